@@ -65,7 +65,7 @@ export class KindHost {
   async stopKind(name: string): Promise<void> {
     const child = this.#started.get(name);
     this.#started.delete(name);
-    if (child === undefined || child.exitCode !== null) return;
+    if (child?.exitCode !== null) return;
     const exited = once(child, 'exit');
     await this.shell(`kill "$(cat /run/${name}.pid)"`);
     await exited;
