@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { asBerthError, BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
@@ -15,6 +16,10 @@ import {
   writeRemainingPods,
   type PodGrant,
 } from '../pod/pod-grant-file.ts';
+import { connectionMark, hostLabel } from '../pod/objects/pod-object.ts';
+import { claimsToRenew, renewClaims, UserClaims } from '../pod/user-claims.ts';
+import { withUserLock } from '../connections/mount-and-freeze-lock.ts';
+import { cleanupLockPath } from '../connections/state-paths.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import {
   closingConnections,
@@ -43,7 +48,7 @@ export async function cleanUpPods(
   user: User,
   held?: boolean,
 ): Promise<RemovalResult> {
-  if (!isDue(site, user, held)) return { removed: 0, failed: [] };
+  if (!isDue(site, user, held)) return { removed: 0, failed: await renew(site, user) };
   return await withCleanupLock(site, user.uid, 'pods', async () => {
     // A connection that closes now ends the user's idle time, whatever was recorded before.
     const since = held === undefined ? readRemainingPods(site, user.uid)?.since : undefined;
@@ -76,11 +81,25 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
     const { pods, count } = await using(access, patienceMs, (client) =>
       listSessionPods(client, access, site.settings.profiles),
     );
-    const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
     const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
-    const fates = await using(access, sweepMs, (client, signal) => {
-      const circumstances = { access, client, signal, open, openNow, since, now, closed };
-      return mapConcurrent(pods, atOnce, (pod) => expirePod(pod, circumstances));
+    const shares = pods.some(({ forAllNodes }) => forAllNodes);
+    const fates = await using(access, sweepMs, async (client, signal) => {
+      const claims = shares ? await UserClaims.open(site, user, access.cluster, signal) : undefined;
+      try {
+        const shared =
+          claims === undefined || since === undefined
+            ? { since, until: undefined }
+            : await claims.announceClosing(since);
+        const circumstances = {
+          ...{ access, client, signal, open, since, shared, now },
+          closed: closed.flatMap((id) => [id, connectionMark(id, hostname())]),
+          openNow: openMarks(site, user, claims),
+          mayDeleteShared: async () => (await claims?.isClosingStill()) ?? true,
+        };
+        return await mapConcurrent(pods, atOnce, (pod) => expirePod(pod, circumstances));
+      } finally {
+        claims?.close();
+      }
     });
     return [...fates, ...rest];
   };
@@ -88,7 +107,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
     storedPodGrants(site, user.uid).map(async (access): Promise<PodExpiryResult[]> => {
       try {
         return await fatesOn(access).catch(async (thrown: unknown) => {
-          const renewed = isDead(thrown) ? await renew(site, user, access) : undefined;
+          const renewed = isDead(thrown) ? await renewGrant(site, user, access) : undefined;
           if (renewed === undefined) throw thrown;
           return await fatesOn(renewed);
         });
@@ -115,10 +134,51 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
   // Pods of a connection that was open at the beginning have not been removed yet, and that needs the token. A
   // connection that opened meanwhile waits for this lock and then gets a token of its own.
   if (open.size === 0 && !hasConnections(site, user.uid))
-    await revokePodAccess(site, user).catch((thrown: unknown) => {
-      failed.push(asBerthError(thrown, `revoking the tokens of ${user.name}`));
-    });
+    await revokePodAccess(site, user, closing.since === undefined ? now : undefined).catch(
+      (thrown: unknown) => {
+        failed.push(asBerthError(thrown, `revoking the tokens of ${user.name}`));
+      },
+    );
   return { removed, failed };
+}
+
+/**
+ * Which marks of processes in a pod belong to open connections. Of another node it is only known whether it has connections
+ * of the user: that node ends what its closed ones leave.
+ */
+function openMarks(
+  site: PodGrantContext,
+  { uid }: User,
+  claims: UserClaims | undefined,
+): (marks: ReadonlySet<string>) => Promise<ReadonlySet<string>> {
+  const here = hostLabel(hostname());
+  return async (marks) => {
+    const hosts = new Set([...marks].flatMap((mark) => mark.split('@')[1] ?? []));
+    hosts.delete(here);
+    const claiming = hosts.size === 0 ? hosts : await claims?.claiming(hosts);
+    const open = openConnections(site, uid);
+    return new Set(
+      [...marks].filter((mark) => {
+        const [id = '', host = here] = mark.split('@');
+        return host === here ? open.has(id) : claiming?.has(host) === true;
+      }),
+    );
+  };
+}
+
+/** Renews this node's claims while there are connections. @returns the errors */
+async function renew(site: PodGrantContext, user: User): Promise<readonly BerthError[]> {
+  const names = claimsToRenew(site, user);
+  if (names.length === 0) return [];
+  try {
+    // The last connection must not close meanwhile. If it is closing, nothing is to be renewed.
+    return await withUserLock(site, cleanupLockPath(site, user.uid), 0, () =>
+      hasConnections(site, user.uid) ? renewClaims(site, user, names) : Promise.resolve([]),
+    );
+  } catch (thrown) {
+    const error = asBerthError(thrown, `renewing the claims of ${user.name}`);
+    return error.code === 'lock-timeout' ? [] : [error];
+  }
 }
 
 /** Runs `work` with one API connection and a deadline. */
@@ -151,7 +211,7 @@ function isDead(thrown: unknown): boolean {
   return thrown instanceof BerthError && thrown.code === 'api-unauthorized';
 }
 
-async function renew(
+async function renewGrant(
   site: PodGrantContext,
   user: User,
   { cluster }: PodGrant,

@@ -6,10 +6,11 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { reduceListPages } from '../../reconcile/list-all.ts';
 import { waitForPodDeletion, deletePod, type PodId } from '../../reconcile/delete-pod.ts';
-import { podLabels, podSelector } from '../pod/objects/pod-object.ts';
+import { hostLabel, podLabels, podSelector } from '../pod/objects/pod-object.ts';
 import type { PodStatus } from '../pod/objects/pod-state.ts';
 import type { PodGrant } from '../pod/pod-grant-file.ts';
 import { killLeftovers } from '../pod/kill-leftovers.ts';
+import type { SharedUse } from '../pod/user-claims.ts';
 
 /** A pod of a user's sessions, as far as its expiry depends on it. */
 export interface SessionPod {
@@ -18,6 +19,8 @@ export interface SessionPod {
   readonly lifetime: Lifetime;
   /** Set for a pod that serves one connection. */
   readonly connection: string | undefined;
+  /** Whether connections to all login nodes use it. */
+  readonly forAllNodes: boolean;
   /** Milliseconds since the epoch. */
   readonly created: number;
 }
@@ -34,10 +37,12 @@ export interface SessionPods {
   readonly pods: SessionPod[];
   /** How many there are on the cluster, up to `mostSeen`. */
   count: number;
+  /** Entries of the list that were read, with the pods of other login nodes. */
+  read: number;
 }
 
 /**
- * The user's session pods that were started from this login node. Leaves out pods that are terminating, which a
+ * The user's session pods that this login node or all of them use. Leaves out pods that are terminating, which a
  * finalizer may hold forever. If there are too many, picks some at random, so that a user's other pods cannot
  * keep one from being checked forever.
  *
@@ -52,19 +57,23 @@ export async function listSessionPods(
 ): Promise<SessionPods> {
   return await reduceListPages(client, collectionPath('Pod', namespace), {
     ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
-    labelSelector: podSelector(hostname()),
-    begin: (): SessionPods => ({ pods: [], count: 0 }),
-    enough: ({ count }) => count >= mostSeen,
+    labelSelector: podSelector,
+    begin: (): SessionPods => ({ pods: [], count: 0, read: 0 }),
+    enough: ({ read }) => read >= mostSeen,
     add: (seen, { metadata }) => {
+      seen.read += 1;
       const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
       const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
       if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
+      const loginHost = labels[podLabels.loginHost];
+      if (loginHost !== undefined && loginHost !== hostLabel(hostname())) return;
       seen.count += 1;
       const place =
         seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
       if (place >= mostPods) return;
       seen.pods[place] = {
-        ...{ name, uid, connection: labels[podLabels.connection] },
+        ...{ name, uid, forAllNodes: loginHost === undefined },
+        connection: labels[podLabels.connection],
         lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
         created: Date.parse(creationTimestamp) || 0,
       };
@@ -78,11 +87,16 @@ export interface PodExpiryContext {
   readonly signal: AbortSignal;
   /** IDs of open connections at the beginning. */
   readonly open: ReadonlySet<string>;
-  readonly openNow: () => ReadonlySet<string>;
+  /** See `LeftoversInput.open`. */
+  readonly openNow: (marks: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
   /** Since when the user has no connection; undefined while there is one. Milliseconds since the epoch. */
   readonly since: number | undefined;
+  /** The same for the pods that all nodes share. */
+  readonly shared: SharedUse;
+  /** Whether the pods that all nodes share may be deleted now. */
+  readonly mayDeleteShared: () => Promise<boolean>;
   readonly now: number;
-  /** Connections whose cleanup has begun. */
+  /** `connectionMark` of the connections whose cleanup has begun, and their IDs, which a former version used. */
   readonly closed: readonly string[];
 }
 
@@ -100,9 +114,15 @@ export async function expirePod(
   pod: SessionPod,
   circumstances: PodExpiryContext,
 ): Promise<PodExpiryResult> {
-  const { access, client, signal, open, openNow, since, now, closed } = circumstances;
-  const { name, uid, lifetime, connection } = pod;
+  const { access, client, signal, open, openNow, shared, now, closed } = circumstances;
+  const { name, uid, lifetime, connection, forAllNodes } = pod;
+  const { since, until = Infinity } = forAllNodes
+    ? shared
+    : { since: circumstances.since, until: undefined };
   const id = { name, uid, namespace: access.namespace };
+  const again = now + againMs;
+  const isLast = async (): Promise<boolean> =>
+    !forAllNodes || lifetime.kind === 'duration' || (await circumstances.mayDeleteShared());
   const remove = async (): Promise<PodExpiryResult> => {
     await deletePod(client, id);
     // The next login would reuse the name of a shared pod; a pod for one connection has a name of its own.
@@ -113,13 +133,13 @@ export async function expirePod(
     const phase = connection === undefined ? await phaseOf(client, id) : undefined;
     const running = phase === 'Running';
     const ended = phase === 'Failed' || phase === 'Succeeded';
-    const due = endOf({ ...pod, ended }, open, since);
-    const shared = running && connection === undefined;
+    const due = Math.min(endOf({ ...pod, ended }, open, since), until);
+    const joined = running && connection === undefined;
     const lingers = lifetime.kind !== 'connection' && lifetime.linger;
-    const asked = due <= now && shared && lingers && lifetime.kind === 'user';
-    if (due <= now && !asked) return await remove();
-    if (!shared || (closed.length === 0 && !asked)) return { due };
-    const alone = open.size === 0 && !lingers;
+    const asked = due <= now && joined && lingers && lifetime.kind === 'user';
+    if (due <= now && !asked) return ended || (await isLast()) ? await remove() : { due: again };
+    if (!joined || (closed.length === 0 && !asked)) return { due };
+    const alone = since !== undefined && !lingers;
     const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
     const swept = await killLeftovers(access, name, sweep, signal).catch((thrown: unknown) => {
       // The home may be unavailable, for example: then the next session could not start in the pod either.
@@ -127,13 +147,18 @@ export async function expirePod(
         return undefined;
       throw thrown;
     });
-    if (swept === undefined) return await remove();
-    if (!asked) return { due };
-    return swept.busy === 0 ? await remove() : { busy: true, due: now + lifetime.graceMs };
+    if (swept !== undefined) {
+      if (!asked) return { due };
+      if (swept.busy > 0) return { busy: true, due: now + lifetime.graceMs };
+    }
+    return (await isLast()) ? await remove() : { due: again };
   } catch (thrown) {
     return { failed: asBerthError(thrown, `pod ${access.namespace}/${name}`) };
   }
 }
+
+/** After this, a pod is checked again that a connection to another node joined at the last moment. Milliseconds. */
+const againMs = 60_000;
 
 /** How long to wait until a removed pod is gone; usually it takes a second. Milliseconds. */
 const endMs = 5_000;

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import type { SshSettings } from '../../config/profile/profile.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
 import { sessionServiceAccount } from '../../desired/well-known-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import { namespaceOf } from '../../desired/user-names.ts';
@@ -11,9 +10,8 @@ import { requestToken } from '../../reconcile/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
-import { loadSiteSettings } from '../../settings/load-site-settings.ts';
-import { readLoginRecord } from '../../clusters/login-record.ts';
 import {
+  expirePodGrant,
   podGrantClusters,
   readPodGrant,
   removePodGrant,
@@ -21,11 +19,15 @@ import {
   type PodGrant,
 } from './pod-grant-file.ts';
 import { handOverGrant, handOverError, isGrantUnchanged } from './pod-handover.ts';
-import { podCluster, podProfiles } from './pod-cluster.ts';
+import { untilNotClosing } from './node-claims.ts';
+import {
+  clusterPatienceMs,
+  sessionClusters,
+  type SessionCluster,
+  type SessionClusters,
+} from './session-clusters.ts';
 import { retainSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
-
-type SessionCluster = ReturnType<typeof podCluster>;
 
 export interface PodGrantContext extends Pick<SessionContext, 'run'> {
   readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
@@ -51,7 +53,7 @@ export async function grantPodAccess(
   user: User,
   to: 'login' | 'root',
 ): Promise<readonly BerthError[]> {
-  const { clusters, deps, failed } = await sessionClusters(site, user);
+  const { clusters, deps, failed } = await sessionClusters(site.settings, user);
   const outcomes: Outcome[] = failed.map(({ cluster, error }) => ({ cluster, error }));
   const held = await Promise.all(
     clusters.map(async (cluster): Promise<Held> => {
@@ -72,7 +74,7 @@ export async function grantPodAccess(
     ...(await Promise.all(
       wanted.map(async (cluster): Promise<Outcome> => {
         try {
-          return { cluster: cluster.name, access: await grant(site, user, cluster, deps) };
+          return { cluster: cluster.name, access: await grant(site, user, cluster, { deps, to }) };
         } catch (thrown) {
           return { cluster: cluster.name, error: fault(cluster.name, thrown) };
         }
@@ -144,23 +146,33 @@ async function holds(
   return held.server.url === url && held.server.ca === ca ? held : undefined;
 }
 
+/** How long a login waits for a cleanup on another node. Milliseconds. */
+const closingPatienceMs = 5_000;
+
 /**
  * Revokes what `grantPodAccess` granted. Deleting the Secret invalidates all tokens, wherever they are. If the user is connected
  * to another login node too, the Secret is deleted with the last connection there.
  *
+ * @param closed when the user's last connection closed, if it closed now; milliseconds since the epoch
  * @returns the number of clusters
  * @throws {BerthError} the `api-…` errors; the Secret may then still exist
  */
-export async function revokePodAccess(site: PodGrantContext, user: User): Promise<number> {
-  const { run } = site;
+export async function revokePodAccess(
+  site: PodGrantContext,
+  user: User,
+  closed: number | undefined,
+): Promise<number> {
+  const { run, now } = site;
   const names = podGrantClusters({ run }, user.uid);
   if (names.length === 0) return 0;
-  const { clusters, deps } = await sessionClusters(site, user);
+  const { clusters, deps } = await sessionClusters(site.settings, user);
   const held = clusters.filter(({ name }) => names.includes(name));
   for (const cluster of held) {
     const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
+    // A login after a release that failed must write the claim again.
+    expirePodGrant({ run }, user.uid, cluster.name);
     try {
-      await releaseSecret(client, secretOf(cluster, user));
+      await releaseSecret(client, secretOf(cluster, user), { now: now(), closed });
     } finally {
       client.close();
     }
@@ -173,20 +185,23 @@ async function grant(
   { run, log, now }: PodGrantContext,
   user: User,
   cluster: SessionCluster,
-  deps: HookAccessDeps & { readonly known: readonly string[] },
+  { deps, to }: { readonly deps: SessionClusters['deps']; readonly to: 'login' | 'root' },
 ): Promise<PodGrant> {
   const { error } = await bootstrapUser(cluster, {
     ...{ user, now: now() / 1000, known: deps.known, access: deps, log },
-    deadline: deadlineIn(patienceMs),
+    deadline: deadlineIn(clusterPatienceMs),
   }).outcome;
   if (error !== undefined) throw error;
   const server = await hookAccess(cluster, deps);
   const client = apiClient(server, deps.deadline);
   try {
-    const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+    const secret = secretOf(cluster, user);
+    const { namespace } = secret;
+    const { boundTo, claims } = await retainSecret(client, secret, now());
+    if (to === 'login')
+      await untilNotClosing(client, secret, claims, { waitMs: closingPatienceMs, now });
     const { token, expiry } = await requestToken(client, {
-      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds },
-      boundTo: await retainSecret(client, secretOf(cluster, user)),
+      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds, boundTo },
     });
     const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
     const access: PodGrant = {
@@ -208,37 +223,4 @@ async function grant(
 function secretOf(cluster: SessionCluster, user: User): SessionSecret {
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
   return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
-}
-
-/** Time limit; sshd waits meanwhile. Milliseconds. */
-const patienceMs = 8_000;
-
-async function sessionClusters(
-  { settings }: PodGrantContext,
-  user: User,
-): Promise<{
-  readonly clusters: readonly SessionCluster[];
-  readonly deps: HookAccessDeps & { readonly known: readonly string[] };
-  readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
-}> {
-  const loaded = await loadSiteSettings({});
-  const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
-  const all: readonly ClusterSettings[] = loaded.settings.clusters;
-  const clusters = new Map<string, SessionCluster>();
-  for (const profile of podProfiles(settings)) {
-    try {
-      const cluster = podCluster(profile, all);
-      clusters.set(cluster.name, cluster);
-    } catch (thrown) {
-      const { cluster = '' } = profile.pod;
-      const broken = loaded.broken.find((one) => one.cluster === cluster);
-      failed.push({ cluster, error: broken?.error ?? asBerthError(thrown, profile.name) });
-    }
-  }
-  const deps = {
-    ...{ stateDir: loaded.settings.stateDir, remember: true },
-    ...{ deadline: deadlineIn(patienceMs).signal, clusterCount: all.length },
-    known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
-  };
-  return { clusters: [...clusters.values()], deps, failed };
 }

@@ -16,9 +16,9 @@ import type { PodGrant } from './pod-grant-file.ts';
 import { PodDialogue } from './exec/pod-dialogue.ts';
 
 export interface LeftoversInput {
-  /** Returns the connections that are open now, as `PID.STARTTIME`. */
-  readonly open: () => ReadonlySet<string>;
-  /** For a profile where processes that ignore SIGHUP may stay: the connections whose processes get SIGHUP. */
+  /** Returns those of the marks (`connectionMark`) whose connections are open now. The user can forge marks. */
+  readonly open: (marks: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
+  /** For a profile where processes that ignore SIGHUP may stay: the marks of the connections whose processes get SIGHUP. */
   readonly hangUp?: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export async function killLeftovers(
       await endUnseen(sweeper);
     }
     const all = await look();
-    const left = hangUp === undefined ? strangers(all, open) : [];
+    const left = hangUp === undefined ? await strangers(all, open) : [];
     if (left.length > 0) throw new Error(`${left.length} processes survived SIGKILL`);
     const stay = new Set(all.map(keyOf));
     const ended = [...sweeper.seen].filter((key) => !stay.has(key)).length;
@@ -98,9 +98,16 @@ interface Sweeper {
   readonly seen: Set<string>;
 }
 
-function strangers(all: readonly PodProcess[], open: LeftoversInput['open']): PodProcess[] {
-  const belongs = belongsToOpenConnection(open(), all);
+async function strangers(
+  all: readonly PodProcess[],
+  open: LeftoversInput['open'],
+): Promise<PodProcess[]> {
+  const belongs = belongsToOpenConnection(await open(marksOf(all)), all);
   return all.filter((one) => !belongs(one));
+}
+
+function marksOf(all: readonly PodProcess[]): ReadonlySet<string> {
+  return new Set(all.flatMap(({ mark }) => mark ?? []));
 }
 
 /**
@@ -119,12 +126,12 @@ async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
 }
 
 /** Processes of open connections that are not stopped. */
-function others(
+async function others(
   all: readonly PodProcess[],
   looking: number,
   open: LeftoversInput['open'],
-): PodProcess[] {
-  const belongs = belongsToOpenConnection(open(), all);
+): Promise<PodProcess[]> {
+  const belongs = belongsToOpenConnection(await open(marksOf(all)), all);
   return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
 }
 
@@ -152,7 +159,7 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
     const end = performance.now() + waitMs;
     const sent = new Set<string>();
     for (;;) {
-      const found = strangers(await sweeper.look(), sweeper.open);
+      const found = await strangers(await sweeper.look(), sweeper.open);
       if (found.length === 0) return;
       const again = index === signalSteps.length - 1;
       await signalAll(
@@ -174,13 +181,13 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
 async function endUnseen(sweeper: Sweeper): Promise<void> {
   const { dialogue, looking, open, table } = sweeper;
   const before = await untilAlone(sweeper);
-  const none = strangers(sessionProcesses(before, looking), open).length === 0;
+  const none = (await strangers(sessionProcesses(before, looking), open)).length === 0;
   if (none && (await nobodyCame(dialogue, before))) return;
-  for (const layer of parentsFirst(others(before, looking, open)))
+  for (const layer of parentsFirst(await others(before, looking, open)))
     await dialogue.ask(`hold ${layer.map(({ pid }) => pid).join(' ')}`);
   await dialogue.ask('freeze');
   const all = await table();
-  await signalAll(sweeper, 'SIGKILL', strangers(sessionProcesses(all, looking), open));
+  await signalAll(sweeper, 'SIGKILL', await strangers(sessionProcesses(all, looking), open));
   const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
   // Continues all processes of the container, because all were stopped, including another sweep's shell, which holds what
   // it has stopped itself. Children first, so that a parent never sees that a child was stopped. Also those that do not

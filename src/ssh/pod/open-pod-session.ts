@@ -6,7 +6,13 @@ import type { Profile } from '../../config/profile/profile.ts';
 import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { transferProgram } from '../request/transfer-program.ts';
-import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
+import {
+  connectionMark,
+  groupsText,
+  podContainer,
+  podName,
+  podObject,
+} from './objects/pod-object.ts';
 import { podSession } from './objects/exec-argv.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';
@@ -55,18 +61,15 @@ const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed
  */
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
+  const loginHost = hostname();
   const access = await receivedGrant(host.user, profile.pod.cluster);
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
-  const pod = podName({ ...host, profile, loginHost: hostname() });
+  const pod = podName({ ...host, profile, loginHost });
   const { server, namespace } = access;
-  const place: PodTarget = {
-    server,
-    pod: {
-      ...{ namespace, pod, container: podContainer },
-      ...(host.connection === undefined ? {} : { connection: host.connection }),
-    },
-  };
+  const mark =
+    host.connection === undefined ? {} : { connection: connectionMark(host.connection, loginHost) };
+  const place: PodTarget = { server, pod: { namespace, pod, container: podContainer, ...mark } };
   const runtimeDir = runtimeDirOf(host.user);
   const [directory, sockets] = [forwardingStateDir(runtimeDir), forwardSocketDirs(runtimeDir)];
   for (const each of [directory, sockets.local, sockets.remote])
@@ -82,7 +85,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       ...(input.request.tty ? { size: terminalSize() } : {}),
       ...(groups === undefined ? {} : { groups }),
     };
-    const { opening, ...exec } = podSession(host, profile, session);
+    const { opening, ...exec } = podSession({ ...host, ...mark }, profile, session);
     began = Date.now();
     return relaySession({
       ...{ server, nonce, opening, signal: ending.signal },

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { ApiServer } from '../../reconcile/api-server.ts';
 import { directoryNames } from '../../system/directory-names.ts';
@@ -90,6 +90,24 @@ export function hasPodGrants(place: Place, uid: number): boolean {
 
 export function removePodGrant(place: Place, uid: number, cluster: string): void {
   rmSync(accessFile(place, uid, cluster), { force: true });
+}
+
+/**
+ * Makes the next login request a new grant. This one still works, until its token has expired or is revoked.
+ */
+export function expirePodGrant(place: Place, uid: number, cluster: string): void {
+  const access = readPodGrant(place, uid, cluster);
+  if (access !== undefined) writePodGrant(place, uid, { ...access, expiry: 0 });
+}
+
+/** When the grant was written or renewed, in milliseconds since the epoch; undefined if there is none. */
+export function podGrantWritten(place: Place, uid: number, cluster: string): number | undefined {
+  return statSync(accessFile(place, uid, cluster), { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Records that the grant was renewed. @param now milliseconds since the epoch */
+export function touchPodGrant(place: Place, uid: number, cluster: string, now: number): void {
+  utimesSync(accessFile(place, uid, cluster), now / 1000, now / 1000);
 }
 
 /** Pods that remain after the user's last connection. Times in milliseconds since the epoch. */

@@ -1,5 +1,4 @@
 import {
-  collectionPath,
   describeObject,
   objectPath,
   type KubeObject,
@@ -10,6 +9,13 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError, applyError } from '../../reconcile/api-errors.ts';
 import { deleteObject } from '../../reconcile/delete-object.ts';
 import { applyRequest } from '../../reconcile/requests.ts';
+import {
+  removeExpiredClaims,
+  writeClaim,
+  type ClaimPlace,
+  type NamespaceClaims,
+} from './node-claims.ts';
+import { claimAnnotation } from './objects/node-claim.ts';
 import { hostLabel } from './objects/pod-object.ts';
 
 /**
@@ -17,39 +23,42 @@ import { hostLabel } from './objects/pod-object.ts';
  * tokens. All login nodes share it. A node deletes it after the user's last connection there, unless another node needs
  * it.
  *
- * Each node that needs it has an annotation on the namespace, from the user's first connection there to the last. The
- * annotations are on the namespace because the user can write the Secret, but not the namespace. Each node also annotates
- * the Secret, only to change its version: a node that is about to delete it then sees that another node needs it.
+ * Each node that needs it has a claim on the namespace (`node-claim.ts`), from the user's first connection there to the
+ * last: the user can write the Secret, but not the namespace. Each node also annotates the Secret, only to change its
+ * version: a node that is about to delete it then sees that another node needs it.
  */
-export interface SessionSecret {
-  readonly namespace: string;
+export interface SessionSecret extends ClaimPlace {
   readonly name: string;
-  /** Hostname of this login node. */
-  readonly loginHost: string;
 }
-
-/** Annotations of login nodes: `login.berth.dev/login1`. */
-const prefix = 'login.berth.dev/';
 
 /** Attempts to delete the Secret if it keeps changing. */
 const attempts = 5;
 
+interface RetainedSecret {
+  /** The object to bind a token to. */
+  readonly boundTo: { readonly name: string; readonly uid: string };
+  /** What the namespace said when it had this node's claim. */
+  readonly claims: NamespaceClaims | undefined;
+}
+
 /**
- * Creates the Secret if it is missing, and marks that this node needs it.
+ * Writes this node's claim, and creates the Secret if it is missing.
  *
- * @returns the object to bind a token to
+ * @param now milliseconds since the epoch
  * @throws {BerthError} `session-secret-not-deleted`, the `api-…` errors
  */
 export async function retainSecret(
   client: ApiClient,
   secret: SessionSecret,
-): Promise<{ readonly name: string; readonly uid: string }> {
+  now: number,
+): Promise<RetainedSecret> {
   const { namespace, name, loginHost } = secret;
-  await annotate(client, namespacePath(secret), secret, 'open');
+  const claims = await writeClaim(client, secret, 'open', now);
+  const annotations = { [claimAnnotation(loginHost)]: 'open' };
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace, annotations: { [annotationOf(secret)]: 'open' } },
+    metadata: { name, namespace, annotations },
   };
   // With a common field manager, each node would remove the annotations of the others.
   const manager = `berth-${hostLabel(loginHost)}`;
@@ -57,7 +66,7 @@ export async function retainSecret(
     const answer = await client.send(applyRequest(object, { manager }));
     if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);
     const { uid, deletionTimestamp } = answer.body.metadata as LiveMetadata;
-    if (deletionTimestamp === undefined) return { name, uid };
+    if (deletionTimestamp === undefined) return { boundTo: { name, uid }, claims };
     // It was deleted but a finalizer of the user keeps it. Tokens bound to it are invalid.
     await patch(client, objectPath(object), { finalizers: null, uid });
   }
@@ -71,21 +80,28 @@ export async function retainSecret(
 }
 
 /**
- * Removes this node's annotations, and deletes the Secret if no other node needs it. It is deleted only in the version that
- * was read, so that a login on another node at the same moment keeps it.
+ * Removes this node's claim, and deletes the Secret if no other node has a valid one. It is deleted only in the version
+ * that was read, so that a login on another node at the same moment keeps it.
  *
+ * @param options.now milliseconds since the epoch
+ * @param options.closed when the user's last connection to this node closed, if it closed now
  * @throws {BerthError} the `api-…` errors; the Secret may then still exist
  */
-export async function releaseSecret(client: ApiClient, secret: SessionSecret): Promise<void> {
-  const { namespace, name } = secret;
+export async function releaseSecret(
+  client: ApiClient,
+  secret: SessionSecret,
+  { now, closed }: { readonly now: number; readonly closed?: number | undefined },
+): Promise<void> {
+  const { namespace, name, loginHost } = secret;
+  const unmarked = { annotations: { [claimAnnotation(loginHost)]: null }, finalizers: null };
   const what = `Secret ${namespace}/${name}`;
   const path = objectPath({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } });
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     // A finalizer, which the user may have added, would keep it.
-    const seen = await patch(client, path, { ...word(secret, null), finalizers: null });
-    const holders = await annotate(client, namespacePath(secret), secret, null);
-    const isHeld = Object.keys(holders?.annotations ?? {}).some((key) => key.startsWith(prefix));
-    if (seen === undefined || isHeld) return;
+    const seen = await patch(client, path, unmarked);
+    const claims = await writeClaim(client, secret, undefined, now, { closed });
+    if (claims !== undefined) await removeExpiredClaims(client, secret, claims, now);
+    if (seen === undefined || (claims?.valid.size ?? 0) > 0) return;
     const { uid, resourceVersion } = seen;
     // The last attempt ignores changes without an annotation on the namespace: only the user can make those.
     const preconditions = attempt < attempts ? { uid, resourceVersion } : { uid };
@@ -95,21 +111,10 @@ export async function releaseSecret(client: ApiClient, secret: SessionSecret): P
 
 type LiveMetadata = ObjectMeta & { readonly uid: string; readonly resourceVersion: string };
 
-/** @returns the metadata of the object after the change; undefined if it does not exist */
-function annotate(
-  client: ApiClient,
-  path: string,
-  secret: SessionSecret,
-  value: 'open' | null,
-): Promise<LiveMetadata | undefined> {
-  return patch(client, path, word(secret, value));
-}
-
-function word(secret: SessionSecret, value: 'open' | null): object {
-  return { annotations: { [annotationOf(secret)]: value } };
-}
-
-/** @param metadata with a `uid`, only the object with that UID is changed */
+/**
+ * @param metadata with a `uid`, only the object with that UID is changed
+ * @returns the metadata of the object after the change; undefined if it does not exist
+ */
 async function patch(
   client: ApiClient,
   path: string,
@@ -122,12 +127,4 @@ async function patch(
   if (answer.status === 404 || ('uid' in metadata && answer.status === 409)) return undefined;
   if (answer.status !== 200) throw apiError(`writing which login nodes need ${path}`, answer);
   return answer.body.metadata as LiveMetadata;
-}
-
-function namespacePath({ namespace }: SessionSecret): string {
-  return `${collectionPath('Namespace')}/${encodeURIComponent(namespace)}`;
-}
-
-function annotationOf({ loginHost }: SessionSecret): string {
-  return prefix + hostLabel(loginHost);
 }

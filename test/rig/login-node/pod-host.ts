@@ -13,6 +13,10 @@ export interface PodHost {
 
 export interface PodHostOptions {
   readonly mode: 'forced' | 'login-shell';
+  readonly name?: SshHostOptions['name'];
+  readonly address?: SshHostOptions['address'];
+  /** A login node with the same users, whose homes this one shares. */
+  readonly beside?: PodHost;
   readonly users?: SshHostOptions['users'];
   /** Keys of the profile `base` that override the defaults. */
   readonly profile?: object;
@@ -55,6 +59,9 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
   const host = await SshHost.start({
     mode: options.mode,
     images: false,
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.address === undefined ? {} : { address: options.address }),
+    ...(options.beside === undefined ? {} : { beside: options.beside.host }),
     ...(options.users === undefined ? {} : { users: options.users }),
     ...(options.sshd === undefined ? {} : { sshd: options.sshd }),
     etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },

@@ -11,7 +11,9 @@ row() {
   case $env in
     *"$nl"BERTH_CONNECTION=?*)
       mark=${env#*"$nl"BERTH_CONNECTION=} mark=${mark%%"$nl"*}
-      case $mark in *[!0-9.]*) mark=other ;; esac
+      case $mark in *@*) ;; *[!0-9.]*) mark=other ;; esac
+      case $mark in *[!0-9a-z.@-]*) mark=other ;; esac
+      [ ${#mark} -le 96 ] || mark=other
       ;;
     *)
       [ "$parent" != 0 ] || case $(tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline") in

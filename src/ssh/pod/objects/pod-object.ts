@@ -14,7 +14,7 @@ export interface PodInput {
   readonly user: User;
   readonly profile: Profile;
   readonly namespace: string;
-  /** Hostname of this login node, to tell its connections from those of other nodes. */
+  /** Hostname of this login node, for a pod that belongs to one connection. */
   readonly loginHost: string;
   /** `PID.STARTTIME` of the sshd process of the connection; absent at a console. */
   readonly connection?: string;
@@ -50,15 +50,14 @@ const podAnnotations = {
 export const podLabels = {
   managedBy: 'app.kubernetes.io/managed-by',
   profile: 'berth.dev/profile',
+  /** The login node of a pod that only its connections use; absent if all login nodes share the pod. */
   loginHost: 'berth.dev/login-host',
   /** `PID.STARTTIME`, for a pod of a single connection. */
   connection: 'berth.dev/connection',
 } as const;
 
-/** Selects the pods of SSH sessions of this login node. */
-export function podSelector(loginHost: string): string {
-  return `${podLabels.managedBy}=berth,${podLabels.loginHost}=${hostLabel(loginHost)}`;
-}
+/** Selects the pods of SSH sessions of all login nodes. */
+export const podSelector = `${podLabels.managedBy}=berth`;
 
 /** The first part of the hostname, as a valid label value. */
 export function hostLabel(loginHost: string): string {
@@ -71,18 +70,29 @@ export function hostLabel(loginHost: string): string {
   );
 }
 
+/** What a process in a pod has as BERTH_CONNECTION: IDs of connections are unique on one login node only. */
+export function connectionMark(connection: string, loginHost: string): string {
+  return `${connection}@${hostLabel(loginHost)}`;
+}
+
+/** Whether connections to all login nodes share the pods of a profile. */
+function isForAllNodes({ lifetime }: Profile): boolean {
+  return lifetime.kind !== 'connection';
+}
+
 /**
- * The name of the pod for a connection's sessions. All connections of a user to this login node share a pod, unless the
- * profile gives each connection its own. The namespace is the user's, so the name need not contain the user.
+ * The name of the pod for a connection's sessions. All connections of a user share a pod, whichever login node they
+ * reach, unless the profile gives each connection its own. The namespace is the user's, so the name need not contain
+ * the user.
  */
 export function podName({
   profile,
   loginHost,
   connection,
 }: Pick<PodInput, 'profile' | 'loginHost' | 'connection'>): string {
-  const shared = profile.lifetime.kind !== 'connection' || connection === undefined;
+  if (isForAllNodes(profile)) return `berth-${profile.name}`;
   const name = `berth-${profile.name}-${hostLabel(loginHost)}`;
-  return shared ? name : `${name}-${connection.replaceAll('.', '-')}`;
+  return connection === undefined ? name : `${name}-${connection.replaceAll('.', '-')}`;
 }
 
 /**
@@ -94,6 +104,7 @@ export function podName({
 export function podObject(input: PodInput): PodObject {
   const { user, profile, namespace, connection } = input;
   const { pod, lifetime } = profile;
+  const forAllNodes = isForAllNodes(profile);
   const mounts = volumeMounts(profile, user);
   return {
     apiVersion: 'v1',
@@ -104,10 +115,8 @@ export function podObject(input: PodInput): PodObject {
       labels: {
         [podLabels.managedBy]: 'berth',
         [podLabels.profile]: profile.name,
-        [podLabels.loginHost]: hostLabel(input.loginHost),
-        ...(connection === undefined || lifetime.kind !== 'connection'
-          ? {}
-          : { [podLabels.connection]: connection }),
+        ...(forAllNodes ? {} : { [podLabels.loginHost]: hostLabel(input.loginHost) }),
+        ...(forAllNodes || connection === undefined ? {} : { [podLabels.connection]: connection }),
       },
       annotations: {
         [podAnnotations.passwd]: passwdFile(user, profile.shell),

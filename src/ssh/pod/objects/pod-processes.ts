@@ -21,7 +21,7 @@ const sweepMark = 'sweep';
 export function podProcesses(rows: readonly string[]): PodProcess[] {
   return rows.flatMap((row) => {
     const [, pid, parent, session, state = '', start, age, mark] =
-      /^([0-9]{1,10}) ([0-9]{1,10}) ([0-9]{1,10}) ([A-Za-z]) ([0-9]{1,20}) (-?[0-9]{1,20}) (\S{1,64})$/.exec(
+      /^([0-9]{1,10}) ([0-9]{1,10}) ([0-9]{1,10}) ([A-Za-z]) ([0-9]{1,20}) (-?[0-9]{1,20}) (\S{1,96})$/.exec(
         row,
       ) ?? [];
     if (pid === undefined) return [];

@@ -46,7 +46,8 @@ async function withClient<T>(token: string, work: (client: ApiClient) => Promise
 /** What a login node does at a user's first connection. @returns the token of the sessions */
 const opens = (loginHost: string): Promise<string> =>
   withClient(nodeToken, async (client) => {
-    const boundTo = await retainSecret(client, { namespace, name, loginHost });
+    const secret = { namespace, name, loginHost };
+    const { boundTo } = await retainSecret(client, secret, Date.now());
     const lifetimeSeconds = 3600;
     const wanted = { namespace, account: 'berth-session', lifetimeSeconds, boundTo };
     return (await requestToken(client, wanted)).token;
@@ -54,7 +55,9 @@ const opens = (loginHost: string): Promise<string> =>
 
 /** What it does at the last one. */
 const closes = (loginHost: string): Promise<void> =>
-  withClient(nodeToken, (client) => releaseSecret(client, { namespace, name, loginHost }));
+  withClient(nodeToken, (client) =>
+    releaseSecret(client, { namespace, name, loginHost }, { now: Date.now() }),
+  );
 
 const isGood = async (token: string): Promise<boolean> =>
   withClient(token, whoAmI).then(

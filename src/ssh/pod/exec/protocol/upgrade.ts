@@ -10,7 +10,7 @@ export interface ExecTarget {
   /** May be absent if the pod has only one. */
   readonly container?: string;
   readonly argv: readonly string[];
-  /** `PID.STARTTIME` of its SSH connection. Processes in a pod without such a mark are ended. */
+  /** `connectionMark` of its SSH connection. Processes in a pod without such a mark are ended. */
   readonly connection?: string;
   /** With a pseudo-terminal, standard error is part of standard output. */
   readonly tty: boolean;

@@ -30,7 +30,7 @@ describe('the name of a pod', () => {
   it("is the profile's and this login node's, and the connection's where it ends with that", () => {
     const name = (lifetime: string) =>
       podName({ profile: profile({ lifetime }), loginHost: 'login1', connection: '12.34' });
-    expect(name('user')).toBe('berth-p-login1');
+    expect(name('user')).toBe('berth-p');
     expect(name('connection')).toBe('berth-p-login1-12-34');
   });
 
@@ -76,7 +76,6 @@ describe('a pod', () => {
   it('has its connection as a label only with lifetime: connection', () => {
     expect(pod().metadata.labels).toMatchObject({
       'berth.dev/connection': '12.34',
-      'berth.dev/login-host': 'login1',
     });
     expect(pod({ lifetime: 'user' }).metadata.labels).not.toHaveProperty('berth.dev/connection');
   });
