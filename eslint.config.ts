@@ -15,6 +15,7 @@ const domains = [
   'sshd-lint',
   'ldap',
   'cluster-reap',
+  'balancer',
 ] as const;
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
@@ -40,6 +41,7 @@ const pure = [
   'admission',
   'desired',
   'config',
+  'balancer/rules',
   'cluster-reap/rules',
   'ldap/rules',
   'sshd-kinds/rules',

@@ -33,6 +33,11 @@ export const configReferencePages: readonly GeneratedPage[] = [
       page('Configuration reference: SSH', sshIntroduction, [
         ['`ssh.yml`', '`/etc/berth/ssh.yml`: who gets which profile.', 'ssh'],
         ['Profiles', '`/etc/berth/profiles/NAME.yml`: what a session consists of.', 'profile'],
+        [
+          '`balancer.yml`',
+          '`/etc/berth/balancer.yml`: the login nodes behind one name, see [Many nodes](many-nodes.md).',
+          'balancer',
+        ],
       ]),
   },
 ];
@@ -46,7 +51,8 @@ the keys for SSH sessions have [a page of their own](configuration-reference-ssh
 
 ${general}`;
 
-const sshIntroduction = `Every key of \`ssh.yml\` and of a profile. [SSH profiles](ssh-profiles.md) explains how they work together.
+const sshIntroduction = `Every key of \`ssh.yml\`, of a profile and of \`balancer.yml\`. [SSH profiles](ssh-profiles.md) explains how the first two work
+together.
 
 ${general}`;
 

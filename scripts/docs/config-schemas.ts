@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { balancerSchema } from '../../src/config/balancer-yml.ts';
 import { admissionSchema } from '../../src/config/admission-parameters.ts';
 import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
 import { ldapSchema } from '../../src/config/ldap-schema.ts';
@@ -56,6 +57,7 @@ export const schemaPages: readonly GeneratedPage[] = [
   schemaPage('ssh.yml', 'Berth: ssh.yml', () => describedSchema('ssh')),
   schemaPage('profile.yml', 'Berth: a profile of SSH sessions', () => describedSchema('profile')),
   schemaPage('admission.yml', 'Berth: admission.yml', () => describedSchema('admission')),
+  schemaPage('balancer.yml', 'Berth: balancer.yml', () => describedSchema('balancer')),
   schemaPage('clusters.d.yml', 'OnDemand: a cluster, and what Berth reads of it', () =>
     describedSchema('clusters-d'),
   ),
@@ -101,6 +103,7 @@ const zodSchemas = {
   ssh: sshSchema,
   profile: profileSchema,
   admission: admissionSchema,
+  balancer: balancerSchema,
 } as const;
 
 /** `cluster` has a section of its own: its keys are the same below `defaults` and `clusters.NAME`. */

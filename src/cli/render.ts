@@ -3,6 +3,7 @@ import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -17,7 +18,7 @@ interface RenderArguments extends SiteArguments {
   readonly 'show-secrets': boolean;
 }
 
-/** Not for `render policies`. */
+/** Not for `render policies` and `render balancer`. */
 const own = { requiresArg: true, global: false } as const;
 
 /** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
@@ -60,6 +61,7 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
             'Also print Secrets; refused for a terminal and for a file that others can read',
         })
         .command(renderPoliciesCommand(terminal))
+        .command(renderBalancerCommand(terminal))
         .example(
           'berth render --user alice | kubectl apply --dry-run=server -f -',
           'Test the objects',

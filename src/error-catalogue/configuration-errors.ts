@@ -82,6 +82,21 @@ export const configurationErrors = {
     why: 'A misspelled key or a value of another type in the file of `--parameters`.',
     next: 'Correct the lines that are named; /usr/lib/berth/share/docs/configuration-reference.md lists every key.',
   },
+  'balancer-yml-invalid': {
+    what: 'balancer.yml contains a mistake. Nothing was printed or written.',
+    why: 'A misspelled key, a name, address or port that is there twice, or a kind of a system that is not in the list.',
+    next: 'Correct the lines that are named; /usr/lib/berth/share/etc/berth/balancer.yml.example shows every key.',
+  },
+  'balancer-unknown': {
+    what: 'balancer.yml has no balancer of the given name.',
+    why: 'A misspelled name after --balancer, or the host is not in the list yet.',
+    next: 'Use a name of `balancers`, or add the host to it.',
+  },
+  'kind-unknown': {
+    what: 'balancer.yml has no kind of sessions of the given name.',
+    why: 'A misspelled name after --kind.',
+    next: 'Use a name of `kinds`.',
+  },
   'profile-invalid': {
     what: 'A profile contains a mistake, or two of its keys contradict each other. Users of this profile get no session.',
     why: 'A misspelled key, a value of another type, a mount that would expose the storage of podman, or a key that needs another one.',

@@ -2,6 +2,7 @@ import { existsSync, globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
+import { balancerSchema } from '../../src/config/balancer-yml.ts';
 import { ldapSchema } from '../../src/config/ldap-schema.ts';
 import { profileSchema } from '../../src/config/profile/profile-schema.ts';
 import { sshSchema } from '../../src/config/ssh-settings.ts';
@@ -45,6 +46,7 @@ const keys = [
   ...keysOf(sshSchema as never),
   ...keysOf(profileSchema as never),
   ...keysOf(ldapSchema as never, ['ldap']),
+  ...keysOf(balancerSchema as never),
 ];
 const isKey = (word: string): boolean =>
   keys.some((key) => key === word || key.endsWith(`.${word}`));
@@ -61,7 +63,7 @@ const others = [
 ];
 /** Files of this suite, of OnDemand, and of the host. */
 const files =
-  /^(?:berth|ssh|admission|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm)\.conf$|^pam_systemd\.so$|^site\.tar$/;
+  /^(?:berth|ssh|admission|balancer|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm)\.conf$|^pam_systemd\.so$|^site\.tar$/;
 
 describe('the next steps of errors and findings', () => {
   it('are found in the sources', () => {

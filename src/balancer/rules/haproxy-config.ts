@@ -1,0 +1,138 @@
+import type { BalancerSettings, LoginNode, SessionKind } from '../../config/balancer-settings.ts';
+import { hostPort, isIpv6 } from '../../config/ip-address.ts';
+
+/** Where haproxy runs, as far as its configuration depends on it. */
+export interface Placement {
+  /** Lines for `global`: where the log goes, and who haproxy is. */
+  readonly global: readonly string[];
+  /** `NAME ADDRESS:PORT` of each balancer; this one is among them. */
+  readonly peers: readonly string[];
+  /** The address and port that a port of `balancer.yml` listens on. */
+  readonly listen: readonly string[];
+  readonly portOf: (port: number) => number;
+  readonly statistics: readonly string[];
+}
+
+/** What is beyond the kinds' connections: the statistics, and health checks. */
+const spareConnections = 100;
+
+/**
+ * haproxy.cfg for haproxy 2.6 and later. One `listen` section for each kind, named SYSTEM.KIND, with a server for each
+ * node.
+ */
+export function haproxyConfig(
+  { hostname, kinds, statistics }: BalancerSettings,
+  placement: Placement,
+): string {
+  const most = kinds.reduce((sum, { maxConnections }) => sum + maxConnections, spareConnections);
+  const tables = [...new Set(kinds.filter(({ together }) => together).map(tableOf))];
+  return [
+    `# SSH connections to ${hostname}, passed on to the login nodes.`,
+    section('global', [
+      ...placement.global,
+      `maxconn ${most}`,
+      '# There is no hard-stop-after: after a reload the old process runs until its last session ends.',
+    ]),
+    section('peers berth', [
+      '# Who is on which node: kept over a reload, and shared by all balancers.',
+      ...placement.peers.map((peer) => `peer ${peer}`),
+      ...tables.map((table) => `table ${table} type ipv6 size 1m expire 36h`),
+    ]),
+    section('defaults ssh', sshDefaults),
+    ...kinds.map((kind) => section(`listen ${proxyOf(kind)}`, kindLines(kind, placement))),
+    section('defaults http', [
+      'mode http',
+      'timeout connect 5s',
+      'timeout client 30s',
+      'timeout server 30s',
+    ]),
+    section('frontend statistics', [
+      ...placement.statistics.map((address) => bind(address, statistics.port)),
+      'maxconn 50',
+      'http-request use-service prometheus-exporter if { path /metrics }',
+      'monitor-uri /health',
+      'stats enable',
+      'stats uri /',
+      'stats refresh 10s',
+    ]),
+  ].join('\n\n');
+}
+
+/** The section of a kind, and its name in the log and in the metrics. */
+function proxyOf({ system, name }: Pick<SessionKind, 'system' | 'name'>): string {
+  return `${system}.${name}`;
+}
+
+/** Kinds of a system share a table: a user's container is on one node, whichever port the next connection takes. */
+function tableOf({ system }: SessionKind): string {
+  return system;
+}
+
+const sshDefaults = [
+  'mode tcp',
+  'balance leastconn',
+  'log global',
+  "# One line when the node accepts. Its sshd logs source and source_port as the client's: join them for the true address.",
+  'option logasap',
+  'log-format "client=%ci client_port=%cp kind=%f node=%s source=%bi source_port=%bp node_address=%si node_port=%sp connect_ms=%Tc state=%ts open=%fc/%sc retries=%rc"',
+  '# A node is good as long as its sshd says who it is.',
+  'option tcp-check',
+  'tcp-check expect rstring SSH-2.0-',
+  '# A failed connection is tried at once on another node, and the node is checked within a second.',
+  'default-server check inter 10s fastinter 1s fall 2 rise 1 observe layer4 error-limit 1 on-error sudden-death init-addr libc,none',
+  'retries 3',
+  'option redispatch 1',
+  'timeout connect 10s',
+  'timeout check 5s',
+  '# Idle sessions stay. Those whose client or node has vanished end by the keep-alive probes.',
+  'timeout client 36h',
+  'timeout server 36h',
+  'timeout client-fin 1m',
+  'timeout server-fin 1m',
+  'option clitcpka',
+  'option srvtcpka',
+  'srvtcpka-idle 60s',
+  'srvtcpka-intvl 10s',
+  'srvtcpka-cnt 6',
+];
+
+function kindLines(kind: SessionKind, { listen, portOf }: Placement): string[] {
+  const { nodes, nodePort, clientAddress, maxConnections, together } = kind;
+  const table = `berth/${tableOf(kind)}`;
+  const transparent = clientAddress === 'transparent';
+  return [
+    ...listen
+      .filter((address) => !transparent || nodes.some((node) => sameFamily(address, node)))
+      .map((address) => bind(address, portOf(kind.port))),
+    `maxconn ${maxConnections}`,
+    ...(together
+      ? [
+          // Without it an entry expires 36 hours after its last new connection, however long that lasts.
+          `tcp-request connection track-sc0 src table ${table}`,
+          `stick on src table ${table}`,
+        ]
+      : []),
+    ...nodes.map((node) => {
+      const source = transparent ? ` source ${anyAddress(node)} usesrc clientip` : '';
+      return `server ${node.name} ${hostPort(node.address, nodePort)}${source}`;
+    }),
+  ];
+}
+
+/** Each family has its own listener, so that IPv4 clients have IPv4 addresses in the log. */
+function bind(address: string, port: number): string {
+  return `bind ${hostPort(address, port)}${isIpv6(address) ? ' v6only' : ''}`;
+}
+
+/** A node cannot answer a client of another family. */
+function sameFamily(address: string, node: LoginNode): boolean {
+  return isIpv6(address) === isIpv6(node.address);
+}
+
+function anyAddress({ address }: LoginNode): string {
+  return isIpv6(address) ? '[::]' : '0.0.0.0';
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return [title, ...lines.map((line) => `    ${line}`)].join('\n');
+}

@@ -1,0 +1,45 @@
+import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import { hostPort } from '../../config/ip-address.ts';
+import { BerthError } from '../../errors.ts';
+import type { Placement } from './haproxy-config.ts';
+
+/**
+ * haproxy as a service of a host.
+ *
+ * @param balancer this host's name in `balancers`. Without it haproxy takes the name of the host that it runs on.
+ * @throws BerthError `balancer-unknown`
+ */
+export function hostPlacement(settings: BalancerSettings, balancer: string | undefined): Placement {
+  const { balancers, peersPort, listen, statistics, kinds } = settings;
+  if (balancer !== undefined && !balancers.some(({ name }) => name === balancer)) {
+    const names = balancers.map(({ name }) => name).join(', ');
+    throw new BerthError(`there is no balancer ${balancer}; there are: ${names || 'none'}`, {
+      code: 'balancer-unknown',
+      hint: 'Give --balancer the name of an entry of `balancers`.',
+    });
+  }
+  const [only] = balancers;
+  const self = balancer ?? (balancers.length > 1 ? undefined : (only?.name ?? 'local'));
+  return {
+    global: [
+      '# No chroot: /dev/log would be missing there.',
+      'log /dev/log local0 info',
+      ...(kinds.some(({ clientAddress }) => clientAddress === 'transparent')
+        ? ["# As root: haproxy 2.6 cannot take a client's address as another user."]
+        : ['user haproxy', 'group haproxy']),
+      'stats socket /run/haproxy.sock mode 600 level admin expose-fd listeners',
+      ...(self === undefined
+        ? [
+            '# localpeer is not set: the names below are those of the hosts (hostname), or of haproxy -L.',
+          ]
+        : [`localpeer ${self}`]),
+    ],
+    peers:
+      balancers.length === 0
+        ? [`local ${hostPort('127.0.0.1', peersPort)}`]
+        : balancers.map(({ name, address }) => `${name} ${hostPort(address, peersPort)}`),
+    listen,
+    portOf: (port) => port,
+    statistics: [statistics.address],
+  };
+}

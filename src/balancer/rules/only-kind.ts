@@ -1,0 +1,23 @@
+import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import { nearestKey } from '../../config/nearest-key.ts';
+import { BerthError } from '../../errors.ts';
+
+/**
+ * The settings of a balancer for one kind of sessions, of each system that has it. Its name is the kind's own, if it
+ * has one.
+ *
+ * @throws BerthError `kind-unknown`
+ */
+export function onlyKind(settings: BalancerSettings, name: string): BalancerSettings {
+  const kinds = settings.kinds.filter((kind) => kind.name === name);
+  const [first] = kinds;
+  if (first !== undefined)
+    return { ...settings, kinds, hostname: first.hostname ?? settings.hostname };
+  const known = [...new Set(settings.kinds.map((kind) => kind.name))];
+  const near = nearestKey(name, known);
+  throw new BerthError(`there is no kind ${name}; there are: ${known.join(', ')}`, {
+    code: 'kind-unknown',
+    hint:
+      near === undefined ? 'Give --kind the name of an entry of `kinds`.' : `Did you mean ${near}?`,
+  });
+}

@@ -1,0 +1,92 @@
+import * as z from 'zod/mini';
+import { isHostName, isIpAddress } from './ip-address.ts';
+
+/** Names of Kubernetes objects, of haproxy's sections and of systemd's instances are made of it. */
+const name = z
+  .string()
+  .check(
+    z.regex(
+      /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/,
+      'must be a name of lower-case letters, digits and hyphens, at most 40',
+    ),
+  );
+/** Of a host: as `hostname` prints it. */
+const host = z.string().check(z.refine(isHostName, 'must be a host name'));
+const address = z
+  .string()
+  .check(
+    z.refine(
+      (text) => isIpAddress(text) || isHostName(text),
+      'must be an IPv4 or IPv6 address, or a host name',
+    ),
+  );
+const ipAddress = z.string().check(z.refine(isIpAddress, 'must be an IPv4 or IPv6 address'));
+/** As in MetalLB's IPAddressPool. */
+const addressRange = z.string().check(
+  z.refine((text) => {
+    const [first = '', last] = text.split(/[-/]/);
+    return isIpAddress(first) && (last === undefined || isIpAddress(last) || /^\d+$/.test(last));
+  }, 'must be ADDRESS, ADDRESS/LENGTH or ADDRESS-ADDRESS'),
+);
+const port = z
+  .int()
+  .check(
+    z.minimum(1, 'must be a port, from 1 to 65535'),
+    z.maximum(65_535, 'must be a port, from 1 to 65535'),
+  );
+const objectName = z
+  .string()
+  .check(
+    z.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a Kubernetes object'),
+  );
+const image = z
+  .string()
+  .check(z.regex(/^[a-z0-9][A-Za-z0-9._:/@-]{0,254}$/, 'must be the name of an image'));
+
+function listOf<T extends z.core.$ZodType>(entry: T): z.ZodMiniArray<T> {
+  return z.array(entry).check(z.minLength(1, 'must not be empty'));
+}
+
+/** `balancer.yml` as it is written; docs/many-nodes.md explains how the keys work together. */
+export const balancerSchema = z.strictObject({
+  hostname: host,
+  listen: z.optional(listOf(ipAddress)),
+  balancers: z.optional(listOf(z.strictObject({ name: host, address: ipAddress }))),
+  peers_port: z.optional(port),
+  systems: listOf(z.strictObject({ name, nodes: listOf(z.strictObject({ name: host, address })) })),
+  kinds: listOf(
+    z.strictObject({
+      name,
+      system: z.string(),
+      hostname: z.optional(host),
+      port,
+      node_port: z.optional(port),
+      together: z.optional(z.boolean()),
+      client_address: z.optional(z.enum(['log', 'transparent'])),
+      max_connections: z.optional(
+        z
+          .int()
+          .check(
+            z.minimum(1, 'must be 1 or more'),
+            z.maximum(1_000_000, 'must be 1000000 or less'),
+          ),
+      ),
+    }),
+  ),
+  statistics: z.optional(
+    z.strictObject({ address: z.optional(ipAddress), port: z.optional(port) }),
+  ),
+  kubernetes: z.optional(
+    z.strictObject({
+      namespace: z.optional(objectName),
+      replicas: z.optional(
+        z.int().check(z.minimum(1, 'must be 1 or more'), z.maximum(9, 'must be 9 or less')),
+      ),
+      image: z.optional(image),
+      pool: z.optional(objectName),
+      addresses: z.optional(listOf(addressRange)),
+    }),
+  ),
+});
+
+export type BalancerDocument = z.output<typeof balancerSchema>;

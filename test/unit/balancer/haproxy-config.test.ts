@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { haproxyConfig } from '../../../src/balancer/rules/haproxy-config.ts';
+import { hostPlacement } from '../../../src/balancer/rules/host-placement.ts';
+import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
+import { withChecksum } from '../../../src/balancer/rules/checksum-line.ts';
+import { parseBalancerSettings } from '../../../src/config/balancer-settings.ts';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { refusal } from '../config/refusal.ts';
+
+const etc = new URL('../../../etc/', import.meta.url);
+const example = parseBalancerSettings(
+  parseYaml(readFileSync(new URL('berth/balancer.yml.example', etc), 'utf8'), 'example', 'core'),
+  'example',
+);
+const node = { name: 'n1', address: '192.0.2.11' };
+const document = {
+  hostname: 'login.example.org',
+  systems: [{ name: 'a', nodes: [node] }],
+  kinds: [{ name: 'podman', system: 'a', port: 22 }],
+};
+type Change = Readonly<Record<string, unknown>>;
+const rendered = (change: Change, balancer?: string): string => {
+  const settings = parseBalancerSettings({ ...document, ...change }, 'balancer.yml');
+  return haproxyConfig(settings, hostPlacement(settings, balancer));
+};
+const withKind = (change: Change): string =>
+  rendered({ kinds: [{ ...document.kinds[0], ...change }] });
+const linesOf = (text: string, title: string): string[] => {
+  const section = text.split('\n\n').find((one) => one.startsWith(title));
+  return (section ?? '')
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim());
+};
+
+it('etc/haproxy/haproxy.cfg is what the example of balancer.yml gives', () => {
+  expect(withChecksum(haproxyConfig(example, hostPlacement(example, undefined)))).toBe(
+    readFileSync(new URL('haproxy/haproxy.cfg', etc), 'utf8'),
+  );
+});
+
+describe('haproxy.cfg', () => {
+  it('has the names of hosts as peers, unless it is told which one is its own', () => {
+    const balancers = [
+      { name: 'lb1', address: '192.0.2.1' },
+      { name: 'lb2', address: '2001:db8::2' },
+    ];
+    expect(rendered({ balancers })).not.toMatch(/^ *localpeer/m);
+    expect(rendered({ balancers }, 'lb2')).toContain('    localpeer lb2\n');
+    expect(linesOf(rendered({ balancers }), 'peers berth').slice(1)).toEqual([
+      'peer lb1 192.0.2.1:1024',
+      'peer lb2 [2001:db8::2]:1024',
+    ]);
+  });
+
+  it('has a single balancer as its own peer, which keeps the table over a reload', () => {
+    expect(rendered({})).toContain('localpeer local\n');
+    expect(rendered({ peers_port: 1025 })).toContain('peer local 127.0.0.1:1025\n');
+    expect(rendered({ balancers: [{ name: 'lb1', address: '192.0.2.1' }] })).toContain(
+      'localpeer lb1\n',
+    );
+  });
+
+  it('refuses an unknown balancer', () => {
+    const error = refusal(() => hostPlacement(example, 'lb3'));
+    expect(error).toMatchObject({ code: 'balancer-unknown', exit: 'usage' });
+    expect(error.message).toBe('there is no balancer lb3; there are: lb1, lb2');
+  });
+
+  it('keeps the users of a source address on one node only where the kind says so', () => {
+    expect(linesOf(withKind({ together: true }), 'listen a.podman')).toContain(
+      'stick on src table berth/a',
+    );
+    expect(withKind({})).not.toMatch(/stick|track-sc0|table/);
+  });
+
+  it('has one table for all kinds of a system', () => {
+    const kinds = ['podman', 'gpu'].map((name, index) => ({
+      ...{ name, system: 'a', port: 22 + index, together: true },
+    }));
+    expect(rendered({ kinds }).match(/^ *table .*/gm)).toEqual([
+      '    table a type ipv6 size 1m expire 36h',
+    ]);
+  });
+
+  it('listens on IPv4 and IPv6 apart', () => {
+    expect(linesOf(rendered({}), 'listen a.podman').slice(0, 2)).toEqual([
+      'bind 0.0.0.0:22',
+      'bind [::]:22 v6only',
+    ]);
+    expect(rendered({ listen: ['192.0.2.100'] }).match(/bind .*:22\b.*/g)).toEqual([
+      'bind 192.0.2.100:22',
+    ]);
+  });
+
+  it('writes IPv6 nodes in brackets, and host names as they are', () => {
+    const nodes = [node, { name: 'n2', address: '::1' }, { name: 'n3', address: 'n3.example.org' }];
+    expect(rendered({ systems: [{ name: 'a', nodes }] }).match(/^ *server .*/gm)).toEqual([
+      '    server n1 192.0.2.11:22',
+      '    server n2 [::1]:22',
+      '    server n3 n3.example.org:22',
+    ]);
+  });
+
+  it('takes the address of a transparent client, as root, in the family of the node', () => {
+    const text = withKind({ client_address: 'transparent' });
+    expect(linesOf(text, 'listen a.podman')).toEqual([
+      'bind 0.0.0.0:22',
+      'maxconn 2000',
+      'server n1 192.0.2.11:22 source 0.0.0.0 usesrc clientip',
+    ]);
+    expect(linesOf(text, 'global')).not.toContain('user haproxy');
+    expect(linesOf(withKind({}), 'global')).toContain('user haproxy');
+  });
+
+  it('never ends the sessions of an old process', () => {
+    expect(rendered({})).not.toMatch(/^\s*hard-stop-after/m);
+    expect(rendered({})).not.toContain('on-marked-down');
+  });
+
+  it('has connections left for the statistics and for checks', () => {
+    expect(withKind({ max_connections: 300 })).toContain('    maxconn 400\n');
+  });
+
+  it('has 200 nodes', () => {
+    const nodes = Array.from({ length: 200 }, (_, index) => ({
+      ...{ name: `n${index}`, address: `10.0.0.${index + 1}` },
+    }));
+    expect(rendered({ systems: [{ name: 'a', nodes }] }).match(/^ *server /gm)).toHaveLength(200);
+  });
+});
+
+describe('a balancer for one kind', () => {
+  it('has the kind of every system, and its own name', () => {
+    expect(onlyKind(example, 'podman').kinds.map(({ system }) => system)).toEqual([
+      'alpha',
+      'beta',
+    ]);
+    expect(onlyKind(example, 'podman').hostname).toBe('login.example.org');
+    expect(onlyKind(example, 'pods').hostname).toBe('pods.example.org');
+  });
+
+  it('refuses an unknown kind', () => {
+    const error = refusal(() => onlyKind(example, 'pdoman'));
+    expect(error).toMatchObject({ code: 'kind-unknown', hint: 'Did you mean podman?' });
+    expect(error.message).toBe('there is no kind pdoman; there are: podman, pods');
+  });
+});
