@@ -16,10 +16,12 @@ export interface BuildOptions {
   readonly node: string;
   /** The directory of the outputs. */
   readonly out: string;
+  /** The directory that they will run from; default: `out`. */
+  readonly prefix?: string;
 }
 
 /** Builds all outputs, each as one executable file. @returns the number of outputs */
-export async function buildOutputs({ node, out }: BuildOptions): Promise<number> {
+export async function buildOutputs({ node, out, prefix = out }: BuildOptions): Promise<number> {
   if (!isAbsolute(node)) throw new Error(`--node ${node}: must be an absolute path`);
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
@@ -27,7 +29,7 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   for (const entry of entries) {
     const { text, sources } = await singleFile(entry, {
       banner: banner(node, entry),
-      define: { BERTH_BUILD: JSON.stringify(buildId), BERTH_PREFIX: JSON.stringify(out) },
+      define: { BERTH_BUILD: JSON.stringify(buildId), BERTH_PREFIX: JSON.stringify(prefix) },
     });
     for (const source of sources) bundled.add(source);
     await install(join(out, outputOf(entry)), Buffer.from(text));
@@ -43,7 +45,9 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
 /** Copies the examples, units, manifests and pages that hints refer to. */
 async function installShared(directory: string, out: string): Promise<void> {
   const entries = await readdir(join(root, directory), { recursive: true, withFileTypes: true });
-  for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
+  // Files of the Ansible collection that are links become copies.
+  const files = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink());
+  for (const { name, parentPath } of files) {
     const from = join(parentPath, name);
     await installCopy(join(out, 'share', relative(root, from)), from, 0o644);
   }
