@@ -12,6 +12,7 @@ import {
   type BerthContainer,
   type RemovalResult,
 } from './remove-containers.ts';
+import { removeContainerNotes } from './remove-container-notes.ts';
 import { withCleanupLock } from './cleanup-lock.ts';
 import { removeLeakedStorage } from './leaked-storage.ts';
 import { idleSinceFile, type SessionContext } from '../connections/state-paths.ts';
@@ -43,6 +44,10 @@ export async function removeExpiredContainers(
       },
     );
     const ended = await removeContainers(part, over);
+    await removeContainerNotes(
+      part.user,
+      over.flatMap(({ connection, profile }) => (connection === undefined ? profile : [])),
+    );
     if (open.size > 0 || all.length > over.length) return ended;
     await endUnlisted(part);
     const again = mayPassNow(ended) ? await removeAgain(site, part) : ended;

@@ -14,6 +14,8 @@ import { containerFilesDir } from '../podman/running-container.ts';
 
 /** A container of Berth's in a user's store. */
 export interface BerthContainer extends StoredContainer {
+  /** Name of the profile. */
+  readonly profile: string;
   readonly lifetime: Lifetime;
   /** Set for a container that serves one connection. */
   readonly connection: string | undefined;
@@ -36,7 +38,7 @@ export async function listBerthContainers(
       /^berth-([a-z0-9-]+?)(?:-([0-9]+\.[0-9]+))?$/.exec(container.name) ?? [];
     if (name === undefined) return [];
     const lifetime = settings.profiles.get(name)?.lifetime ?? unknownProfile;
-    return [{ ...container, lifetime, connection }];
+    return [{ ...container, profile: name, lifetime, connection }];
   });
 }
 

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { basename } from 'node:path';
 import { runDir } from '../../config/default-settings.ts';
 import { chooseProfile, type ProfileChoice } from '../../config/profile/choose-profile.ts';
@@ -13,6 +14,7 @@ import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';
 import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
+import { isTerminal } from '../../system/is-terminal.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import type { startWithFallback as StartByPolicy } from './start-with-fallback.ts';
@@ -66,6 +68,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     warm ?? (await startAnew({ host, profile, name, toolsDir: input.toolsDir }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
+  await noteAndTell(user, profile, { isNew: warm === undefined, isInteractive: isShell(request) });
   // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
   const session = containerSession(host, container, { request, profile, env, umask });
@@ -91,8 +94,26 @@ async function podSession(
 }
 
 /** Whether this is an interactive login for which sshd prints no message of the day, because of ForceCommand. */
-function isForcedLogin({ kind, tty }: SessionRequest, { shell }: User, itself: string): boolean {
-  return kind === 'shell' && tty && shell !== itself;
+function isForcedLogin(request: SessionRequest, { shell }: User, itself: string): boolean {
+  return isShell(request) && shell !== itself;
+}
+
+/** Whether this is an interactive login. */
+function isShell({ kind, tty }: SessionRequest): boolean {
+  return kind === 'shell' && tty;
+}
+
+/** Lets the user find a container on another login node. Does nothing for a command in a running container. */
+async function noteAndTell(
+  user: User,
+  profile: Profile,
+  { isNew, isInteractive }: { readonly isNew: boolean; readonly isInteractive: boolean },
+): Promise<void> {
+  if (profile.lifetime.kind === 'connection' || !(isNew || isInteractive)) return;
+  const { tellOtherContainers, writeContainerNote } = await import('../podman/container-notes.ts');
+  const here = { host: hostname(), profile: profile.name };
+  if (isNew) writeContainerNote(user, { ...here, since: Date.now() });
+  if (isInteractive && isTerminal(2)) tellOtherContainers(user, here, Date.now());
 }
 
 /** Imported only if no container is running: what starts one takes longer to load than everything above. */

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { noteText, parseNote } from '../../../../src/ssh/podman/container-notes.ts';
+
+const since = Date.parse('2026-11-23T18:40:12');
+const note = { host: 'login1.example.org', profile: 'base', since };
+
+it('names the node and says since when', () => {
+  expect(parseNote(JSON.stringify(note))).toEqual(note);
+  expect(noteText(note)).toBe(
+    'you also have a container (profile base) on login1.example.org, since 2026-11-23 18:40; to get there: ssh login1.example.org',
+  );
+});
+
+it.each([
+  '',
+  'null',
+  '[]',
+  JSON.stringify({ ...note, host: '-oProxyCommand=x' }),
+  JSON.stringify({ ...note, host: 'login1\n' }),
+  JSON.stringify({ ...note, host: 'a'.repeat(300) }),
+  JSON.stringify({ ...note, profile: '\u001b[2J' }),
+  JSON.stringify({ ...note, since: 'today' }),
+  JSON.stringify({ ...note, since: 1e20 }),
+])('does not take %j for a note', (text) => {
+  expect(parseNote(text)).toBeUndefined();
+});
