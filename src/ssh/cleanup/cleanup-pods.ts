@@ -82,13 +82,16 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
       listSessionPods(client, access, site.settings.profiles),
     );
     const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
-    const shares = pods.some(({ forAllNodes }) => forAllNodes);
+    const here = hostLabel(hostname());
+    const concernsOthers = pods.some(({ loginHost }) => loginHost !== here);
     const fates = await using(access, sweepMs, async (client, signal) => {
-      const claims = shares ? await UserClaims.open(site, user, access.cluster, signal) : undefined;
+      const claims = concernsOthers
+        ? await UserClaims.open(site, user, access.cluster, signal)
+        : undefined;
       try {
         const shared =
           claims === undefined || since === undefined
-            ? { since, until: undefined }
+            ? { since, until: undefined, nodes: undefined }
             : await claims.announceClosing(since);
         const circumstances = {
           ...{ access, client, signal, open, since, shared, now },
@@ -198,7 +201,7 @@ async function using<T>(
 
 function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number): BerthError {
   return new BerthError(
-    `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
+    `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods were checked`,
     {
       code: 'reap-too-many-pods',
       hint: `The next run of berth reap checks others. List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,

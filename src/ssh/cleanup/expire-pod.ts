@@ -19,8 +19,8 @@ export interface SessionPod {
   readonly lifetime: Lifetime;
   /** Set for a pod that serves one connection. */
   readonly connection: string | undefined;
-  /** Whether connections to all login nodes use it. */
-  readonly forAllNodes: boolean;
+  /** `hostLabel` of the login node whose connections use it; undefined if those to all nodes do. */
+  readonly loginHost: string | undefined;
   /** Milliseconds since the epoch. */
   readonly created: number;
 }
@@ -42,7 +42,8 @@ export interface SessionPods {
 }
 
 /**
- * The user's session pods that this login node or all of them use. Leaves out pods that are terminating, which a
+ * The user's session pods that this login node or all of them use, and those of single connections to other nodes, which
+ * may have failed. Leaves out pods that are terminating, which a
  * finalizer may hold forever. If there are too many, picks some at random, so that a user's other pods cannot
  * keep one from being checked forever.
  *
@@ -55,6 +56,7 @@ export async function listSessionPods(
   profiles: ReadonlyMap<string, Profile>,
   random: () => number = Math.random,
 ): Promise<SessionPods> {
+  const here = hostLabel(hostname());
   return await reduceListPages(client, collectionPath('Pod', namespace), {
     ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
     labelSelector: podSelector,
@@ -66,14 +68,15 @@ export async function listSessionPods(
       const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
       if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
       const loginHost = labels[podLabels.loginHost];
-      if (loginHost !== undefined && loginHost !== hostLabel(hostname())) return;
+      const connection = labels[podLabels.connection];
+      // A former version's, which its own node deletes.
+      if (connection === undefined && loginHost !== undefined && loginHost !== here) return;
       seen.count += 1;
       const place =
         seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
       if (place >= mostPods) return;
       seen.pods[place] = {
-        ...{ name, uid, forAllNodes: loginHost === undefined },
-        connection: labels[podLabels.connection],
+        ...{ name, uid, loginHost, connection },
         lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
         created: Date.parse(creationTimestamp) || 0,
       };
@@ -115,10 +118,10 @@ export async function expirePod(
   circumstances: PodExpiryContext,
 ): Promise<PodExpiryResult> {
   const { access, client, signal, open, openNow, shared, now, closed } = circumstances;
-  const { name, uid, lifetime, connection, forAllNodes } = pod;
-  const { since, until = Infinity } = forAllNodes
-    ? shared
-    : { since: circumstances.since, until: undefined };
+  const { name, uid, lifetime, connection, loginHost } = pod;
+  if (isElsewhere(pod, shared)) return {};
+  const forAllNodes = loginHost === undefined;
+  const { since, until = Infinity } = forAllNodes ? shared : { since: circumstances.since };
   const id = { name, uid, namespace: access.namespace };
   const again = now + againMs;
   const isLast = async (): Promise<boolean> =>
@@ -155,6 +158,12 @@ export async function expirePod(
   } catch (thrown) {
     return { failed: asBerthError(thrown, `pod ${access.namespace}/${name}`) };
   }
+}
+
+/** Whether a pod is the business of another login node, which has not failed. */
+function isElsewhere({ loginHost }: SessionPod, { nodes }: SharedUse): boolean {
+  if (loginHost === undefined || loginHost === hostLabel(hostname())) return false;
+  return nodes === undefined || nodes.has(loginHost);
 }
 
 /** After this, a pod is checked again that a connection to another node joined at the last moment. Milliseconds. */

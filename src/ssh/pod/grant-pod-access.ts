@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { SshSettings } from '../../config/profile/profile.ts';
 import { sessionServiceAccount } from '../../desired/well-known-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
@@ -21,12 +20,13 @@ import {
 import { handOverGrant, handOverError, isGrantUnchanged } from './pod-handover.ts';
 import { untilNotClosing } from './node-claims.ts';
 import {
+  claimPlace,
   clusterPatienceMs,
   sessionClusters,
   type SessionCluster,
   type SessionClusters,
 } from './session-clusters.ts';
-import { retainSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
+import { retainSecret, releaseSecret } from './session-secret.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 
 export interface PodGrantContext extends Pick<SessionContext, 'run'> {
@@ -172,7 +172,7 @@ export async function revokePodAccess(
     // A login after a release that failed must write the claim again.
     expirePodGrant({ run }, user.uid, cluster.name);
     try {
-      await releaseSecret(client, secretOf(cluster, user), { now: now(), closed });
+      await releaseSecret(client, claimPlace(cluster, user), { now: now(), closed });
     } finally {
       client.close();
     }
@@ -195,7 +195,7 @@ async function grant(
   const server = await hookAccess(cluster, deps);
   const client = apiClient(server, deps.deadline);
   try {
-    const secret = secretOf(cluster, user);
+    const secret = claimPlace(cluster, user);
     const { namespace } = secret;
     const { boundTo, claims } = await retainSecret(client, secret, now());
     if (to === 'login')
@@ -218,9 +218,4 @@ async function grant(
   } finally {
     client.close();
   }
-}
-
-function secretOf(cluster: SessionCluster, user: User): SessionSecret {
-  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
-  return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
 }

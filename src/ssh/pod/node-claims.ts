@@ -17,6 +17,8 @@ import {
 export interface ClaimPlace {
   /** The user's. */
   readonly namespace: string;
+  /** Name of the Secret to which this node's tokens are bound. */
+  readonly name: string;
   /** Hostname of this login node. */
   readonly loginHost: string;
 }
@@ -45,8 +47,9 @@ export async function writeClaim(
   now: number,
   { closed }: { readonly closed?: number | undefined } = {},
 ): Promise<NamespaceClaims | undefined> {
+  const text = state === undefined ? null : claimText(state, place.name, now);
   const annotations = {
-    [claimAnnotation(place.loginHost)]: state === undefined ? null : claimText(state, now),
+    [claimAnnotation(place.loginHost)]: text,
     ...(closed === undefined ? {} : { [lastClosedAnnotation]: String(Math.floor(closed / 1000)) }),
   };
   return await patch(client, place, { annotations }, now);

@@ -1,11 +1,14 @@
+import { hostname } from 'node:os';
 import type { SshSettings } from '../../config/profile/profile.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
 import type { HookAccessDeps } from '../../clusters/hook-access.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
+import { namespaceOf } from '../../desired/user-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { loadSiteSettings } from '../../settings/load-site-settings.ts';
 import { deadlineIn } from '../../system/deadline.ts';
+import type { ClaimPlace } from './node-claims.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';
 
 /** A cluster on which sessions run in pods. */
@@ -15,6 +18,12 @@ export interface SessionClusters {
   readonly clusters: readonly SessionCluster[];
   readonly deps: HookAccessDeps & { readonly known: readonly string[] };
   readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
+}
+
+/** Where this node writes its claim on the user's pods and tokens. */
+export function claimPlace(cluster: SessionCluster, user: User): ClaimPlace {
+  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+  return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
 }
 
 /** Time limit for the requests to a cluster; sshd waits meanwhile. Milliseconds. */

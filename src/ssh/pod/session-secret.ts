@@ -15,21 +15,18 @@ import {
   type ClaimPlace,
   type NamespaceClaims,
 } from './node-claims.ts';
-import { claimAnnotation } from './objects/node-claim.ts';
+import { claimAnnotation, isSecretHeld } from './objects/node-claim.ts';
 import { hostLabel } from './objects/pod-object.ts';
 
-/**
- * The empty Secret in a user's namespace to which the tokens of the user's sessions are bound: deleting it invalidates the
- * tokens. All login nodes share it. A node deletes it after the user's last connection there, unless another node needs
- * it.
+/*
+ * An empty Secret in a user's namespace, to which the tokens of the user's sessions are bound: deleting it invalidates the
+ * tokens. Login nodes share it, or have their own. A node deletes it after the user's last connection there, unless
+ * another node needs it.
  *
  * Each node that needs it has a claim on the namespace (`node-claim.ts`), from the user's first connection there to the
  * last: the user can write the Secret, but not the namespace. Each node also annotates the Secret, only to change its
  * version: a node that is about to delete it then sees that another node needs it.
  */
-export interface SessionSecret extends ClaimPlace {
-  readonly name: string;
-}
 
 /** Attempts to delete the Secret if it keeps changing. */
 const attempts = 5;
@@ -49,7 +46,7 @@ interface RetainedSecret {
  */
 export async function retainSecret(
   client: ApiClient,
-  secret: SessionSecret,
+  secret: ClaimPlace,
   now: number,
 ): Promise<RetainedSecret> {
   const { namespace, name, loginHost } = secret;
@@ -89,7 +86,7 @@ export async function retainSecret(
  */
 export async function releaseSecret(
   client: ApiClient,
-  secret: SessionSecret,
+  secret: ClaimPlace,
   { now, closed }: { readonly now: number; readonly closed?: number | undefined },
 ): Promise<void> {
   const { namespace, name, loginHost } = secret;
@@ -101,7 +98,7 @@ export async function releaseSecret(
     const seen = await patch(client, path, unmarked);
     const claims = await writeClaim(client, secret, undefined, now, { closed });
     if (claims !== undefined) await removeExpiredClaims(client, secret, claims, now);
-    if (seen === undefined || (claims?.valid.size ?? 0) > 0) return;
+    if (seen === undefined || (claims !== undefined && isSecretHeld(claims, name))) return;
     const { uid, resourceVersion } = seen;
     // The last attempt ignores changes without an annotation on the namespace: only the user can make those.
     const preconditions = attempt < attempts ? { uid, resourceVersion } : { uid };

@@ -1,6 +1,4 @@
-import { hostname } from 'node:os';
 import { hookAccess } from '../../clusters/hook-access.ts';
-import { namespaceOf } from '../../desired/user-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
@@ -14,7 +12,7 @@ import {
   podGrantWritten,
   touchPodGrant,
 } from './pod-grant-file.ts';
-import { sessionClusters } from './session-clusters.ts';
+import { claimPlace, sessionClusters } from './session-clusters.ts';
 
 /** How the pods that all login nodes share are in use. Milliseconds since the epoch. */
 export interface SharedUse {
@@ -22,6 +20,8 @@ export interface SharedUse {
   readonly since: number | undefined;
   /** If other nodes have connections: when their claims expire unless they renew them. */
   readonly until: number | undefined;
+  /** The other nodes with a claim, by `hostLabel`; undefined while this node has connections, because they are not read. */
+  readonly nodes: ReadonlySet<string> | undefined;
 }
 
 /** The claims of login nodes on one user's pods on one cluster, during a cleanup on this node. */
@@ -54,12 +54,10 @@ export class UserClaims {
     const { clusters, deps } = await sessionClusters(site.settings, user);
     const cluster = clusters.find((one) => one.name === name);
     if (cluster === undefined) return undefined;
-    const namespace = namespaceOf(cluster.namespacePrefix, user.name);
     const client = apiClient(await hookAccess(cluster, deps), signal);
     // A login that comes meanwhile writes the claim again, together with a new grant.
     const beforeClosing = (): void => expirePodGrant(site, user.uid, name);
-    const place = { namespace, loginHost: hostname() };
-    return new UserClaims(client, place, { now: site.now, beforeClosing });
+    return new UserClaims(client, claimPlace(cluster, user), { now: site.now, beforeClosing });
   }
 
   /**
@@ -75,8 +73,9 @@ export class UserClaims {
     const claims = await writeClaim(this.#client, this.#place, 'closing', now);
     this.#announced = performance.now();
     const until = claims === undefined ? undefined : sharedUntil(claims, now);
-    if (until !== undefined) return { since: undefined, until };
-    return { since: Math.max(since, Math.min(claims?.lastClosed ?? 0, now)), until };
+    const nodes = new Set(claims?.valid.keys());
+    if (until !== undefined) return { since: undefined, until, nodes };
+    return { since: Math.max(since, Math.min(claims?.lastClosed ?? 0, now)), until, nodes };
   }
 
   /** Whether there is still no connection to another node, right before a shared pod is deleted. @throws as `announceClosing` */
@@ -133,11 +132,10 @@ export async function renewClaims(
   const { clusters, deps } = await sessionClusters(site.settings, user);
   for (const cluster of clusters.filter(({ name }) => names.includes(name))) {
     try {
-      const namespace = namespaceOf(cluster.namespacePrefix, user.name);
       const server = await hookAccess(cluster, deps);
       const client = apiClient(server, deadlineIn(renewalMs).signal);
       try {
-        await writeClaim(client, { namespace, loginHost: hostname() }, 'open', now);
+        await writeClaim(client, claimPlace(cluster, user), 'open', now);
       } finally {
         client.close();
       }

@@ -97,7 +97,8 @@ export function parseNote(text: string): ContainerNote | undefined {
     return undefined;
   }
   const { host, profile, since } = note ?? {};
-  if (typeof host !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$/.test(host)) return undefined;
+  if (typeof host !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$/.test(host))
+    return undefined;
   if (typeof profile !== 'string' || !/^[a-z0-9-]{1,63}$/.test(profile)) return undefined;
   if (typeof since !== 'number' || !(since > 0 && since < 8e15)) return undefined;
   return { host, profile, since };

@@ -3,8 +3,8 @@ import { hostLabel } from './pod-object.ts';
 /**
  * What a login node writes on a user's namespace while it has connections of the user. The user cannot write the namespace.
  *
- * `login.berth.dev/login1: open 1790000000` (seconds since the epoch). A node renews it while it has connections; of a
- * node that failed it expires. Before a node deletes the pods that all nodes share, it changes its claim to `closing`.
+ * `login.berth.dev/login1: open 1790000000 berth-session`: the time in seconds since the epoch, and the Secret of the
+ * node's tokens. A node renews it while it has connections; of a node that failed it expires. Before a node deletes the pods that all nodes share, it changes its claim to `closing`.
  * A former version of Berth wrote `open` only.
  */
 export interface NodeClaim {
@@ -13,6 +13,8 @@ export interface NodeClaim {
   readonly written: number | undefined;
   /** When it expires: Infinity if it says no time. Milliseconds since the epoch. */
   readonly until: number;
+  /** Name of the Secret to which the node's tokens are bound; undefined if a former version wrote the claim. */
+  readonly secret: string | undefined;
 }
 
 /** How long a claim is valid. Milliseconds. */
@@ -31,8 +33,8 @@ export function claimAnnotation(loginHost: string): string {
 }
 
 /** The annotation's value. @param now milliseconds since the epoch */
-export function claimText(state: NodeClaim['state'], now: number): string {
-  return `${state} ${Math.floor(now / 1000)}`;
+export function claimText(state: NodeClaim['state'], secret: string, now: number): string {
+  return `${state} ${Math.floor(now / 1000)} ${secret}`;
 }
 
 type Annotations = Readonly<Record<string, string>>;
@@ -58,10 +60,17 @@ export function otherClaims(annotations: Annotations, loginHost: string, now: nu
 }
 
 function parse(text: string): NodeClaim {
-  const [, state, seconds] = /^(open|closing) ([0-9]{1,12})$/.exec(text) ?? [];
-  if (seconds === undefined) return { state: 'open', written: undefined, until: Infinity };
+  const [, state, seconds, secret] = /^(open|closing) ([0-9]{1,12}) (\S+)$/.exec(text) ?? [];
+  if (seconds === undefined)
+    return { state: 'open', written: undefined, until: Infinity, secret: undefined };
   const written = Number(seconds) * 1000;
-  return { state: state === 'closing' ? 'closing' : 'open', written, until: written + validMs };
+  const until = written + validMs;
+  return { state: state === 'closing' ? 'closing' : 'open', written, until, secret };
+}
+
+/** Whether another node needs the Secret. */
+export function isSecretHeld({ valid }: OtherClaims, name: string): boolean {
+  return [...valid.values()].some(({ secret = name }) => secret === name);
 }
 
 /** When the user's last connection closed, as the namespace says. Milliseconds since the epoch. */

@@ -97,7 +97,9 @@ describe('a user on two login nodes, with a pod for all connections', () => {
     expect(await sleeps(shared)).toEqual(['sleep 302']);
     two.client.stdin?.write('still here\n');
     await two.waitForOutput('still here');
-    expect(await claims(shared)).toEqual([expect.stringMatching(/^login2=open \d+$/)]);
+    expect(await claims(shared)).toEqual([
+      expect.stringMatching(/^login2=open \d+ berth-session$/),
+    ]);
 
     await two.kill();
     await nothingOf(shared, login1, login2);
@@ -165,12 +167,34 @@ describe('a user on two login nodes, with a pod for each connection', () => {
   });
 });
 
+describe('pods of a former version, with the login node in their names', () => {
+  it('are deleted after the last connection to that node only', async () => {
+    const two = await live(login2, shared, 'cat');
+    for (const node of ['login1', 'login2']) {
+      const labels = `app.kubernetes.io/managed-by=berth,berth.dev/profile=shared,berth.dev/login-host=${node}`;
+      const pod = ['run', `berth-shared-${node}`, '--image=localhost/none', '--labels', labels];
+      // It never runs.
+      const spec = '{"spec":{"nodeSelector":{"no":"node"}}}';
+      const made = await kubectl(shared, ...pod, '--overrides', spec);
+      expect(made.exitCode, made.stderr).toBe(0);
+    }
+
+    await (await live(login1, shared, 'cat')).kill();
+    await isClosed(login1, shared);
+    expect(await podNames(shared)).toEqual(['pod/berth-shared', 'pod/berth-shared-login2']);
+
+    await two.kill();
+    await nothingOf(shared, login1, login2);
+  });
+});
+
 describe('a login node that loses its power', () => {
   it('does not keep the pod, the tokens and its processes for ever', async () => {
     const lost = await live(login2, shared, 'setsid sleep 303 & cat');
+    const alone = await live(login2, own, 'cat');
     const one = await live(login1, shared, 'cat');
     await login2.host.kill();
-    await lost.kill();
+    await Promise.all([lost.kill(), alone.kill()]);
 
     await one.kill();
     await isClosed(login1, shared);
@@ -178,10 +202,12 @@ describe('a login node that loses its power', () => {
     expect(await sleeps(shared)).toEqual(['sleep 303']);
 
     const later = Math.floor(Date.now() / 1000) - 1900;
-    const expired = ['--overwrite', `login.berth.dev/login2=open ${later}`];
-    await site.kubectl(['annotate', 'namespace', `u-${shared}`, ...expired]);
-    await (await live(login1, shared, 'setsid sleep 304 & cat')).kill();
-    await nothingOf(shared, login1);
+    const expired = ['--overwrite', `login.berth.dev/login2=open ${later} berth-session`];
+    for (const user of [shared, own]) {
+      await site.kubectl(['annotate', 'namespace', `u-${user}`, ...expired]);
+      await (await live(login1, user, 'setsid sleep 304 & cat')).kill();
+      await nothingOf(user, login1);
+    }
 
     await login2.host.boot();
     const back = await login2.host.ssh(shared, ['echo back']);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   claimText,
   isClosingElsewhere,
+  isSecretHeld,
   lastClosed,
   otherClaims,
   sharedUntil,
@@ -10,7 +11,7 @@ import {
 const now = Date.parse('2026-11-23T12:00:00Z');
 const minutes = (count: number): number => count * 60_000;
 const ago = (state: 'open' | 'closing', count: number): string =>
-  claimText(state, now - minutes(count));
+  claimText(state, 'berth-session', now - minutes(count));
 const seen = (texts: Readonly<Record<string, string>>) =>
   otherClaims(
     Object.fromEntries(
@@ -46,6 +47,13 @@ describe("the other login nodes' claims", () => {
     expect(isClosingElsewhere(seen({ login2: ago('closing', 2) }), now)).toBe(false);
     expect(isClosingElsewhere(seen({ login2: ago('open', 0) }), now)).toBe(false);
   });
+});
+
+it("hold the Secret that the node's tokens are bound to; those of a former version hold any", () => {
+  const claims = seen({ login2: ago('open', 1) });
+  expect(isSecretHeld(claims, 'berth-session')).toBe(true);
+  expect(isSecretHeld(claims, 'berth-session-login1')).toBe(false);
+  expect(isSecretHeld(seen({ login2: 'open' }), 'berth-session-login1')).toBe(true);
 });
 
 it.each([
