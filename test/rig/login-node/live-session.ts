@@ -8,6 +8,8 @@ export interface SshServer {
   readonly port: number;
   /** Path of the network namespace of the clients; undefined: the machine's. */
   readonly network: string | undefined;
+  /** Command line that runs another one where the clients are; default: in `network`. */
+  readonly enter?: readonly string[];
   clientOptions(user: string): string[];
 }
 
@@ -28,8 +30,9 @@ export class LiveSession {
   static start(host: SshServer, user: string, args: readonly string[]): LiveSession {
     const destination = ['-p', String(host.port), `${user}@${host.address}`];
     const options = [...host.clientOptions(user), '-o', 'ConnectionAttempts=1'];
-    const argv = inNetwork(host.network, ['ssh', ...options, ...destination, ...args]);
-    const [file = '', ...words] = argv;
+    const argv = ['ssh', ...options, ...destination, ...args];
+    const [file = '', ...words] =
+      host.enter === undefined ? inNetwork(host.network, argv) : [...host.enter, ...argv];
     return new LiveSession(spawn(file, words, { stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 

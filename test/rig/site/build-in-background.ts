@@ -1,4 +1,8 @@
 import { kyverno } from '../../site-exclusive/admission/kyverno/kyverno-cli.ts';
+import { balancerImage } from '../addresses/balancer-image.ts';
+import { externalDnsBinary } from '../addresses/external-dns/build.ts';
+import { kubeProxyBinary } from '../addresses/kube-proxy/build.ts';
+import { metallbBinaries } from '../addresses/metallb/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
 /**
@@ -7,7 +11,8 @@ import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
  * it again and reports the error.
  */
 export async function prebuild(): Promise<void> {
-  for (const build of [kyverno, ciliumBinaries])
+  const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
+  for (const build of [kyverno, ciliumBinaries, ...addresses])
     try {
       await build();
     } catch {

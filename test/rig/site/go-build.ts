@@ -20,16 +20,19 @@ export interface GoBuild<Names extends string> {
   /** The Go package of each program. */
   readonly programs: Readonly<Record<Names, string>>;
   readonly flags: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Environment;
   /** A change to a file of one of the required modules. */
   readonly patch?: ModulePatch;
 }
+
+type Environment = Readonly<Record<string, string>>;
 
 export interface ModulePatch {
   /** The module's path, without a version. */
   readonly of: string;
   /** A file of the module. */
   readonly file: string;
+  /** `from` is a regular expression, of which all matches are replaced. */
   readonly change: { readonly from: string; readonly to: string };
 }
 
@@ -79,7 +82,7 @@ async function buildInto<Names extends string>(
   const unfinished = `${directory}.${randomUUID()}`;
   await mkdir(unfinished, { recursive: true });
   try {
-    const patched = patch === undefined ? [] : await writePatched(unfinished, module, patch);
+    const patched = patch === undefined ? [] : await writePatched(unfinished, module, patch, env);
     const modfile = versions === undefined ? [] : [`-modfile=${join(module, versions, 'go.mod')}`];
     for (const name of names)
       await step(`building ${name} of ${build} from Go modules (takes minutes, once)`, () =>
@@ -104,8 +107,12 @@ async function buildInto<Names extends string>(
 }
 
 /** The directory with the sources of a required module, downloaded if it is missing. It is read-only. */
-export async function moduleSources(module: string, path: string): Promise<string> {
-  const { stdout } = await execa('go', ['mod', 'download', '-json', path], { cwd: module });
+export async function moduleSources(
+  module: string,
+  path: string,
+  env: Environment = {},
+): Promise<string> {
+  const { stdout } = await execa('go', ['mod', 'download', '-json', path], { cwd: module, env });
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 
@@ -118,17 +125,19 @@ async function writePatched(
   directory: string,
   module: string,
   { of, file, change }: ModulePatch,
+  env?: Environment,
 ): Promise<string[]> {
   const copy = join(directory, 'patched');
-  await execa('cp', ['--recursive', await moduleSources(module, of), copy]);
+  await execa('cp', ['--recursive', await moduleSources(module, of, env), copy]);
   await execa('chmod', ['--recursive', 'u+w', copy]);
   const text = await readFile(join(copy, file), 'utf8');
-  if (!text.includes(change.from)) throw new Error(`${file} of ${of} has no ${change.from}`);
-  await writeFile(join(copy, file), text.replace(change.from, change.to));
+  const from = new RegExp(change.from, 'g');
+  if (text.search(from) === -1) throw new Error(`${file} of ${of} has no ${change.from}`);
+  await writeFile(join(copy, file), text.replace(from, change.to));
   const [mod, sum] = ['go.mod', 'go.sum'].map((name) => join(directory, name)) as [string, string];
   await copyFile(join(module, 'go.mod'), mod);
   await copyFile(join(module, 'go.sum'), sum);
-  await execa('go', ['mod', 'edit', `-replace=${of}=${copy}`, mod]);
+  await execa('go', ['mod', 'edit', `-replace=${of}=${copy}`, mod], { env: { ...env } });
   return [`-modfile=${mod}`];
 }
 

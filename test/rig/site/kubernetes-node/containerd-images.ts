@@ -25,10 +25,11 @@ const archives = { site: siteArchive, busybox: busyboxArchive } as const;
 const path = 'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
 
 /** The content of an image. */
-interface Layer {
+export interface Layer {
   /** A tar of the root file system. */
   readonly archive: string;
-  readonly command: readonly string[];
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -67,6 +68,14 @@ export class ContainerdImages {
       this.#import(image, { archive, command: ['/bin/sh'] }),
     );
     return image;
+  }
+
+  /** Imports an image with one layer if containerd lacks it. */
+  async ensureImage(image: string, layer: () => Promise<Layer>): Promise<void> {
+    if (await this.has(image)) return;
+    await step(`importing ${image} into containerd`, async () =>
+      this.#import(image, await layer()),
+    );
   }
 
   /**
@@ -110,7 +119,10 @@ export class ContainerdImages {
    * Imports a tar of a root file system as an image with one layer. The archive that `docker save` would write
    * is streamed to ctr(8), to save disk space.
    */
-  async #import(image: string, { archive, command, labels = {} }: Layer): Promise<void> {
+  async #import(
+    image: string,
+    { archive, entrypoint = [], command = [], labels = {} }: Layer,
+  ): Promise<void> {
     const directory = await mkdtemp(join(this.#directory, 'image-'));
     try {
       const digest = createHash('sha256');
@@ -120,7 +132,7 @@ export class ContainerdImages {
         JSON.stringify({
           architecture: 'amd64',
           os: 'linux',
-          config: { Cmd: command, Env: [path], Labels: labels },
+          config: { Entrypoint: entrypoint, Cmd: command, Env: [path], Labels: labels },
           rootfs: { type: 'layers', diff_ids: [`sha256:${digest.digest('hex')}`] },
         }),
       );

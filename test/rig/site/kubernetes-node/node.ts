@@ -5,7 +5,7 @@ import { waitForRegistry } from '../docker-registry.ts';
 import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
-import { ContainerdImages, type ImageName } from './containerd-images.ts';
+import { ContainerdImages, type ImageName, type Layer } from './containerd-images.ts';
 import { startCilium, stopCilium } from './cilium/enable.ts';
 import { nsenterArgs } from './namespaces.ts';
 import { startPart, stopPart, type PartName } from './node-processes.ts';
@@ -36,6 +36,11 @@ export class TestNode {
   /** Imports a test image into containerd, so that no pull is needed. @returns its name */
   image(name: ImageName): Promise<string> {
     return locked(() => this.#images.ensure(name));
+  }
+
+  /** Makes an image of a root file system, unless containerd has one of this name. */
+  ensureImage(image: string, layer: () => Promise<Layer>): Promise<void> {
+    return locked(() => this.#images.ensureImage(image, layer));
   }
 
   hasImage(image: string): Promise<boolean> {
@@ -123,6 +128,16 @@ export class TestNode {
       await this.#images.waitForContainerd();
       await waitForReadyNode(this.#site);
     });
+  }
+
+  /** The command line by which another one runs in the node's namespaces. */
+  get enter(): readonly string[] {
+    return ['nsenter', ...nsenterArgs(this.#record.init, [])];
+  }
+
+  /** PID of the node's first process. */
+  get init(): number {
+    return this.#record.init;
   }
 
   /** Runs a command as root in the node's namespaces. @returns its stdout */
