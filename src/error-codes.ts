@@ -26,6 +26,7 @@ export const exitClasses = {
   'private-file-too-large': 'permission',
   'private-file-unreadable': 'permission',
   'systemctl-failed': 'unavailable',
+  'systemd-missing': 'unavailable',
   'secrets-not-protected': 'usage',
   'program-not-started': 'unavailable',
 
@@ -185,6 +186,9 @@ export const exitClasses = {
   'session-refused': 'permission',
   'session-unknown': 'unavailable',
   'session-not-ended': 'temporary',
+  'listeners-missing': 'unavailable',
+  'listener-not-started': 'unavailable',
+  'drain-undone': 'temporary',
   'runtime-directory-missing': ['config', 'temporary'],
   'runtime-directory-not-mounted': 'config',
   'runtime-directory-not-unmounted': 'temporary',

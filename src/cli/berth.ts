@@ -10,6 +10,7 @@ import { explainCommand } from './explain.ts';
 import { lintCommand } from './lint.ts';
 import { imagesCommand } from './images.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
+import { nodeCommand } from './node.ts';
 import { planCommand } from './plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
@@ -38,6 +39,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(imagesCommand(terminal))
     .command(reapCommand(terminal))
     .command(sessionsCommand(terminal))
+    .command(nodeCommand(terminal))
     .command(ldapSyncCommand(terminal))
     .demandCommand(1, 1, 'a command is missing')
     .strict()

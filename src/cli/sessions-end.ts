@@ -6,6 +6,7 @@ import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { tellBySettings } from './sessions-notice.ts';
 import { errorText, escapedForTerminal, reportError, type Terminal } from './terminal.ts';
 import {
   filterOf,
@@ -45,7 +46,8 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
         .option('message', {
           type: 'string',
           requiresArg: true,
-          describe: 'A line for the terminals of these sessions',
+          describe:
+            'A line for the terminals of these sessions, unless their profile has notices: false',
         })
         .option('dry-run', {
           type: 'boolean',
@@ -92,14 +94,13 @@ interface EndAndReportOptions {
 }
 
 /** Tells the sessions, ends them, and prints a line for each. */
-async function endAndReport(
+export async function endAndReport(
   sessions: readonly Session[],
   { graceSeconds, message, config }: EndAndReportOptions,
   terminal: Terminal,
 ): Promise<void> {
-  const [{ endSessions }, { tellSessions }, { loadSshSettings }] = await Promise.all([
+  const [{ endSessions }, { loadSshSettings }] = await Promise.all([
     import('../ssh/sessions/end-sessions.ts'),
-    import('../ssh/sessions/tell-sessions.ts'),
     import('../settings/load-ssh-settings.ts'),
   ]);
   const settings = await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
@@ -107,7 +108,7 @@ async function endAndReport(
   const site = { settings, run: runDir, log, now: terminal.now };
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
   if (message !== undefined || graceSeconds > 0)
-    tellSessions(sessions, [`This session ends ${when}.`, message ?? ''].join(' ').trim());
+    await tellBySettings(sessions, `This session ends ${when}. ${message ?? ''}`.trim(), config);
   let over = 0;
   const ended = await withProgress(
     terminal,

@@ -98,9 +98,14 @@ export const programErrors = {
     next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login.',
   },
   'systemctl-failed': {
-    what: '`systemctl show` gave no answer, so a property of a unit is not known.',
-    why: 'systemd is not running (in a container), or its D-Bus socket does not answer.',
+    what: 'systemctl failed: a property of a unit is not known, or a unit was not started or stopped.',
+    why: 'systemd is not running (in a container), its D-Bus socket does not answer, or the unit itself failed.',
     next: 'Run the command in the hint as root. `systemctl status` must work.',
+  },
+  'systemd-missing': {
+    what: 'This host does not run systemd, so Berth cannot stop and start the listeners of sessions.',
+    why: 'Another init system runs, or this is a container.',
+    next: "Stop the listener of sessions in the host's own way, or take the node out of service at the balancer.",
   },
   'secrets-not-protected': {
     what: '`berth render --show-secrets` did not print, because others could read the output.',

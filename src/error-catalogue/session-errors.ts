@@ -17,6 +17,21 @@ export const sessionErrors = {
     why: 'The process hangs in the kernel, usually on a file system that does not respond.',
     next: 'Look at it with `ps -o stat,wchan -p PID`, and at `dmesg`. `berth reap` cleans up when it has ended.',
   },
+  'listeners-missing': {
+    what: '`berth node drain` found no listener of sessions to stop: no unit of berth-sshd@.service runs or is enabled.',
+    why: "The host's own sshd serves sessions. Berth does not stop that one: admins need it.",
+    next: 'Take the node out of service at the balancer. In haproxy: `set server BACKEND/NODE state drain` on its admin socket. Or give sessions an sshd of their own.',
+  },
+  'listener-not-started': {
+    what: 'systemd did not start a listener of sessions that `berth node undrain` wanted to start.',
+    why: 'Its configuration is wrong, its port is taken, or a condition of the unit is not met.',
+    next: 'See `systemctl status` of that unit, correct it, and run `berth node undrain` again: it continues.',
+  },
+  'drain-undone': {
+    what: '`berth node drain` waited for sessions to end, and meanwhile somebody else undrained the node.',
+    why: '`berth node undrain` was run, or /etc/berth/drain was removed.',
+    next: 'Nothing was ended. Run `berth node drain` again if the node is still to be taken out of service.',
+  },
   'runtime-directory-missing': {
     what: 'The user has no runtime directory (/run/user/UID or /run/berth/users/UID), so nothing can be started or cleaned up.',
     why: 'Neither pam_systemd nor `pam-session` of Berth ran when the connection opened: the lines in /etc/pam.d/sshd are missing or `UsePAM` is off.',

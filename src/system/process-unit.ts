@@ -9,8 +9,7 @@ export function systemdUnitOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
     // `0::/PATH` with the unified hierarchy; `1:name=systemd:/PATH` without.
-    const path = /^(?:0:|[0-9]+:name=systemd):(\/.*)$/m.exec(text)?.[1];
-    return /\/([^/]+\.service)$/.exec(path ?? '')?.[1];
+    return /^(?:0:|[0-9]+:name=systemd):\/.*?([^/\n]+\.service)$/m.exec(text)?.[1];
   } catch {
     return undefined;
   }

@@ -82,6 +82,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
     // sshd listens for X11 on the host's loopback, which only the host's network reaches.
     x11: document.x11 ?? network === 'host',
     agent: document.agent ?? true,
+    notices: document.notices ?? true,
     ...(slurm === undefined ? {} : { slurm: { ...builtIn.slurm, ...defined(slurm) } }),
     ...(groups === undefined ? {} : { groups }),
     failure: {

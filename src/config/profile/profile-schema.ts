@@ -166,6 +166,7 @@ export const profileSchema = z.strictObject({
   ),
   x11: z.optional(z.boolean()),
   agent: z.optional(z.boolean()),
+  notices: z.optional(z.boolean()),
   slurm: z.optional(
     z.strictObject({ config: z.optional(directoryPath), munge: z.optional(directoryPath) }),
   ),

@@ -25,6 +25,8 @@ export interface Profile {
   /** Whether X11 forwarding and agent forwarding lead into the session. */
   readonly x11: boolean;
   readonly agent: boolean;
+  /** Whether admins' messages, such as before a drain, are written to the terminals of sessions. */
+  readonly notices: boolean;
   readonly slurm?: ProfileSlurm;
   /** Unix groups of which the user must be in one; absent: everybody. */
   readonly groups?: readonly string[];

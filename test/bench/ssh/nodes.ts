@@ -111,6 +111,7 @@ const plainProfile: Profile = {
   limits: {},
   x11: false,
   agent: false,
+  notices: true,
   failure: { action: 'refuse', groups: [] },
   deadlineMs: 30_000,
   podman: { devices: [], capabilities: { add: [], drop: [] } },

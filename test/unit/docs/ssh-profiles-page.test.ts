@@ -40,7 +40,7 @@ describe('docs/ssh-profiles.md', () => {
       mountProgram: builtInOf('podman.mount_program'),
     }).toEqual(podman);
 
-    const written = ['pull', 'lifetime', 'network', 'deadline', 'agent', 'linger'].map((key) => [
+    const written = ['pull', 'lifetime', 'network', 'deadline', 'agent', 'notices', 'linger'].map((key) => [
       key,
       parse(builtInOf(key)) as unknown,
     ]);

@@ -23,6 +23,7 @@ describe('a profile', () => {
       limits: {},
       x11: true,
       agent: true,
+      notices: true,
       failure: { action: 'refuse', groups: [] },
       deadlineMs: 30_000,
       podman: { devices: [], capabilities: { add: [], drop: [] } },

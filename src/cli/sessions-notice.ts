@@ -1,0 +1,22 @@
+import type { SshSettings } from '../config/profile/profile.ts';
+import type { Session } from '../ssh/sessions/session.ts';
+
+/** Writes a line to the terminals of these sessions whose profile does not say `notices: false`. */
+export async function tellBySettings(
+  sessions: readonly Session[],
+  text: string,
+  config: string | undefined,
+): Promise<void> {
+  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
+  const { tellSessions } = await import('../ssh/sessions/tell-sessions.ts');
+  const settings = await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
+  tellSessions(
+    sessions.filter((one) => wantsNotices(one, settings)),
+    text,
+  );
+}
+
+/** Without a known profile, such as for a shell on the host, people are told. */
+function wantsNotices({ profile }: Session, { profiles }: Pick<SshSettings, 'profiles'>): boolean {
+  return profile === undefined || profiles.get(profile)?.notices !== false;
+}

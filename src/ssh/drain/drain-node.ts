@@ -1,0 +1,143 @@
+import { rename, rm } from 'node:fs/promises';
+import { BerthError } from '../../errors.ts';
+import { takeLock } from '../../system/file-lock.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import {
+  drainFiles,
+  readDrainState,
+  writeDrainState,
+  type DrainedUnit,
+  type DrainState,
+} from './drain-state.ts';
+import { listenerUnits, startUnits, stopUnits } from './listener-units.ts';
+
+export interface DrainInput {
+  /** `/run/berth` */
+  readonly run: string;
+  readonly by: string;
+  readonly reason: string;
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** When what is left will be ended. Seconds since the epoch. */
+  readonly deadline?: number;
+}
+
+/** How long to wait for another drain or undrain. Milliseconds. */
+const lockMs = 3_000;
+
+/**
+ * Stops the listeners of sessions on this node and keeps them stopped, also after a reboot. Open sessions go on.
+ *
+ * The record is written first: a drain that is interrupted is completed by the next one, and undone by `undrainNode`.
+ *
+ * @throws {BerthError} `systemd-missing`, `listeners-missing`, `systemctl-failed`, `lock-timeout`, the errors of
+ *   `writeAtomically`
+ */
+export async function drainNode(input: DrainInput): Promise<DrainState> {
+  const { run, now, by, reason, deadline } = input;
+  return await withDrainLock(run, async () => {
+    const units = await listenerUnits();
+    const before = readDrainState(drainFiles.drain);
+    const undoing = readDrainState(drainFiles.undo);
+    const found = units
+      .filter(({ active, enabled }) => active || enabled)
+      .map(({ name, active, enabled }) => ({ name, enabled, stopped: active }));
+    const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
+    if (known.length === 0) throw noListeners();
+    const state: DrainState = {
+      since: before !== undefined && before.since > 0 ? before.since : now,
+      by,
+      reason: reason === '' ? (before?.reason ?? '') : reason,
+      units: known,
+      ...(deadline === undefined ? {} : { deadline }),
+    };
+    await writeDrainState(drainFiles.drain, state);
+    await rm(drainFiles.undo, { force: true });
+    await stopUnits(units.flatMap(({ name, active }) => (active ? [name] : [])));
+    return state;
+  });
+}
+
+export interface Undrained {
+  /** Whether there was anything to undo. */
+  readonly wasDrained: boolean;
+  readonly started: readonly string[];
+  /** Units that were disabled or masked since the drain, and are not started. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * Starts the listeners again that the drain stopped, except those that were disabled since. If it is interrupted, the next
+ * one continues: systemd starts no listener while the record of the drain exists, so that is renamed first.
+ *
+ * @throws {BerthError} `systemd-missing`, `systemctl-failed`, `lock-timeout`
+ */
+export async function undrainNode({ run }: Pick<DrainInput, 'run'>): Promise<Undrained> {
+  return await withDrainLock(run, async () => {
+    const { drain, undo } = drainFiles;
+    const [drained, undoing] = [readDrainState(drain), readDrainState(undo)];
+    const state = drained ?? undoing;
+    if (state === undefined) return { wasDrained: false, started: [], skipped: [] };
+    const now = await listenerUnits();
+    if (drained !== undefined && undoing !== undefined) {
+      const units = merged([...undoing.units, ...drained.units]);
+      await writeDrainState(undo, { ...drained, units });
+      await rm(drain);
+    } else if (drained !== undefined) await rename(drain, undo);
+    const stopped = (readDrainState(undo)?.units ?? []).filter((unit) => unit.stopped);
+    const isDisabled = ({ name, enabled }: DrainedUnit): boolean =>
+      enabled && now.find((unit) => unit.name === name)?.enabled !== true;
+    const started = stopped.filter((unit) => !isDisabled(unit)).map(({ name }) => name);
+    await startUnits(started);
+    await assertRunning(started);
+    await rm(undo, { force: true });
+    return { wasDrained: true, started, skipped: stopped.filter(isDisabled).map((u) => u.name) };
+  });
+}
+
+/** A unit whose condition is not met counts as started for systemctl. */
+async function assertRunning(names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  const active = (await listenerUnits()).filter((unit) => unit.active).map(({ name }) => name);
+  const missing = names.filter((name) => !active.includes(name));
+  if (missing.length === 0) return;
+  throw new BerthError(`not running after the start: ${missing.join(', ')}`, {
+    code: 'listener-not-started',
+    hint: `See \`systemctl status ${missing[0] ?? ''}\`, correct what it says, and run \`berth node undrain\` again: it continues.`,
+  });
+}
+
+/** One entry for each unit: it was stopped if any record says so. */
+function merged(units: readonly DrainedUnit[]): readonly DrainedUnit[] {
+  const byName = new Map<string, DrainedUnit>();
+  for (const unit of units) {
+    const { name, stopped } = unit;
+    const other = byName.get(name);
+    byName.set(name, {
+      name,
+      stopped: stopped || other?.stopped === true,
+      enabled: unit.enabled || other?.enabled === true,
+    });
+  }
+  return [...byName.values()];
+}
+
+async function withDrainLock<T>(run: string, work: () => Promise<T>): Promise<T> {
+  ensureRootDirectory(run);
+  const lock = await takeLock(`${run}/drain.lock`, { waitMs: lockMs, foreignStaleMs: 600_000 });
+  try {
+    return await work();
+  } finally {
+    await lock?.release();
+  }
+}
+
+function noListeners(): BerthError {
+  return new BerthError(
+    "no berth-sshd@ unit runs or is enabled: the host's own sshd serves sessions",
+    {
+      code: 'listeners-missing',
+      hint: 'Take the node out of service at the balancer (haproxy: `set server BACKEND/NODE state drain`), or give sessions an sshd of their own: see `systemctl cat berth-sshd@.service`.',
+    },
+  );
+}

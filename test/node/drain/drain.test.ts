@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { installDirectory } from '../../rig/site/portal.ts';
+import type { LiveSession } from '../../rig/login-node/live-session.ts';
+import { SystemdNode } from './systemd-node.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const supported = existsSync('/lib/systemd/systemd');
+
+describe.skipIf(!supported)('a node with systemd', () => {
+  let node: SystemdNode;
+  beforeAll(async () => {
+    // Sessions are plain shells: what is tested are the connections.
+    node = await SystemdNode.start(['alpha', 'beta', 'gamma'], {
+      ...{ mode: 'plain', users: { ada: [], bob: [] } },
+      pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session`,
+    });
+    // Like a kind that an admin has stopped: it is not drain's to start.
+    await node.run(['systemctl', 'stop', 'berth-sshd@gamma']);
+  });
+  afterAll(() => node.stop());
+
+  const berth = async (
+    ...args: string[]
+  ): Promise<{ code: number | undefined; out: string; err: string }> => {
+    const { exitCode, stdout, stderr } = await node.run([`${installDirectory}/berth`, ...args]);
+    return { code: exitCode, out: stdout.toString(), err: stderr };
+  };
+  const answering = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for (const [kind, port] of Object.entries(node.ports))
+      if (await answers(port)) found.push(kind);
+    return found.sort();
+  };
+  const recorded = (): Promise<string> => readFile(node.host.path('/etc/berth/drain'), 'utf8');
+
+  it('drained takes no new connections, keeps the open ones, and starts what it stopped', async () => {
+    expect(await answering()).toEqual(['alpha', 'beta']);
+    const ada = await node.session('alpha', 'ada', 'read line; echo "<$line>"; sleep 9000');
+
+    const drained = await berth(
+      'node',
+      'drain',
+      '--reason',
+      'new\u001b kernel',
+      '--message',
+      'Bye',
+    );
+    expect(drained).toMatchObject({ code: 0, err: '' });
+    expect(drained.out).toMatch(/accept no new connections; open sessions: 1\n$/);
+    expect(await answering()).toEqual([]);
+    await ada.waitForOutput('*** This node is being taken out of service. Bye ***');
+    ada.client.stdin?.write('still here\r');
+    await ada.waitForOutput('<still here>');
+    expect((await berth('sessions', 'list', '-o', 'wide', '--no-headers')).out).toMatch(
+      /^\d+\.\d+ +ada .* berth-sshd@alpha\.service +\d+$/m,
+    );
+
+    // A restart of the host, or an admin's mistake: systemd starts no listener.
+    await node.run(['systemctl', 'start', 'berth-sshd@alpha']);
+    expect(await answering()).toEqual([]);
+    expect((await berth('node', 'status')).out).toMatch(
+      /^drained since .*\nreason: new\\u\{1b\} kernel\nberth-sshd@alpha\.service: stopped, enabled\n/,
+    );
+
+    // Twice is as once, and the first record stays.
+    const before = JSON.parse(await recorded()) as { units: unknown };
+    expect(await berth('node', 'drain')).toMatchObject({ code: 0, err: '' });
+    expect(JSON.parse(await recorded())).toMatchObject({ units: before.units });
+
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+    expect(await answering()).toEqual(['alpha', 'beta']);
+    expect((await berth('node', 'undrain')).out).toBe(
+      'this node is not drained; nothing was done\n',
+    );
+    await ended(ada);
+  });
+
+  it('ends what is left at the deadline, and tells who is there', async () => {
+    const bob = await node.session('beta', 'bob', 'sleep 9000');
+    const drained = await berth('node', 'drain', '--deadline', '3s');
+    expect(drained).toMatchObject({ code: 0, err: '' });
+    expect(drained.out).toMatch(/ended \d+\.\d+ of bob\nno session is left\n$/);
+    expect(await bob.exitCode()).toBe(255);
+    expect(bob.output).toContain('Sessions end in 3 s.');
+    await berth('node', 'undrain');
+  });
+
+  it('does not start what was disabled since, and says so', async () => {
+    await berth('node', 'drain');
+    await node.run(['rm', '/etc/systemd/system/multi-user.target.wants/berth-sshd@beta.service']);
+    await node.run(['systemctl', 'daemon-reload']);
+    const { code, err } = await berth('node', 'undrain');
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: 'not started: berth-sshd@beta.service, which was disabled since the drain\n',
+    });
+    expect(await answering()).toEqual(['alpha']);
+    await node.run(['systemctl', 'start', 'berth-sshd@beta']);
+  });
+
+  it('killed at any moment, is repaired by the next drain or undrain', async () => {
+    for (const args of [
+      ['node', 'drain'],
+      ['node', 'undrain'],
+      ['node', 'drain'],
+    ])
+      for (const afterMs of [60, 120, 180, 240, 300]) {
+        const killed = ['timeout', '-s', 'KILL', String(afterMs / 1000)];
+        await node.run([...killed, `${installDirectory}/berth`, ...args]);
+        if (args[1] === 'drain') {
+          expect(await berth('node', 'drain')).toMatchObject({ code: 0, err: '' });
+          expect(await answering()).toEqual([]);
+        } else await berth('node', 'drain');
+        expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+        expect(await answering()).toEqual(['alpha', 'beta']);
+      }
+  });
+
+  async function ended(session: LiveSession): Promise<void> {
+    expect(await berth('sessions', 'end', '--all')).toMatchObject({ code: 0, err: '' });
+    expect(await session.exitCode()).toBe(255);
+  }
+});
+
+/** Whether an sshd sends its banner within a moment. */
+async function answers(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('data', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
