@@ -186,6 +186,7 @@ export const exitClasses = {
   'session-refused': 'permission',
   'session-unknown': 'unavailable',
   'session-not-ended': 'temporary',
+  'balancer-log-unsafe': 'config',
   'listeners-missing': 'unavailable',
   'listener-not-started': 'unavailable',
   'drain-undone': 'temporary',

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { Session } from '../ssh/sessions/session.ts';
+import { endpointText } from '../system/tcp-connection.ts';
 import { timestamp } from './duration.ts';
 import { escapeInvisible } from './terminal.ts';
 import { textTable } from './text-table.ts';
@@ -34,7 +35,11 @@ const columns: readonly Column[] = [
   { title: 'NODE', wide: true, value: (_, node) => node },
   { title: 'TTY', wide: true, value: ({ terminals }) => terminalNames(terminals) },
   { title: 'PORT', wide: true, number: true, value: ({ local }) => String(local?.port ?? '-') },
-  { title: 'PEER', wide: true, value: ({ peer }) => endpointText(peer) },
+  {
+    title: 'PEER',
+    wide: true,
+    value: ({ peer }) => (peer === undefined ? '-' : endpointText(peer)),
+  },
   { title: 'SSHD', wide: true, value: ({ unit }) => unit ?? '-' },
   { title: 'PROCESSES', wide: true, number: true, value: ({ processes }) => String(processes) },
 ];
@@ -117,12 +122,6 @@ function backendText(backend: Session['backend']): string {
 
 function terminalNames(terminals: readonly string[]): string {
   return terminals.map((path) => path.replace('/dev/', '')).join(',') || '-';
-}
-
-function endpointText(endpoint: Session['peer']): string {
-  if (endpoint === undefined) return '-';
-  const { address, port } = endpoint;
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /** In the admin's time zone, as `loginctl` and `who` show it. */

@@ -1,10 +1,11 @@
 import type { Argv } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
-import { BerthError } from '../errors.ts';
+import type { SshSettings } from '../config/profile/profile.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { SessionFilter } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { parseSeconds } from './duration.ts';
-import type { Terminal } from './terminal.ts';
+import { errorText, type Terminal } from './terminal.ts';
 
 export interface FilterArguments {
   readonly user?: readonly string[] | undefined;
@@ -46,10 +47,43 @@ export const sessionPositional = {
 } as const;
 
 /** @throws {BerthError} `not-root` */
-export async function readSessions(terminal: Terminal): Promise<readonly Session[]> {
+export async function readSessions(
+  terminal: Terminal,
+  config?: string,
+): Promise<readonly Session[]> {
   if (process.geteuid?.() !== 0) throw notRoot();
-  const { listSessions } = await import('../ssh/sessions/list-sessions.ts');
-  return listSessions({ run: runDir, now: terminal.now });
+  const [{ listSessions }, { readBalancerLog }] = await Promise.all([
+    import('../ssh/sessions/list-sessions.ts'),
+    import('../ssh/connections/balancer-log.ts'),
+  ]);
+  const settings = await settingsOf(config, terminal);
+  const balancerLog = (): string => {
+    try {
+      const path = settings?.balancerLog;
+      return path === undefined ? '' : readBalancerLog(path, longestLog);
+    } catch (error) {
+      terminal.stderr.write(errorText(asBerthError(error, "reading the balancer's log")));
+      return '';
+    }
+  };
+  return listSessions({ run: runDir, now: terminal.now, balancerLog });
+}
+
+/** Bytes of the balancer's log: the last 40,000 connections. */
+const longestLog = 8 * 1024 * 1024;
+
+/** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
+async function settingsOf(
+  config: string | undefined,
+  terminal: Terminal,
+): Promise<SshSettings | undefined> {
+  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
+  try {
+    return await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
+  } catch (error) {
+    terminal.stderr.write(errorText(asBerthError(error, 'reading ssh.yml')));
+    return undefined;
+  }
 }
 
 function notRoot(): BerthError {

@@ -37,6 +37,7 @@ export const sshSchema = z.strictObject({
   storage: z.optional(directoryPath),
   registry_auth: z.optional(directoryPath),
   profiles_dir: z.optional(directoryPath),
+  balancer_log: z.optional(directoryPath),
   podman: z.optional(
     z.strictObject({
       podman: z.optional(directoryPath),
@@ -76,6 +77,7 @@ export function parseSshSettings(
     hostShellGroups: data.host_shell_groups ?? [],
     storage: data.storage ?? '/var/lib/berth-ssh',
     ...(data.registry_auth === undefined ? {} : { registryAuth: data.registry_auth }),
+    ...(data.balancer_log === undefined ? {} : { balancerLog: data.balancer_log }),
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {
       podman: podman.podman ?? '/usr/bin/podman',

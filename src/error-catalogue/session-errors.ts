@@ -17,6 +17,11 @@ export const sessionErrors = {
     why: 'The process hangs in the kernel, usually on a file system that does not respond.',
     next: 'Look at it with `ps -o stat,wchan -p PID`, and at `dmesg`. `berth reap` cleans up when it has ended.',
   },
+  'balancer-log-unsafe': {
+    what: 'The file that `balancer_log` of ssh.yml names can be written by others than root, so its addresses are not shown.',
+    why: 'syslog writes it as another user or with another mode, or it is a symbolic link.',
+    next: 'Give it to root with mode 0640 (`FileOwner`, `FileCreateMode` of rsyslog), and remove the old file.',
+  },
   'listeners-missing': {
     what: '`berth node drain` found no listener of sessions to stop: no unit of berth-sshd@.service runs or is enabled.',
     why: "The host's own sshd serves sessions. Berth does not stop that one: admins need it.",

@@ -7,6 +7,11 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** `192.0.2.7:22`, `[2001:db8::7]:22`. */
+export function endpointText({ address, port }: Endpoint): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
 export interface TcpConnection {
   readonly local: Endpoint;
   readonly peer: Endpoint;

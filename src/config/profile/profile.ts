@@ -115,6 +115,8 @@ export interface SshSettings {
   readonly storage: string;
   /** Path of root's docker config.json or podman auth.json, for `berth images pull`. */
   readonly registryAuth?: string;
+  /** Path of the balancer's log on this node, for the clients' addresses. */
+  readonly balancerLog?: string;
   readonly podman: PodmanPaths;
   readonly profiles: ReadonlyMap<string, Profile>;
   /** Profiles that cannot be used until they are repaired; they are not in `profiles`. */

@@ -19,6 +19,8 @@ export interface ConnectionRecord {
   readonly hostProcesses?: boolean;
   /** The other end of sshd's TCP connection, from the kernel: behind a balancer, the balancer's. */
   readonly peer?: Endpoint;
+  /** The client, if the balancer's log had the connection when it was opened. */
+  readonly client?: Endpoint;
   /** sshd's own end. */
   readonly local?: Endpoint;
   /** The systemd unit of the listening sshd: `berth-sshd@NAME.service`, or the host's own. */

@@ -4,7 +4,7 @@ import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
-import { tcpConnectionOf } from '../../system/tcp-connection.ts';
+import { type Endpoint, type TcpConnection, tcpConnectionOf } from '../../system/tcp-connection.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
 import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
@@ -29,6 +29,8 @@ export interface RegisterConnectionInput {
   /** `podman.nsenter` of ssh.yml. */
   readonly nsenter: string;
   readonly hostProcesses: boolean;
+  /** `balancer_log` of ssh.yml. */
+  readonly balancerLog?: string | undefined;
   /** Seconds since the epoch. */
   readonly now: number;
   /** How long to wait for a running cleanup of the user's earlier containers and pods. Milliseconds. */
@@ -39,18 +41,19 @@ export interface RegisterConnectionInput {
  * Records a connection that PAM has just opened and creates the directories that the user's containers need.
  * Root works in directories of root on the local disk, and reads nothing that the user wrote.
  *
- * @returns The connection's ID; undefined if sshd has ended by now.
+ * @returns The connection's ID and record; undefined if sshd has ended by now.
  * @throws {BerthError} `directory-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
 export async function registerConnection(
   registration: RegisterConnectionInput,
-): Promise<string | undefined> {
+): Promise<{ readonly id: string; readonly record: ConnectionRecord } | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
   const start = processStartTime(monitor);
   if (start === undefined) return undefined;
   const id = connectionId({ pid: monitor, start });
   ensureRootDirectory(userConnectionsDir({ run }, user.uid));
-  writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), recordOf(registration));
+  const record = await recordOf(registration);
+  writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), record);
   rmSync(idleSinceFile({ run }, user.uid), { force: true });
   ensureUserDirectory(`${storage}/users/${user.uid}`, user);
   if (findRuntimeDir(user) !== runtimeDirCandidates(user)[0]) {
@@ -58,26 +61,48 @@ export async function registerConnection(
     await mountRuntimeDir({ run, nsenter }, user);
   }
   await waitForCleanup({ run }, user.uid, patienceMs);
-  return id;
+  return { id, record };
 }
 
-function recordOf({
+async function recordOf({
   pam,
   user,
   monitor,
   hostProcesses,
+  balancerLog,
   now,
-}: RegisterConnectionInput): ConnectionRecord {
+}: RegisterConnectionInput): Promise<ConnectionRecord> {
   const listener = parentPid(monitor);
   const session = ownSession(monitor, listener);
   const unit = listener === undefined ? undefined : systemdUnitOf(listener);
+  const connection = tcpConnectionOf(monitor, pam.rhost.includes(':') ? 'tcp6' : 'tcp');
+  const client = await clientOf(connection, balancerLog, now);
   return {
     ...{ user: user.name, ...pam, opened: now },
     ...(session === undefined ? {} : { session }),
     ...(hostProcesses ? { hostProcesses } : {}),
-    ...tcpConnectionOf(monitor, pam.rhost.includes(':') ? 'tcp6' : 'tcp'),
+    ...connection,
+    ...(client === undefined ? {} : { client }),
     ...(unit === undefined ? {} : { unit }),
   };
+}
+
+/** Bytes of the balancer's log, for a line of the last seconds. */
+const recentLog = 256 * 1024;
+
+/** A connection is not refused because of the log: `berth sessions list` reports what is wrong with it. */
+async function clientOf(
+  connection: TcpConnection | undefined,
+  log: string | undefined,
+  now: number,
+): Promise<Endpoint | undefined> {
+  if (connection === undefined || log === undefined) return undefined;
+  const { clientInLog, readBalancerLog } = await import('./balancer-log.ts');
+  try {
+    return clientInLog(readBalancerLog(log, recentLog), connection, now);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -5,7 +5,9 @@ import { asBerthError, BerthError } from '../../errors.ts';
 import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
-import type { Logger } from '../../log.ts';
+import type { LogFields, Logger } from '../../log.ts';
+import { endpointText } from '../../system/tcp-connection.ts';
+import type { ConnectionRecord } from '../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
 import { usesPods } from '../pod/pod-cluster.ts';
 import { registerConnection, type PamItems } from '../connections/register-connection.ts';
@@ -72,7 +74,7 @@ async function open(input: OpenInput): Promise<number> {
   if (!isConcerned(settings, user)) return 0;
   const pods = usesPods(settings);
   if (pods) input.onSlow();
-  const id = await registerConnection({
+  const opened = await registerConnection({
     ...{
       pam,
       user,
@@ -81,6 +83,7 @@ async function open(input: OpenInput): Promise<number> {
       hostProcesses,
       storage: settings.storage,
       nsenter: settings.podman.nsenter,
+      balancerLog: settings.balancerLog,
     },
     now: Math.floor(input.now() / 1000),
     patienceMs: pods ? 6_000 : 2_500,
@@ -94,8 +97,24 @@ async function open(input: OpenInput): Promise<number> {
     );
     for (const error of failed) log.error(error, { user: name });
   }
-  log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
+  log.info('session opened', {
+    ...{ user: name, rhost: pam.rhost, connection: opened?.id },
+    ...placesOf(opened?.record),
+  });
   return 0;
+}
+
+/**
+ * Where the connection comes from. Behind a balancer `peer` is in its log as `source` and `source_port`, and `client` is
+ * what that line says, if it has arrived.
+ */
+function placesOf(record: ConnectionRecord | undefined): LogFields {
+  const { client, peer, local } = record ?? {};
+  return {
+    ...(client === undefined ? {} : { client: endpointText(client) }),
+    ...(peer === undefined ? {} : { peer: endpointText(peer) }),
+    ...(local === undefined ? {} : { port: local.port }),
+  };
 }
 
 /** Whether the user may get a profile, by a rule or by `--profile` in a Match block. */

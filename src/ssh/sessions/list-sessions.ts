@@ -6,6 +6,8 @@ import {
 } from '../connections/connection-record.ts';
 import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
 import { openConnections } from '../connections/user-connections.ts';
+import type { Endpoint } from '../../system/tcp-connection.ts';
+import { clientInLog } from '../connections/balancer-log.ts';
 import type { Session } from './session.ts';
 import {
   connectionUsages,
@@ -18,6 +20,8 @@ export interface ListSessionsInput {
   readonly run: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Contents of the balancer's log, to look for the addresses of clients. Called if there is one to look for. */
+  readonly balancerLog: () => string;
 }
 
 interface OpenConnection extends ConnectionOwner {
@@ -31,13 +35,16 @@ interface OpenConnection extends ConnectionOwner {
  *
  * @returns the oldest first
  */
-export function listSessions({ run, now }: ListSessionsInput): readonly Session[] {
+export function listSessions({ run, now, balancerLog }: ListSessionsInput): readonly Session[] {
   const connections = openConnectionsOfAll(run);
   const usages = connectionUsages(connections);
+  const clientOf = clients(balancerLog);
   return connections
     .flatMap((connection) => {
       const usage = usages.get(connection);
-      return usage === undefined ? [] : [sessionOf(connection, usage, now())];
+      return usage === undefined
+        ? []
+        : [sessionOf(connection, usage, { now: now(), client: clientOf(connection.record) })];
     })
     .toSorted((a, b) => a.opened - b.opened || (a.id < b.id ? -1 : 1));
 }
@@ -58,7 +65,7 @@ function openConnectionsOfAll(run: string): readonly OpenConnection[] {
 function sessionOf(
   { id, uid, record }: OpenConnection,
   usage: ConnectionUsage,
-  now: number,
+  { now, client }: { readonly now: number; readonly client: Endpoint | undefined },
 ): Session {
   const { user, opened, peer, local, unit, rhost } = record;
   const { container, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
@@ -70,7 +77,17 @@ function sessionOf(
     backend: container === undefined ? undefined : 'podman',
     idleSeconds:
       lastInput === undefined ? undefined : Math.max(0, Math.floor((now - lastInput) / 1000)),
-    from: peer?.address ?? rhost,
-    via: undefined,
+    from: client?.address ?? peer?.address ?? rhost,
+    via: client === undefined ? undefined : peer,
+  };
+}
+
+/** Looks for the client first where it was found when the connection was opened, then in the log. */
+function clients(readLog: () => string): (record: ConnectionRecord) => Endpoint | undefined {
+  let text: string | undefined;
+  return ({ client, peer, local, opened }) => {
+    if (client !== undefined || peer === undefined || local === undefined) return client;
+    text ??= readLog();
+    return text === '' ? undefined : clientInLog(text, { peer, local }, opened);
   };
 }

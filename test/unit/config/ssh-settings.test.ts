@@ -159,9 +159,10 @@ describe('the shipped examples', () => {
   });
 
   it('show the defaults, except for keys marked as examples', () => {
-    const { rules, hostShellGroups, registryAuth, ...rest } = read(example);
+    const { rules, balancerLog, hostShellGroups, registryAuth, ...rest } = read(example);
     expect(rules).not.toEqual([]);
     expect(hostShellGroups).toEqual(['wheel']);
+    expect(balancerLog).toMatch(/^\/var\/log\//);
     expect(registryAuth).toMatch(/^\/etc\/berth\//);
     expect(read('{}')).toMatchObject(rest);
   });

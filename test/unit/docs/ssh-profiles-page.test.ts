@@ -40,10 +40,9 @@ describe('docs/ssh-profiles.md', () => {
       mountProgram: builtInOf('podman.mount_program'),
     }).toEqual(podman);
 
-    const written = ['pull', 'lifetime', 'network', 'deadline', 'agent', 'notices', 'linger'].map((key) => [
-      key,
-      parse(builtInOf(key)) as unknown,
-    ]);
+    const written = ['pull', 'lifetime', 'network', 'deadline', 'agent', 'notices', 'linger'].map(
+      (key) => [key, parse(builtInOf(key)) as unknown],
+    );
     const spelt = {
       ...(Object.fromEntries(written) as object),
       mounts: [

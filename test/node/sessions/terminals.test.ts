@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { berthOn, listed } from './berth-on.ts';
+import { HaproxyInFront } from './haproxy-in-front.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** Shells on the host, with the records of PAM's hook: what is tested are terminals and connections. */
+describe('sessions with terminals', () => {
+  let host: SshHost;
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'plain', users: { ada: [], bob: [] } },
+      pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session`,
+      sshYml: { balancer_log: '/var/log/berth-balancer.log' },
+    });
+  });
+  afterAll(() => host.stop());
+
+  const withTerminal = async (
+    user: string,
+    command: string,
+    on: SshHost = host,
+  ): Promise<LiveSession> => {
+    const alias = ['-o', `HostKeyAlias=[127.0.0.1]:${host.port}`];
+    const session = LiveSession.start(on, user, [...alias, '-tt', `echo ready; ${command}`]);
+    await session.waitForOutput('ready');
+    return session;
+  };
+
+  it('are told before they end; one that is stopped (Ctrl-S) delays nobody', async () => {
+    const ada = await withTerminal('ada', 'cat');
+    const bob = await withTerminal('bob', 'cat');
+    // A stopped terminal shows nothing, and a writer would wait for Ctrl-Q.
+    bob.client.stdin?.write('\u0013');
+    const begun = performance.now();
+    const ended = await berthOn(host, [
+      ...['sessions', 'end', '--all', '--grace', '1s'],
+      ...['--message', 'back at\u001b[31m two'],
+    ]);
+    expect(ended).toMatchObject({ code: 0, err: '' });
+    expect(ended.out.trim().split('\n')).toHaveLength(2);
+    expect(performance.now() - begun).toBeLessThan(20_000);
+    expect(ada.output).toContain('\u0007*** This session ends in 1 s. back at\\u{1b}[31m two ***');
+    expect(await ada.exitCode()).toBe(255);
+    expect(await bob.exitCode()).toBe(255);
+    expect(await listed(host)).toEqual([]);
+  });
+
+  it('of another user are not written to, whatever terminal a user pretends to have', async () => {
+    const bob = await withTerminal('bob', 'cat');
+    // Another instance of devpts, whose first terminal has the number of bob's, as the controlling one of what sshd started.
+    const program = `$SIG{HUP} = "IGNORE"; $| = 1; my $at = "$ENV{HOME}/pts"; my $zero = pack("i", 0);
+      open(T, "+<", "/dev/tty") or die; ioctl(T, 0x5422, 0) or die "TIOCNOTTY $!"; mkdir $at;
+      system("mount", "-t", "devpts", "-o", "newinstance,ptmxmode=0666", "devpts", $at) == 0 or die;
+      sysopen(M, "$at/ptmx", 0x102) or die "ptmx $!"; ioctl(M, 0x40045431, $zero) or die "TIOCSPTLCK $!";
+      sysopen(S, "$at/0", 0x102) or die "pts $!"; ioctl(S, 0x540e, 0) or die "TIOCSCTTY $!";
+      print "planted\n"; sleep 9000;`;
+    const ada = await withTerminal('ada', `exec unshare -Urm perl -e '${program}'`);
+    await ada.waitForOutput('planted');
+    const all = await listed(host);
+    expect(all.find(({ user }) => user === 'bob')?.terminals).toEqual(['/dev/pts/0']);
+    expect(all.find(({ user }) => user === 'ada')?.terminals).toEqual([]);
+    await berthOn(host, ['sessions', 'end', 'ada', '--message', 'for ada only']);
+    await berthOn(host, ['sessions', 'end', 'bob', '--message', 'for bob']);
+    expect(await bob.exitCode()).toBe(255);
+    expect(bob.output).toContain('for bob');
+    expect(bob.output).not.toContain('for ada only');
+    await ada.kill();
+  });
+
+  it('have their client’s address behind a balancer, from its log', async () => {
+    const balancer = await HaproxyInFront.start(host);
+    const front = Object.assign(Object.create(host) as SshHost, { port: balancer.port });
+    const ada = await withTerminal('ada', 'cat', front);
+    const [session] = await expect
+      .poll(() => listed(host), { timeout: 10_000 })
+      .toEqual([expect.objectContaining({ via: expect.anything() as unknown })])
+      .then(() => listed(host));
+    const log = await readFile(host.path('/var/log/berth-balancer.log'), 'utf8');
+    expect(log).toContain(`source_port=${session?.peer?.port ?? 0} `);
+    expect(session).toMatchObject({ from: '127.0.0.1', via: session?.peer });
+    expect(await host.log()).toMatch(
+      new RegExp(
+        `msg="session opened" user=ada .*peer=127\\.0\\.0\\.1:${session?.peer?.port ?? 0} port=${host.port}`,
+      ),
+    );
+
+    // A user cannot write into that file, and root does not read one that users can write.
+    await host.asUser('bob', ['logger', '-t', 'haproxy', 'client=192.0.2.66 client_port=1 node=x']);
+    expect(await readFile(host.path('/var/log/berth-balancer.log'), 'utf8')).toBe(log);
+    await host.asRoot(['chmod', '666', '/var/log/berth-balancer.log']);
+    const bob = await withTerminal('bob', 'cat');
+    expect((await berthOn(host, ['sessions', 'list'])).err).toContain('[balancer-log-unsafe]');
+    await ada.kill();
+    await bob.kill();
+    await balancer.stop();
+  });
+});
