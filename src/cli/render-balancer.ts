@@ -1,45 +1,106 @@
 import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
-import type { Terminal } from './terminal.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface BalancerArguments {
   readonly config: string;
+  readonly for: string;
   readonly balancer?: string | undefined;
   readonly kind?: string | undefined;
+  readonly write?: string | undefined;
+  readonly overwrite: boolean;
+  readonly haproxy: string;
 }
 
 /** `berth render balancer`: the balancer's configuration, from one list of nodes and kinds. */
 export function renderBalancerCommand(
   terminal: Terminal,
 ): CommandModule<object, BalancerArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
   return {
     command: 'balancer',
-    describe: 'Print the configuration of the balancer in front of the login nodes',
+    describe: 'Print or write the configuration of the balancer in front of the login nodes',
     builder: (yargs) =>
       yargs
         .option('config', {
-          type: 'string',
-          requiresArg: true,
+          ...text,
           default: '/etc/berth/balancer.yml',
-          describe: 'List of the nodes and kinds of sessions',
+          describe: 'List of the nodes and the kinds of sessions',
+        })
+        .option('for', {
+          choices: ['haproxy', 'kubernetes'],
+          default: 'haproxy',
+          describe: 'haproxy.cfg for a host, or the objects of a cluster',
         })
         .option('balancer', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Name of the host in the list, if it differs from what `hostname` prints there',
+          ...text,
+          describe: 'Name of the host in the list [default: what `hostname` prints there]',
         })
         .option('kind', {
-          type: 'string',
-          requiresArg: true,
+          ...text,
           describe: 'Only this kind of sessions, for a balancer of its own',
         })
-        .example('berth render balancer', 'Print haproxy.cfg for each of the balancers'),
-    handler: (args) => render(args, terminal),
+        .option('write', {
+          ...text,
+          describe:
+            'Write haproxy.cfg to this file, if haproxy accepts it; the former file is kept',
+        })
+        .option('overwrite', {
+          type: 'boolean',
+          default: false,
+          implies: 'write',
+          describe: 'Also replace a file that Berth did not write or that was edited; it is kept',
+        })
+        .option('haproxy', {
+          ...text,
+          default: '/usr/sbin/haproxy',
+          describe: 'The haproxy that checks the file',
+        })
+        .example('berth render balancer', 'Print haproxy.cfg for all balancers')
+        .example(
+          'berth render balancer --write /etc/haproxy/haproxy.cfg',
+          'Write haproxy.cfg of this host, then: systemctl reload haproxy',
+        )
+        .example(
+          'berth render balancer --for kubernetes | kubectl apply -f -',
+          'Run the balancer in a cluster',
+        )
+        .epilogue(
+          'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed.',
+        ),
+    handler: async (args) => {
+      try {
+        await render(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth render balancer'));
+      }
+    },
   };
 }
 
 async function render(args: BalancerArguments, terminal: Terminal): Promise<void> {
-  terminal.stdout.write(await hostFile(await settingsOf(args), args.balancer));
+  const settings = await settingsOf(args);
+  if (args.for === 'kubernetes') {
+    if (args.write !== undefined || args.balancer !== undefined)
+      throw new BerthError('--write and --balancer are for haproxy.cfg', {
+        code: 'usage',
+        hint: 'Print the objects, and pass them to `kubectl apply -f -`.',
+      });
+    const { balancerObjects } = await import('../balancer/rules/balancer-objects.ts');
+    const { yamlDocuments } = await import('./render-objects.ts');
+    terminal.stdout.write(yamlDocuments(balancerObjects(settings)));
+    return;
+  }
+  if (args.write === undefined) {
+    terminal.stdout.write(await hostFile(settings, args.balancer));
+    return;
+  }
+  const { ownName, writeBalancer } = await import('./write-balancer.ts');
+  const { overwrite, haproxy } = args;
+  const file = await hostFile(settings, args.balancer ?? ownName(settings));
+  const now = new Date(terminal.now());
+  await writeBalancer(args.write, file, { overwrite, haproxy, now }, terminal);
 }
 
 async function settingsOf({ config, kind }: BalancerArguments): Promise<BalancerSettings> {

@@ -97,6 +97,26 @@ export const configurationErrors = {
     why: 'A misspelled name after --kind.',
     next: 'Use a name of `kinds`.',
   },
+  'kind-not-for-pods': {
+    what: 'No objects were printed, because a kind of sessions with `client_address: transparent` cannot run in pods.',
+    why: "A pod may not send packets with a client's address.",
+    next: 'Use `client_address: log`, or run the balancer of this kind on hosts.',
+  },
+  'balancer-file-edited': {
+    what: 'haproxy.cfg was not changed, because it is not as Berth wrote it. The differences were printed.',
+    why: 'Somebody edited it, or it is the one of the package.',
+    next: 'Move what was edited to balancer.yml. `--overwrite` replaces the file and keeps it beside the new one.',
+  },
+  'haproxy-missing': {
+    what: 'haproxy could not be run to check the new configuration. Nothing was changed.',
+    why: 'It is not installed, or not in /usr/sbin.',
+    next: 'Install haproxy 2.6 or later, or give its path with --haproxy.',
+  },
+  'haproxy-refused': {
+    what: 'haproxy refused the new configuration. Nothing was changed.',
+    why: 'haproxy is older than 2.6, or it lacks the Prometheus exporter or transparent proxying.',
+    next: 'Read what haproxy says: `haproxy -c -f FILE` on the printed configuration.',
+  },
   'profile-invalid': {
     what: 'A profile contains a mistake, or two of its keys contradict each other. Users of this profile get no session.',
     why: 'A misspelled key, a value of another type, a mount that would expose the storage of podman, or a key that needs another one.',

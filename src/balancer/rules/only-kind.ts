@@ -1,4 +1,4 @@
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import type { BalancerPods, BalancerSettings } from '../../config/balancer-settings.ts';
 import { nearestKey } from '../../config/nearest-key.ts';
 import { BerthError } from '../../errors.ts';
 
@@ -12,7 +12,10 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
   const kinds = settings.kinds.filter((kind) => kind.name === name);
   const [first] = kinds;
   if (first !== undefined)
-    return { ...settings, kinds, hostname: first.hostname ?? settings.hostname };
+    return {
+      ...{ ...settings, kinds, hostname: first.hostname ?? settings.hostname },
+      kubernetes: ownNamespace(settings.kubernetes, name),
+    };
   const known = [...new Set(settings.kinds.map((kind) => kind.name))];
   const near = nearestKey(name, known);
   throw new BerthError(`there is no kind ${name}; there are: ${known.join(', ')}`, {
@@ -20,4 +23,9 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
     hint:
       near === undefined ? 'Give --kind the name of an entry of `kinds`.' : `Did you mean ${near}?`,
   });
+}
+
+/** A balancer of its own has an address of its own, which MetalLB chooses from the pool. */
+function ownNamespace(pods: BalancerPods, kind: string): BalancerPods {
+  return { ...pods, namespace: `${pods.namespace}-${kind}`, addressesAreFixed: false };
 }

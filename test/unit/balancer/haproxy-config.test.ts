@@ -5,14 +5,10 @@ import { hostPlacement } from '../../../src/balancer/rules/host-placement.ts';
 import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
 import { withChecksum } from '../../../src/balancer/rules/checksum-line.ts';
 import { parseBalancerSettings } from '../../../src/config/balancer-settings.ts';
-import { parseYaml } from '../../../src/config/yaml-document.ts';
 import { refusal } from '../config/refusal.ts';
+import { example } from './example.ts';
 
 const etc = new URL('../../../etc/', import.meta.url);
-const example = parseBalancerSettings(
-  parseYaml(readFileSync(new URL('berth/balancer.yml.example', etc), 'utf8'), 'example', 'core'),
-  'example',
-);
 const node = { name: 'n1', address: '192.0.2.11' };
 const document = {
   hostname: 'login.example.org',

@@ -1,0 +1,69 @@
+import { hostname } from 'node:os';
+import { createTwoFilesPatch } from 'diff';
+import { placeConfig, type PlacedConfig, type PlaceOptions } from '../balancer/place-config.ts';
+import type { BalancerSettings } from '../config/balancer-settings.ts';
+import { BerthError } from '../errors.ts';
+import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+
+/**
+ * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
+ * changed: the difference is printed, and `balancer-file-edited` reported.
+ *
+ * @throws as `placeConfig`
+ */
+export async function writeBalancer(
+  path: string,
+  text: string,
+  options: PlaceOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const placed = await placeConfig(path, text, options);
+  terminal.stdout.write(writtenText(path, text, placed));
+  if (placed.change !== 'edited') return;
+  const error = new BerthError(`${path} is not as Berth wrote it, and was not changed`, {
+    code: 'balancer-file-edited',
+    hint: 'Move what was edited to balancer.yml, or replace the file with --overwrite: it is kept under another name.',
+    fields: { file: path },
+  });
+  reportError(terminal, error);
+}
+
+function writtenText(path: string, text: string, placed: PlacedConfig): string {
+  if (placed.change === 'unchanged') return `${path} has these contents already\n`;
+  const reload = 'use it: systemctl reload haproxy (open sessions continue)';
+  if (placed.change === 'new')
+    return `${path} was made\n\nnext: ${reload.replace('reload', 'reload-or-restart')}\n`;
+  const changes = diffText(path, placed.before, text);
+  if (placed.change === 'edited') return changes;
+  return [
+    `${path} was changed; the former file is ${placed.kept}\n`,
+    changes,
+    `next: ${reload}`,
+    `next: go back: mv ${placed.kept} ${path} && systemctl reload haproxy\n`,
+  ].join('\n');
+}
+
+function diffText(file: string, before: string, after: string): string {
+  const lines = createTwoFilesPatch(file, file, before, after, 'now', 'new', { context: 2 })
+    .split('\n')
+    .filter((line) => !line.startsWith('====='));
+  return lines.map((line) => escapedForTerminal(line)).join('\n');
+}
+
+/**
+ * This host's name in `balancers`, as it is there or without its domain.
+ *
+ * @returns undefined if there is one balancer at most: then haproxy needs no name
+ * @throws BerthError `balancer-unknown`
+ */
+export function ownName({ balancers }: BalancerSettings): string | undefined {
+  if (balancers.length < 2) return undefined;
+  const [short = ''] = hostname().split('.');
+  const own = balancers.find(({ name }) => name === hostname() || name === short);
+  if (own !== undefined) return own.name;
+  const names = balancers.map(({ name }) => name).join(', ');
+  throw new BerthError(`this host, ${hostname()}, is none of the balancers ${names}`, {
+    code: 'balancer-unknown',
+    hint: 'Give its name in the list with --balancer, or add it to `balancers`.',
+  });
+}
