@@ -49,7 +49,6 @@ export function renderBalancerCommand(
         .option('overwrite', {
           type: 'boolean',
           default: false,
-          implies: 'write',
           describe: 'Also replace a file that Berth did not write or that was edited; it is kept',
         })
         .option('haproxy', {
@@ -93,6 +92,11 @@ async function render(args: BalancerArguments, terminal: Terminal): Promise<void
     return;
   }
   if (args.write === undefined) {
+    if (args.overwrite)
+      throw new BerthError('--overwrite needs --write', {
+        code: 'usage',
+        hint: 'Name the file: --write /etc/haproxy/haproxy.cfg.',
+      });
     terminal.stdout.write(await hostFile(settings, args.balancer));
     return;
   }

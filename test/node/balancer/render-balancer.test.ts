@@ -93,4 +93,16 @@ describe('berth render balancer', () => {
     expect(exitCode).toBe(78);
     expect(stderr).toContain('[config-writable-by-others]');
   });
+
+  it.each([
+    [['--overwrite'], '--overwrite needs --write'],
+    [['--for', 'kubernetes', '--write', '/nowhere'], '--write and --balancer are for haproxy.cfg'],
+    [['--for', 'kubernetes', '--balancer', 'lb1'], '--write and --balancer are for haproxy.cfg'],
+    [['--balancer', 'lb3'], 'there is no balancer lb3; there are: lb1, lb2'],
+    [['--kind', 'pod'], 'there is no kind pod; there are: podman, pods'],
+  ])('refuses %j', async (args, message) => {
+    const { exitCode, stdout, stderr } = await berth('--config', example, ...args);
+    expect([exitCode, stdout]).toEqual([64, '']);
+    expect(stderr).toContain(message);
+  });
 });
