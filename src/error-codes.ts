@@ -209,9 +209,11 @@ export const exitClasses = {
   'sshd-refused': 'config',
   'sshd-output': 'unavailable',
   'sshd-kind-name-invalid': 'usage',
+  'sshd-kind-unknown': 'usage',
   'sshd-kind-open': 'config',
   'port-taken': 'config',
   'host-key-missing': 'config',
+  'keygen-failed': 'unavailable',
 
   // Sessions in containers
   'podman-missing': 'config',

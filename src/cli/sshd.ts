@@ -4,6 +4,8 @@ import { asBerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
+import { certifyCommand } from './sshd-certify.ts';
+import { checkCommand, listCommand } from './sshd-state.ts';
 import { reportError, type Terminal, wantsColour } from './terminal.ts';
 
 interface NewArguments {
@@ -29,7 +31,10 @@ export function sshdCommand(terminal: Terminal): CommandModule {
     builder: (yargs) =>
       yargs
         .command(newCommand(terminal))
-        .demandCommand(1, 1, 'sshd needs a subcommand: new')
+        .command(listCommand(terminal))
+        .command(checkCommand(terminal))
+        .command(certifyCommand(terminal))
+        .demandCommand(1, 1, 'sshd needs a subcommand: new, list, check or certify')
         .strict(),
     handler: () => undefined,
   };

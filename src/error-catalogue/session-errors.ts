@@ -117,6 +117,11 @@ export const sessionErrors = {
     why: 'It contains capital letters, blanks, `/` or `..`, or is longer than 40 characters.',
     next: 'Choose a name of lower-case letters, digits and hyphens.',
   },
+  'sshd-kind-unknown': {
+    what: '`berth sshd check` was asked for a kind of session that this host does not have.',
+    why: 'There is no /etc/ssh/berth/NAME.conf.',
+    next: 'Run `berth sshd list`.',
+  },
   'sshd-kind-open': {
     what: '`berth sshd new` did not put the configuration in place, because the linter found doors: ways to run code on the host instead of in a session.',
     why: 'Most often `shell-reads-home`: with `--mode forced`, the shell of users in passwd reads files in their home before the forced command.',
@@ -131,5 +136,10 @@ export const sessionErrors = {
     what: 'There is no host key for the new sshd.',
     why: 'The OpenSSH server was installed without its keys, as in an image of a virtual machine.',
     next: 'Run `ssh-keygen -A`, or name a key with `--host-key FILE`.',
+  },
+  'keygen-failed': {
+    what: 'ssh-keygen could not read a key, or did not sign it. No certificate was changed.',
+    why: 'The private key of the CA has a passphrase and there is no terminal, others can read it, or ssh-agent does not have it.',
+    next: 'Give the key mode 0600. For a key in ssh-agent or on a token, name its public half with `--ca` and add `--agent`.',
   },
 } as const satisfies CatalogueEntries;

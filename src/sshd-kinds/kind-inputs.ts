@@ -24,7 +24,10 @@ export interface NewKindOptions {
   readonly settings: string;
 }
 
-const defaultHostKeys = ['ed25519', 'ecdsa', 'rsa'].map((type) => `/etc/ssh/ssh_host_${type}_key`);
+/** Those that sshd itself uses if its configuration names none. */
+export const defaultHostKeys = ['ed25519', 'ecdsa', 'rsa'].map(
+  (type) => `/etc/ssh/ssh_host_${type}_key`,
+);
 
 /**
  * Checks the options, and finds what was not given on this host.

@@ -35,7 +35,7 @@ export async function assertFreePorts(wanted: readonly SshdEndpoint[], own: stri
 }
 
 /** Where the sshd of a configuration listens; nowhere if there is no such file. */
-async function declaredEndpoints(file: string): Promise<SshdEndpoint[]> {
+export async function declaredEndpoints(file: string): Promise<SshdEndpoint[]> {
   try {
     const { directives } = await parseSshdConfigFiles(file);
     return endpointsOf(directives);

@@ -26,3 +26,18 @@ export function procStatFields(pid: number): readonly string[] | undefined {
 export function isZombie([state]: readonly string[]): boolean {
   return state === 'Z' || state === 'X';
 }
+
+/** Clock ticks per second in /proc, on all architectures that Linux supports today. */
+const ticksPerSecond = 100;
+
+/**
+ * When a process started, by the present clock. A process that executes another program keeps it.
+ *
+ * @returns milliseconds since the epoch; undefined for a process that has ended
+ */
+export function processStartedAt(pid: number): number | undefined {
+  const ticks = processStartTime(pid);
+  if (ticks === undefined) return undefined;
+  const uptimeMs = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
+  return Date.now() - uptimeMs + (Number(ticks) / ticksPerSecond) * 1000;
+}

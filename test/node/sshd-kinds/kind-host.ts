@@ -33,9 +33,12 @@ export class KindHost {
     return node;
   }
 
+  /** Path of the command. */
+  readonly berth = join(installDirectory, 'berth');
+
   /** Runs `berth sshd …` as root of the host. */
   async sshd(...args: readonly string[]): Promise<BerthResult> {
-    const result = await this.host.asRoot([join(installDirectory, 'berth'), 'sshd', ...args]);
+    const result = await this.host.asRoot([this.berth, 'sshd', ...args]);
     return textOf(result);
   }
 

@@ -1,0 +1,46 @@
+import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';
+import { endpointText } from '../sshd-kinds/rules/sshd-endpoints.ts';
+import { escapedForTerminal } from './terminal.ts';
+
+/** A table of the kinds, then their problems. */
+export function kindsText(kinds: readonly InspectedKind[]): string {
+  if (kinds.length === 0) return 'no kinds of session: `berth sshd new` makes one\n';
+  const rows = [
+    ['NAME', 'LISTENS', 'PROFILE', 'STATE', 'HOST KEYS'],
+    ...kinds.map((kind) => [
+      kind.name,
+      kind.endpoints.map(endpointText).join(' '),
+      kind.profile ?? '(ssh.yml)',
+      stateText(kind),
+      kind.hostKeys.map(({ fingerprint }) => fingerprint).join(' '),
+    ]),
+  ];
+  const widths = [0, 1, 2, 3].map((column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const table = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const problems = kinds.flatMap(({ name, problems: found }) =>
+    found.flatMap(({ code, message, next }) => [
+      `${name}: ${message} [${code}]`,
+      `${' '.repeat(name.length + 2)}next: ${next}`,
+    ]),
+  );
+  const lines = problems.length === 0 ? table : [...table, '', ...problems];
+  return `${lines.map((line) => escapedForTerminal(line)).join('\n')}\n`;
+}
+
+function stateText({ unit, pid }: InspectedKind): string {
+  if (unit.unit === 'none') return pid === undefined ? 'not running' : `running (PID ${pid})`;
+  return `${unit.active}, ${unit.enabled ? 'enabled' : 'not enabled'}`;
+}
+
+/** For scripts. `version` changes when the meaning of a field changes. */
+export function kindsJson(kinds: readonly InspectedKind[]): string {
+  const ok = kinds.every(({ problems }) => problems.length === 0);
+  return `${JSON.stringify({ version: 1, ok, kinds }, null, 2)}\n`;
+}

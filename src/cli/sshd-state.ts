@@ -1,0 +1,96 @@
+import { resolve } from 'node:path';
+import type { CommandModule } from 'yargs';
+import { asBerthError } from '../errors.ts';
+import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
+import { reportError, type Terminal } from './terminal.ts';
+
+interface ListArguments {
+  readonly output: string;
+}
+
+interface CheckArguments extends ListArguments {
+  readonly name?: readonly string[] | undefined;
+  readonly settings: string;
+  readonly sshd: string;
+}
+
+const file = { type: 'string', requiresArg: true } as const;
+const balancerFile = '/etc/berth/balancer.yml';
+
+/** `berth sshd list`: the kinds of session of this host. */
+export function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
+  return {
+    command: 'list',
+    describe: 'List the kinds of session of this host, with port, profile, state and host keys',
+    builder: (yargs) =>
+      yargs
+        .option('output', outputOption)
+        .example('berth sshd list', 'One line for each kind, and its problems')
+        .example('berth sshd list -o json', 'Print JSON for scripts: .kinds[].endpoints')
+        .epilogue('Exit status: 0, also if there are problems.'),
+    handler: async ({ output }) => {
+      try {
+        const [{ listKinds }, { kindsJson, kindsText }] = await Promise.all([
+          import('../sshd-kinds/check-kinds.ts'),
+          import('./sshd-kinds-report.ts'),
+        ]);
+        const found = await listKinds({ now: terminal.now(), hostname: await hostname() });
+        terminal.stdout.write(output === 'json' ? kindsJson(found) : kindsText(found));
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth sshd list'));
+      }
+    },
+  };
+}
+
+/** `berth sshd check`: everything that can be wrong with a kind. */
+export function checkCommand(terminal: Terminal): CommandModule<object, CheckArguments> {
+  return {
+    command: 'check [name..]',
+    describe: 'Check kinds of session: linter, sshd -t, unit, port, certificates, loaded settings',
+    builder: (yargs) =>
+      yargs
+        .positional('name', { type: 'string', array: true, describe: 'Kinds [default: all]' })
+        .option('settings', { ...file, default: '/etc/berth/ssh.yml', describe: 'ssh.yml' })
+        .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
+        .option('output', outputOption)
+        .example('berth sshd check podman', 'Check one kind after its file was edited')
+        .epilogue(
+          'Needs root. Exit status: 0 no problem, 1 a problem, more than 1 the check could not run (sysexits(3)). Nothing is changed.',
+        ),
+    handler: async (args) => {
+      try {
+        await check(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth sshd check'));
+      }
+    },
+  };
+}
+
+async function check(args: CheckArguments, terminal: Terminal): Promise<void> {
+  const [{ checkKinds }, { kindsJson, kindsText }] = await Promise.all([
+    import('../sshd-kinds/check-kinds.ts'),
+    import('./sshd-kinds-report.ts'),
+  ]);
+  const about = { now: terminal.now(), hostname: await hostname() };
+  const checked = await withProgress(
+    terminal,
+    () => 'waiting for sshd',
+    () =>
+      checkKinds({
+        ...about,
+        names: args.name ?? [],
+        sshd: resolve(args.sshd),
+        settings: resolve(args.settings),
+      }),
+  );
+  terminal.stdout.write(args.output === 'json' ? kindsJson(checked) : kindsText(checked));
+  if (checked.some(({ problems }) => problems.length > 0)) terminal.finish(1);
+}
+
+async function hostname(): Promise<string | undefined> {
+  const { balancerHostname } = await import('../sshd-kinds/balancer-hostname.ts');
+  return balancerHostname(balancerFile);
+}

@@ -1,0 +1,153 @@
+import { copyFileSync, existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BerthError } from '../errors.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import { certificateFileOf, fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
+import {
+  renewalReason,
+  type HostCertificate,
+  type RenewalReason,
+} from './rules/host-certificate.ts';
+import { runKeygen } from './run-keygen.ts';
+
+export interface CertifyInput {
+  /** The CA's private key; with `agent`, its public key. */
+  readonly ca: string;
+  /** The CA's private key is in ssh-agent, also if it is on a token (PKCS#11). */
+  readonly agent: boolean;
+  /** Host keys; their public halves are enough. */
+  readonly hostKeys: readonly string[];
+  /** The names that clients type. */
+  readonly principals: readonly string[];
+  readonly validitySeconds: number;
+  /** What sshd and clients log. */
+  readonly identity: string;
+  /** Renew a certificate that is still valid for long. */
+  readonly force: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface CertifiedKey {
+  readonly hostKey: string;
+  /** Path of the certificate. */
+  readonly file: string;
+  /** `kept`: more than a third of its validity is left, and nothing else has changed. */
+  readonly change: 'made' | 'renewed' | 'kept';
+  /** Why it was renewed. */
+  readonly reason?: RenewalReason | 'forced';
+  readonly certificate: HostCertificate;
+}
+
+export interface Certified {
+  readonly keys: readonly CertifiedKey[];
+  /** For the known_hosts of users. */
+  readonly knownHostsLine: string;
+}
+
+/** Clocks of clients may be late. Seconds. */
+const tolerance = 300;
+
+/**
+ * Signs host keys, so that clients which know the CA accept every login node of the name. It needs no root: the CA and the
+ * public halves of the host keys can be on a host of an admin.
+ *
+ * @throws {BerthError} `usage`, `host-key-missing`, `keygen-failed`, and those of `writeAtomically`
+ */
+export async function certifyHostKeys(input: CertifyInput): Promise<Certified> {
+  for (const name of input.principals) assertPrincipal(name);
+  const keys = input.hostKeys.map((key) => ({ key, publicKey: publicHalf(key) }));
+  const authority = await authorityOf(input);
+  const certified: CertifiedKey[] = [];
+  for (const { key, publicKey } of keys)
+    certified.push(await certifyKey(key, publicKey, authority.fingerprint, input));
+  return {
+    keys: certified,
+    knownHostsLine: `@cert-authority ${input.principals.join(',')} ${authority.text}`,
+  };
+}
+
+async function certifyKey(
+  hostKey: string,
+  publicKey: string,
+  authority: string,
+  input: CertifyInput,
+): Promise<CertifiedKey> {
+  const file = certificateFileOf(hostKey);
+  const present = await readHostCertificate(file);
+  const wanted = { key: await fingerprintOf(publicKey), authority, principals: input.principals };
+  const needed = present === undefined ? undefined : renewalReason(present, wanted, input.now);
+  const reason = needed ?? (input.force ? 'forced' : undefined);
+  if (present !== undefined && reason === undefined)
+    return { hostKey, file, change: 'kept', certificate: present };
+  const certificate = await sign(publicKey, file, input);
+  return present === undefined
+    ? { hostKey, file, change: 'made', certificate }
+    : { hostKey, file, change: 'renewed', certificate, ...(reason && { reason }) };
+}
+
+/** ssh-keygen writes beside the key, so it works on a copy; the certificate is put in place at once. */
+async function sign(
+  publicKey: string,
+  file: string,
+  { ca, agent, principals, validitySeconds, identity, now, env }: CertifyInput,
+): Promise<HostCertificate> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-certify-'));
+  try {
+    const copy = join(directory, 'key.pub');
+    copyFileSync(publicKey, copy);
+    const words = ['-s', ca, ...(agent ? ['-U'] : []), '-q', '-h', '-I', identity];
+    // A serial number, so that a certificate can be revoked.
+    words.push('-n', principals.join(','), '-z', String(Math.floor(now / 1000)));
+    words.push('-V', `-${tolerance}s:+${validitySeconds}s`, copy);
+    await runKeygen(words, env);
+    const made = join(directory, 'key-cert.pub');
+    const certificate = await readHostCertificate(made);
+    if (certificate === undefined) throw new Error(`ssh-keygen made no certificate for ${file}`);
+    await writeAtomically(file, await readFile(made), { mode: 0o644 });
+    return certificate;
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** The CA's public key, `TYPE BASE64 COMMENT`. Without a file beside the private key, ssh-keygen computes it. */
+async function authorityOf({
+  ca,
+  agent,
+  env,
+}: CertifyInput): Promise<{ readonly text: string; readonly fingerprint: string }> {
+  if (!existsSync(ca)) throw usage(`--ca ${ca}: no such file`);
+  if (!agent && ca.endsWith('.pub'))
+    throw usage(`--ca ${ca} is a public key: name the private key, or add --agent`);
+  const file = agent || ca.endsWith('.pub') ? ca : `${ca}.pub`;
+  const text = (
+    existsSync(file) ? await readFile(file, 'utf8') : await runKeygen(['-y', '-f', ca], env)
+  ).trim();
+  if (!/^[a-z][\w@.-]* [A-Za-z0-9+/=]+(?: .*)?$/.test(text))
+    throw usage(`${file} is not a public key of SSH`);
+  return { text, fingerprint: await fingerprintOf(existsSync(file) ? file : ca) };
+}
+
+function publicHalf(key: string): string {
+  const file = key.endsWith('.pub') ? key : `${key}.pub`;
+  if (file.endsWith('-cert.pub')) throw usage(`--host-key ${key} is a certificate, not a key`);
+  if (existsSync(file)) return file;
+  throw new BerthError(`there is no host key ${file}`, {
+    code: 'host-key-missing',
+    hint: 'Run `ssh-keygen -A` on the login node, or copy the public half of its key here.',
+  });
+}
+
+/** Names or addresses; clients do not take patterns. */
+function assertPrincipal(name: string): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9.:_-]*$/.test(name))
+    throw usage(`--principal ${name}: not the name or the address of a host`);
+}
+
+function usage(message: string): BerthError {
+  return new BerthError(message, { code: 'usage', hint: 'See `berth sshd certify --help`.' });
+}

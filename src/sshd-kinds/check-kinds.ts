@@ -1,0 +1,84 @@
+import { BerthError } from '../errors.ts';
+import { nearestKey } from '../config/nearest-key.ts';
+import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import { installedPath } from '../installed-path.ts';
+import { inspectKind, type InspectedKind } from './inspect-kind.ts';
+import { kindNames } from './kind-files.ts';
+import type { KindProblem } from './rules/kind-problems.ts';
+import { testSshdConfig } from './test-config.ts';
+
+export interface CheckKindsInput {
+  /** Names of kinds; all if empty. */
+  readonly names: readonly string[];
+  readonly sshd: string;
+  /** Path of `ssh.yml`. */
+  readonly settings: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** What users type, if a balancer is configured. */
+  readonly hostname?: string | undefined;
+}
+
+/** Looks at all kinds, without the linter. */
+export async function listKinds(about: {
+  readonly now: number;
+  readonly hostname?: string | undefined;
+}): Promise<InspectedKind[]> {
+  return await Promise.all(kindNames().map((name) => inspectKind(name, about)));
+}
+
+/**
+ * Checks kinds: the linter, `sshd -t`, the unit, and whether the running sshd has read its present files. Findings that
+ * the configuration accepts are left out.
+ *
+ * @throws {BerthError} `sshd-kind-unknown`, `sshd-missing`, `not-root`, `systemctl-failed`
+ */
+export async function checkKinds(input: CheckKindsInput): Promise<InspectedKind[]> {
+  const all = kindNames();
+  for (const name of input.names) if (!all.includes(name)) throw unknown(name, all);
+  const checked: InspectedKind[] = [];
+  for (const name of input.names.length > 0 ? input.names : all)
+    checked.push(await checkKind(name, input));
+  return checked;
+}
+
+async function checkKind(name: string, input: CheckKindsInput): Promise<InspectedKind> {
+  const kind = await inspectKind(name, input);
+  const problems = await configProblems(kind, input);
+  const known = new Set(problems.map(({ code }) => code));
+  return {
+    ...kind,
+    problems: [...problems, ...kind.problems.filter(({ code }) => !known.has(code))],
+  };
+}
+
+async function configProblems(
+  { file, accepted }: InspectedKind,
+  { sshd, settings }: CheckKindsInput,
+): Promise<KindProblem[]> {
+  try {
+    await testSshdConfig(sshd, file);
+    const { host, matches, samples } = await lintSshd({
+      ...{ sshd, settings, config: file, login: installedPath('shell/login') },
+      ...{ users: [], groups: [], addresses: [], ports: [] },
+    });
+    const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
+    const once = new Map(all.map((finding) => [`${finding.code} ${finding.message}`, finding]));
+    return [...once.values()]
+      .filter(({ code }) => !accepted.includes(code))
+      .map(({ code, message, closedBy }) => ({ code, message, next: closedBy }));
+  } catch (thrown) {
+    // The others apply to every kind.
+    const own = ['sshd-refused', 'config-missing', 'config-unreadable', 'sshd-output'];
+    if (!(thrown instanceof BerthError) || !own.includes(thrown.code)) throw thrown;
+    return [{ code: thrown.code, message: thrown.message, next: thrown.hint }];
+  }
+}
+
+function unknown(name: string, all: readonly string[]): BerthError {
+  const near = nearestKey(name, all);
+  return new BerthError(`there is no kind of session ${JSON.stringify(name)} on this host`, {
+    code: 'sshd-kind-unknown',
+    hint: near === undefined ? 'Run `berth sshd list`.' : `Did you mean ${near}?`,
+  });
+}

@@ -1,0 +1,141 @@
+import { existsSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { asBerthError } from '../errors.ts';
+import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
+import { listeningTcpPorts } from '../system/listening-sockets.ts';
+import { processStartedAt } from '../system/process-start.ts';
+import { fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
+import { hostConfig, kindFile, kindNames } from './kind-files.ts';
+import { defaultHostKeys } from './kind-inputs.ts';
+import { kindUnit, type KindUnit } from './kind-unit.ts';
+import type { HostCertificate } from './rules/host-certificate.ts';
+import { acceptedCodes } from './rules/kind-config.ts';
+import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
+import { collides, endpointsOf, type SshdEndpoint } from './rules/sshd-endpoints.ts';
+import { runningSshds, type RunningSshd } from './running-sshds.ts';
+import { declaredEndpoints } from './taken-ports.ts';
+
+/** One kind of session on this host. */
+export interface InspectedKind {
+  readonly name: string;
+  readonly file: string;
+  readonly endpoints: readonly SshdEndpoint[];
+  /** Of `--profile` in ForceCommand; absent if the rules of ssh.yml choose. */
+  readonly profile?: string;
+  readonly unit: KindUnit;
+  readonly pid?: number;
+  readonly hostKeys: readonly { readonly file: string; readonly fingerprint: string }[];
+  readonly certificates: readonly KindCertificate[];
+  /** Codes of the linter that the file accepts. */
+  readonly accepted: readonly string[];
+  readonly problems: readonly KindProblem[];
+}
+
+interface KindCertificate {
+  readonly file: string;
+  readonly certificate?: HostCertificate;
+}
+
+/** While it exists, `berth-sshd@.service` does not start. */
+const drainFile = '/etc/berth/drain';
+
+/**
+ * Looks at the configuration, the unit and the running sshd of a kind. Changes nothing.
+ *
+ * @param about the time in milliseconds since the epoch, and what users type
+ * @throws {BerthError} `systemctl-failed`
+ */
+export async function inspectKind(
+  name: string,
+  about: { readonly now: number; readonly hostname?: string | undefined },
+): Promise<InspectedKind> {
+  const file = kindFile(name);
+  const unit = await kindUnit(name);
+  const bare = { name, file, unit, endpoints: [], hostKeys: [], certificates: [], accepted: [] };
+  try {
+    return await inspected({ name, file, unit }, await parseSshdConfigFiles(file), about);
+  } catch (thrown) {
+    const { code, message, hint } = asBerthError(thrown, file);
+    return { ...bare, problems: [{ code, message, next: hint }] };
+  }
+}
+
+async function inspected(
+  { name, file, unit }: Pick<InspectedKind, 'name' | 'file' | 'unit'>,
+  { directives, files }: SshdConfigFiles,
+  about: { readonly now: number; readonly hostname?: string | undefined },
+): Promise<InspectedKind> {
+  const global = directives.filter(({ criteria }) => criteria.length === 0);
+  const values = (keyword: string) =>
+    global.filter((one) => one.keyword === keyword).map(({ args }) => args);
+  const endpoints = endpointsOf(global);
+  const named = values('hostkey').flatMap(([key]) => key ?? []);
+  const keyFiles = named.length > 0 ? named : defaultHostKeys.filter((key) => existsSync(key));
+  const hostKeys = await Promise.all(
+    keyFiles.map(async (key) => ({ file: key, fingerprint: await fingerprintOf(key) })),
+  );
+  const certificates = await Promise.all(
+    values('hostcertificate')
+      .flatMap(([one]) => one ?? [])
+      .map(certificateIn),
+  );
+  const command = values('forcecommand')[0] ?? [];
+  const profile = command[command.indexOf('--profile') + 1];
+  const running = runningSshds().find(({ config }) => config === file);
+  const listening = new Set(await listeningTcpPorts());
+  const read = [...files, ...keyFiles, ...certificates.map((one) => one.file)];
+  const keys = hostKeys.map(({ fingerprint }) => fingerprint);
+  const problems = kindProblems(
+    {
+      ...{ name, unit, drained: existsSync(drainFile) },
+      ...(running === undefined ? {} : { running }),
+      silentPorts: endpoints.map(({ port }) => port).filter((port) => !listening.has(port)),
+      changedFiles: running === undefined ? [] : changedSince(read, readAt(running, unit)),
+      samePort: await samePorts(file, endpoints),
+      certificates: certificates.map((one) => ({ ...one, keys })),
+    },
+    about,
+  );
+  return {
+    ...{ name, file, endpoints, unit, hostKeys, certificates, problems },
+    ...(command.includes('--profile') && profile !== undefined ? { profile } : {}),
+    ...(running === undefined ? {} : { pid: running.pid }),
+    accepted: acceptedCodes(await readFile(file, 'utf8')),
+  };
+}
+
+async function certificateIn(file: string): Promise<KindCertificate> {
+  const certificate = await readHostCertificate(file).catch(() => undefined);
+  return { file, ...(certificate === undefined ? {} : { certificate }) };
+}
+
+/** When sshd last read its configuration: when it started, or when systemd saw it reload. Milliseconds since the epoch. */
+function readAt({ pid }: RunningSshd, unit: KindUnit): number {
+  const started = processStartedAt(pid) ?? Date.now();
+  const uptimeMs = Number(process.hrtime.bigint() / 1_000_000n);
+  const changed =
+    unit.active === 'active' ? Date.now() - uptimeMs + unit.changedUs / 1000 : started;
+  return Math.max(started, changed);
+}
+
+/** Start times are known to 10 ms only. */
+function changedSince(files: readonly string[], readMs: number): string[] {
+  return files.filter((file) => {
+    const status = statSync(file, { throwIfNoEntry: false });
+    return status !== undefined && status.ctimeMs > readMs + 20;
+  });
+}
+
+async function samePorts(
+  own: string,
+  endpoints: readonly SshdEndpoint[],
+): Promise<{ file: string; port: number }[]> {
+  const found: { file: string; port: number }[] = [];
+  for (const file of [hostConfig, ...kindNames().map(kindFile)]) {
+    if (file === own) continue;
+    const others = await declaredEndpoints(file).catch(() => []);
+    for (const other of others)
+      if (endpoints.some((one) => collides(one, other))) found.push({ file, port: other.port });
+  }
+  return found;
+}

@@ -1,0 +1,140 @@
+import type { HostCertificate } from './host-certificate.ts';
+import { endReason } from './host-certificate.ts';
+
+/** What is wrong with a kind of session. Monitoring may rely on the code. */
+export interface KindProblem {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+}
+
+/** What `kindProblems` judges. */
+export interface KindState {
+  readonly name: string;
+  readonly unit: {
+    readonly unit: 'known' | 'absent' | 'none';
+    readonly active: string;
+    readonly enabled: boolean;
+  };
+  /** The listening sshd with this configuration. */
+  readonly running?: { readonly program: string };
+  /** Ports of the configuration on which no program listens. */
+  readonly silentPorts: readonly number[];
+  /** Files that changed after sshd read them. */
+  readonly changedFiles: readonly string[];
+  /** Other configurations that name the same port, with the port. */
+  readonly samePort: readonly { readonly file: string; readonly port: number }[];
+  readonly certificates: readonly CertificateState[];
+  /** Whether `berth node drain` has stopped the listeners. */
+  readonly drained: boolean;
+}
+
+interface CertificateState {
+  readonly file: string;
+  /** Fingerprints of the kind's host keys. */
+  readonly keys: readonly string[];
+  /** Undefined if the file is not a certificate of a host. */
+  readonly certificate?: HostCertificate;
+}
+
+/**
+ * Problems of a kind, the most severe first.
+ *
+ * @param now milliseconds since the epoch
+ * @param hostname what users type, if a balancer is configured
+ */
+export function kindProblems(
+  state: KindState,
+  { now, hostname }: { readonly now: number; readonly hostname?: string | undefined },
+): KindProblem[] {
+  return [
+    ...unitProblems(state),
+    ...listenerProblems(state),
+    ...state.certificates.flatMap((one) => certificateProblems(one, now, hostname)),
+  ];
+}
+
+function unitProblems({ name, unit, drained, running }: KindState): KindProblem[] {
+  const service = `berth-sshd@${name}`;
+  if (unit.unit === 'none') return [];
+  if (unit.unit === 'absent')
+    return [
+      {
+        code: 'unit-missing',
+        message: `systemd has no unit ${service}`,
+        next: 'Copy berth-sshd@.service of Berth to /etc/systemd/system, and run `systemctl daemon-reload`.',
+      },
+    ];
+  const problems: KindProblem[] = [];
+  if (unit.active !== 'active' && !drained)
+    problems.push({
+      code: 'unit-not-active',
+      message:
+        running === undefined
+          ? `${service} is ${unit.active}`
+          : `${service} is ${unit.active}, and an sshd that it did not start uses its configuration`,
+      next: `Run \`systemctl status ${service}\`, then \`systemctl start ${service}\`.`,
+    });
+  if (!unit.enabled)
+    problems.push({
+      code: 'unit-not-enabled',
+      message: `${service} does not start at boot`,
+      next: `Run \`systemctl enable ${service}\`.`,
+    });
+  return problems;
+}
+
+function listenerProblems(state: KindState): KindProblem[] {
+  const { name, unit, running, silentPorts, changedFiles, samePort } = state;
+  const reload = `Run \`systemctl reload berth-sshd@${name}\`; open sessions continue.`;
+  const problems: KindProblem[] = samePort.map(({ file, port }) => ({
+    code: 'port-named-twice',
+    message: `${file} also names port ${port}`,
+    next: 'Change the port in one of the two files: only the sshd that starts first gets it.',
+  }));
+  if (silentPorts.length > 0 && (unit.active === 'active' || running !== undefined))
+    problems.push({
+      code: 'port-silent',
+      message: `nothing listens on port ${silentPorts.join(', ')}`,
+      next: reload,
+    });
+  if (running === undefined) return problems;
+  if (changedFiles.length > 0)
+    problems.push({
+      code: 'settings-not-loaded',
+      message: `sshd has not read the present ${changedFiles.join(', ')}`,
+      next: reload,
+    });
+  if (running.program.endsWith(' (deleted)'))
+    problems.push({
+      code: 'program-replaced',
+      message: 'sshd was replaced by an update, and the old one is still running',
+      next: `Run \`systemctl restart berth-sshd@${name}\`; open sessions continue.`,
+    });
+  return problems;
+}
+
+function certificateProblems(
+  { file, keys, certificate }: CertificateState,
+  now: number,
+  hostname: string | undefined,
+): KindProblem[] {
+  const next = 'Run `berth sshd certify` for this key, and reload sshd.';
+  const problem = (code: string, message: string): KindProblem[] => [{ code, message, next }];
+  if (certificate === undefined)
+    return problem('certificate-invalid', `${file} is not the certificate of a host key`);
+  if (!keys.includes(certificate.key))
+    return problem('certificate-other-key', `${file} is for another host key`);
+  const end = endReason(certificate, now);
+  if (end === 'expired')
+    return problem('certificate-expired', `${file} has expired: clients ask about the host key`);
+  const days = Math.floor((certificate.until - now) / 86_400_000);
+  return [
+    ...(end === undefined
+      ? []
+      : problem('certificate-ends-soon', `${file} expires in ${days} days`)),
+    ...(hostname === undefined || certificate.principals.includes(hostname)
+      ? []
+      : problem('certificate-principals', `${file} is not for ${hostname}, which users type`)),
+  ];
+}

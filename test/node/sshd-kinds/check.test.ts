@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../rig/site/ports.ts';
+import { KindHost } from './kind-host.ts';
+
+const key = ['--host-key', '/etc/ssh/host_key'];
+const accept = ['--accept', 'shell-reads-home'];
+
+interface Report {
+  readonly ok: boolean;
+  readonly kinds: readonly {
+    readonly name: string;
+    readonly profile?: string;
+    readonly pid?: number;
+    readonly endpoints: readonly { address: string; port: number }[];
+    readonly hostKeys: readonly { fingerprint: string }[];
+    readonly problems: readonly { code: string; message: string }[];
+  }[];
+}
+
+describe('berth sshd list and check', () => {
+  let node: KindHost;
+  let ports: { readonly one: number; readonly two: number };
+
+  beforeAll(async () => {
+    node = await KindHost.start();
+    ports = await freePorts(['one', 'two']);
+  });
+  afterAll(() => node.stop());
+
+  const report = async (...args: readonly string[]): Promise<Report & { exitCode?: number }> => {
+    const { exitCode, stdout, stderr } = await node.sshd(...args, '-o', 'json');
+    if (stdout === '') throw new Error(stderr);
+    return { ...(JSON.parse(stdout) as Report), ...(exitCode === undefined ? {} : { exitCode }) };
+  };
+  const codes = async (): Promise<string[]> =>
+    (await report('check', 'one')).kinds.flatMap(({ problems }) =>
+      problems.map(({ code }) => code),
+    );
+
+  it('list nothing on a host without kinds', async () => {
+    expect(await node.sshd('list')).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await report('check')).toMatchObject({ exitCode: 0, ok: true, kinds: [] });
+  });
+
+  it('say what a kind is and whether it runs', async () => {
+    const port = String(ports.one);
+    await node.sshd('new', 'one', '--port', port, '--profile', 'base', ...key, ...accept);
+    expect((await report('list')).kinds).toMatchObject([
+      { name: 'one', profile: 'base', endpoints: [{ address: '*', port: ports.one }] },
+    ]);
+    await node.startKind('one', ports.one);
+    const { kinds } = await report('list');
+    const { stdout } = await node.shell('cat /run/one.pid; ssh-keygen -lf /etc/ssh/host_key');
+    expect(kinds[0]?.pid).toBe(Number(stdout.split('\n')[0]));
+    expect(stdout).toContain(kinds[0]?.hostKeys[0]?.fingerprint);
+    expect(await codes()).not.toContain('shell-reads-home');
+  });
+
+  it('find settings that the running sshd has not read, until it starts again', async () => {
+    const before = await codes();
+    expect(before).not.toContain('settings-not-loaded');
+    await node.shell("sed -i 's/^MaxSessions.*//; $a MaxSessions 2' /etc/ssh/berth/one.conf");
+    expect(await codes()).toEqual(
+      expect.arrayContaining(['settings-not-loaded', 'max-sessions-low']),
+    );
+    await node.stopKind('one');
+    await node.startKind('one', ports.one);
+    expect(await codes()).not.toContain('settings-not-loaded');
+    await node.shell("sed -i '$d' /etc/ssh/berth/one.conf");
+  });
+
+  it('find a port that two files name, and a file that sshd refuses', async () => {
+    await node.shell(`
+      sed 's/^Port .*/Port ${ports.one}/' /etc/ssh/berth/one.conf >/etc/ssh/berth/copy.conf
+      echo Nonsense yes >/etc/ssh/berth/broken.conf`);
+    const { kinds, exitCode } = await report('check');
+    expect(exitCode).toBe(1);
+    const of = (name: string) =>
+      kinds.flatMap((kind) => (kind.name === name ? kind.problems.map(({ code }) => code) : []));
+    expect(of('copy')).toContain('port-named-twice');
+    expect(of('one')).toContain('port-named-twice');
+    expect(of('broken')).toContain('sshd-refused');
+    const { stdout } = await node.sshd('check', 'broken');
+    expect(stdout).toContain('Nonsense');
+    await node.shell('rm /etc/ssh/berth/{copy,broken}.conf');
+  });
+
+  it('name the nearest kind for one that does not exist', async () => {
+    const { exitCode, stderr } = await node.sshd('check', 'onne');
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 64 });
+    expect(stderr).toContain('Did you mean one?');
+  });
+});
