@@ -105,6 +105,7 @@ function kindLines(kind: SessionKind, { listen, portOf }: Placement): string[] {
       .filter((address) => !transparent || nodes.some((node) => sameFamily(address, node)))
       .map((address) => bind(address, portOf(kind.port))),
     `maxconn ${maxConnections}`,
+    ...silentNode,
     ...(together
       ? [
           // Without it an entry expires 36 hours after its last new connection, however long that lasts.
@@ -118,6 +119,13 @@ function kindLines(kind: SessionKind, { listen, portOf }: Placement): string[] {
     }),
   ];
 }
+
+/** sshd speaks first. A client of one that hangs is told after a while, instead of waiting for ever. */
+const silentNode = [
+  'tcp-response inspect-delay 30s',
+  'tcp-response content accept if { res.len gt 0 }',
+  'tcp-response content reject if WAIT_END',
+];
 
 /** Each family has its own listener, so that IPv4 clients have IPv4 addresses in the log. */
 function bind(address: string, port: number): string {

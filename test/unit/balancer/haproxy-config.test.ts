@@ -104,6 +104,9 @@ describe('haproxy.cfg', () => {
     expect(linesOf(text, 'listen a.podman')).toEqual([
       'bind 0.0.0.0:22',
       'maxconn 2000',
+      'tcp-response inspect-delay 30s',
+      'tcp-response content accept if { res.len gt 0 }',
+      'tcp-response content reject if WAIT_END',
       'server n1 192.0.2.11:22 source 0.0.0.0 usesrc clientip',
     ]);
     expect(linesOf(text, 'global')).not.toContain('user haproxy');
