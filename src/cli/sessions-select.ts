@@ -66,7 +66,10 @@ export async function readSessions(
       return '';
     }
   };
-  return listSessions({ run: runDir, now: terminal.now, balancerLog });
+  const sessions = listSessions({ run: runDir, now: terminal.now, balancerLog });
+  if (settings === undefined || sessions.length === 0) return sessions;
+  const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
+  return await withConfiguredProfiles(sessions, settings);
 }
 
 /** Bytes of the balancer's log: the last 40,000 connections. */

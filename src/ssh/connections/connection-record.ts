@@ -17,7 +17,7 @@ export interface ConnectionRecord {
   readonly session?: number;
   /** Whether processes that the connection leaves on the host, outside any container, are ended too. */
   readonly hostProcesses?: boolean;
-  /** The other end of sshd's TCP connection, from the kernel: behind a balancer, the balancer's. */
+  /** The other end of sshd's TCP connection, from the kernel: the balancer's. With `balancer_log` in ssh.yml. */
   readonly peer?: Endpoint;
   /** The client, if the balancer's log had the connection when it was opened. */
   readonly client?: Endpoint;

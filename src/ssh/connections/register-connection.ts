@@ -4,7 +4,6 @@ import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
-import { type Endpoint, type TcpConnection, tcpConnectionOf } from '../../system/tcp-connection.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
 import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
@@ -75,14 +74,12 @@ async function recordOf({
   const listener = parentPid(monitor);
   const session = ownSession(monitor, listener);
   const unit = listener === undefined ? undefined : systemdUnitOf(listener);
-  const connection = tcpConnectionOf(monitor, pam.rhost.includes(':') ? 'tcp6' : 'tcp');
-  const client = await clientOf(connection, balancerLog, now);
+  const places = balancerLog === undefined ? {} : await placesOf(monitor, balancerLog, now);
   return {
     ...{ user: user.name, ...pam, opened: now },
     ...(session === undefined ? {} : { session }),
     ...(hostProcesses ? { hostProcesses } : {}),
-    ...connection,
-    ...(client === undefined ? {} : { client }),
+    ...places,
     ...(unit === undefined ? {} : { unit }),
   };
 }
@@ -90,18 +87,26 @@ async function recordOf({
 /** Bytes of the balancer's log, for a line of the last seconds. */
 const recentLog = 256 * 1024;
 
-/** A connection is not refused because of the log: `berth sessions list` reports what is wrong with it. */
-async function clientOf(
-  connection: TcpConnection | undefined,
-  log: string | undefined,
+/**
+ * Both ends of the connection, and its client. Only where the balancer's log is looked at: a list of all TCP connections is
+ * read, and `berth sessions list` can read it later. A connection is not refused because of the log.
+ */
+async function placesOf(
+  monitor: number,
+  log: string,
   now: number,
-): Promise<Endpoint | undefined> {
-  if (connection === undefined || log === undefined) return undefined;
-  const { clientInLog, readBalancerLog } = await import('./balancer-log.ts');
+): Promise<Pick<ConnectionRecord, 'client' | 'peer' | 'local'>> {
+  const [{ tcpConnectionsOf }, { clientInLog, readBalancerLog }] = await Promise.all([
+    import('../../system/tcp-connection.ts'),
+    import('./balancer-log.ts'),
+  ]);
+  const connection = tcpConnectionsOf([monitor]).get(monitor);
+  if (connection === undefined) return {};
   try {
-    return clientInLog(readBalancerLog(log, recentLog), connection, now);
+    const client = clientInLog(readBalancerLog(log, recentLog), connection, now);
+    return { ...connection, ...(client === undefined ? {} : { client }) };
   } catch {
-    return undefined;
+    return connection;
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type DrainedUnit,
   type DrainState,
 } from './drain-state.ts';
-import { listenerUnits, startUnits, stopUnits } from './listener-units.ts';
+import { type ListenerUnit, listenerUnits, startUnits, stopUnits } from './listener-units.ts';
 
 export interface DrainInput {
   /** `/run/berth` */
@@ -39,9 +39,10 @@ export async function drainNode(input: DrainInput): Promise<DrainState> {
     const units = await listenerUnits();
     const before = readDrainState(drainFiles.drain);
     const undoing = readDrainState(drainFiles.undo);
+    const byHand = before !== undefined && isByHand(before);
     const found = units
       .filter(({ active, enabled }) => active || enabled)
-      .map(({ name, active, enabled }) => ({ name, enabled, stopped: active }));
+      .map(({ name, active, enabled }) => ({ name, enabled, stopped: active || byHand }));
     const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
     if (known.length === 0) throw noListeners();
     const state: DrainState = {
@@ -84,7 +85,7 @@ export async function undrainNode({ run }: Pick<DrainInput, 'run'>): Promise<Und
       await writeDrainState(undo, { ...drained, units });
       await rm(drain);
     } else if (drained !== undefined) await rename(drain, undo);
-    const stopped = (readDrainState(undo)?.units ?? []).filter((unit) => unit.stopped);
+    const stopped = unitsToStart(readDrainState(undo) ?? state, now);
     const isDisabled = ({ name, enabled }: DrainedUnit): boolean =>
       enabled && now.find((unit) => unit.name === name)?.enabled !== true;
     const started = stopped.filter((unit) => !isDisabled(unit)).map(({ name }) => name);
@@ -93,6 +94,19 @@ export async function undrainNode({ run }: Pick<DrainInput, 'run'>): Promise<Und
     await rm(undo, { force: true });
     return { wasDrained: true, started, skipped: stopped.filter(isDisabled).map((u) => u.name) };
   });
+}
+
+/** Whether Berth did not write it, but an admin or a playbook: it names no units. */
+function isByHand({ since, units }: DrainState): boolean {
+  return since === 0 && units.length === 0;
+}
+
+/** After a drain by hand, the units that would start at boot. */
+function unitsToStart(state: DrainState, now: readonly ListenerUnit[]): readonly DrainedUnit[] {
+  if (!isByHand(state)) return state.units.filter((unit) => unit.stopped);
+  return now
+    .filter((unit) => unit.enabled)
+    .map(({ name, enabled }) => ({ name, enabled, stopped: true }));
 }
 
 /** A unit whose condition is not met counts as started for systemctl. */

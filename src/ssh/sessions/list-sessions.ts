@@ -6,7 +6,7 @@ import {
 } from '../connections/connection-record.ts';
 import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
 import { openConnections } from '../connections/user-connections.ts';
-import type { Endpoint } from '../../system/tcp-connection.ts';
+import { type Endpoint, tcpConnectionsOf } from '../../system/tcp-connection.ts';
 import { clientInLog } from '../connections/balancer-log.ts';
 import type { Session } from './session.ts';
 import {
@@ -39,9 +39,11 @@ export function listSessions({ run, now, balancerLog }: ListSessionsInput): read
   const connections = openConnectionsOfAll(run);
   const usages = connectionUsages(connections);
   const clientOf = clients(balancerLog);
+  const ends = tcpConnectionsOf(connections.map(({ monitor }) => monitor.pid));
   return connections
+    .map((one) => ({ ...one, record: { ...one.record, ...ends.get(one.monitor.pid) }, owner: one }))
     .flatMap((connection) => {
-      const usage = usages.get(connection);
+      const usage = usages.get(connection.owner);
       return usage === undefined
         ? []
         : [sessionOf(connection, usage, { now: now(), client: clientOf(connection.record) })];

@@ -6,7 +6,7 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import type { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SystemdNode } from './systemd-node.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const supported = existsSync('/lib/systemd/systemd');
 
@@ -100,6 +100,21 @@ describe.skipIf(!supported)('a node with systemd', () => {
     });
     expect(await answering()).toEqual(['alpha']);
     await node.run(['systemctl', 'start', 'berth-sshd@beta']);
+  });
+
+  it('with a file that an admin wrote stays out of service until it is undrained', async () => {
+    await node.run([
+      'sh',
+      '-c',
+      'echo maintenance >/etc/berth/drain; systemctl stop berth-sshd@alpha',
+    ]);
+    expect((await berth('node', 'status')).out).toMatch(/^drained\nberth-sshd@alpha.*: stopped/);
+    // Nobody recorded what ran: what starts at boot is started.
+    expect(await berth('node', 'undrain')).toMatchObject({
+      ...{ code: 0, err: '' },
+      out: 'in service again: started berth-sshd@alpha.service, berth-sshd@gamma.service\n',
+    });
+    await node.run(['systemctl', 'stop', 'berth-sshd@gamma']);
   });
 
   it('killed at any moment, is repaired by the next drain or undrain', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { berth, berthOn, listed } from './berth-on.ts';
@@ -60,6 +61,16 @@ describe('sessions in containers', () => {
     await ada.kill();
   });
 
+  it('without a container, such as ssh -N, have the profile that the configuration gives', async () => {
+    const ada = LiveSession.start(host, 'ada', ['-N']);
+    await expect.poll(() => listed(host), { timeout: 10_000 }).toHaveLength(1);
+    expect(await listed(host)).toMatchObject([
+      { profile: 'base', profileFrom: 'configuration', backend: 'podman', name: null },
+    ]);
+    await berthOn(host, ['sessions', 'end', 'ada']);
+    await ada.exitCode();
+  });
+
   it('are nobody else’s business', async () => {
     const { exitCode, stderr } = await host.asUser('ada', [berth, ...['sessions', 'list']]);
     expect(exitCode).toBe(77);
@@ -70,4 +81,22 @@ describe('sessions in containers', () => {
       code: 64,
     });
   });
+});
+
+it('a session in a pod has the name of its pod', async () => {
+  const host = await SshHost.start({
+    ...{ mode: 'plain', users: { ada: [] } },
+    pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session`,
+    profiles: { base: standardProfile, remote: { ...standardProfile, backend: 'pod' } },
+    sshd: `Match User ada\n  ForceCommand ${installDirectory}/shell/login --profile remote`,
+  });
+  const ada = LiveSession.start(host, 'ada', ['-N']);
+  await expect.poll(() => listed(host), { timeout: 20_000 }).toHaveLength(1);
+  const [session] = await listed(host);
+  expect(session).toMatchObject({
+    ...{ profile: 'remote', profileFrom: 'configuration', backend: 'pod' },
+    name: `berth-remote-login1-${session?.id.replace('.', '-') ?? ''}`,
+  });
+  await ada.kill();
+  await host.stop();
 });

@@ -76,8 +76,12 @@ listen test.plain
 function rulesOfPage(port: number): string {
   const block = codeBlocks('docs/many-nodes.md').find(({ text }) => text.includes('ruleset(name='));
   const text = (block?.text ?? '').replace(/^# .*\n/gm, '');
-  return text
-    .replaceAll('imtcp', 'imudp')
-    .replace(/port="\d+"/, `address="127.0.0.1" port="${port}"`)
-    .replace(/\["192\.0\.2\.1", *"192\.0\.2\.2"\]/, '["127.0.0.1"]');
+  return (
+    text
+      .replaceAll('imtcp', 'imudp')
+      // The node has a /run of its own.
+      .replace('/var/log/', '/run/')
+      .replace(/port="\d+"/, `address="127.0.0.1" port="${port}"`)
+      .replace(/\["192\.0\.2\.1", *"192\.0\.2\.2"\]/, '["127.0.0.1"]')
+  );
 }

@@ -15,7 +15,7 @@ describe('sessions with terminals', () => {
     host = await SshHost.start({
       ...{ mode: 'plain', users: { ada: [], bob: [] } },
       pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session`,
-      sshYml: { balancer_log: '/var/log/berth-balancer.log' },
+      sshYml: { balancer_log: '/run/berth-balancer.log' },
     });
   });
   afterAll(() => host.stop());
@@ -62,6 +62,7 @@ describe('sessions with terminals', () => {
     const ada = await withTerminal('ada', `exec unshare -Urm perl -e '${program}'`);
     await ada.waitForOutput('planted');
     const all = await listed(host);
+    expect(all.map(({ backend }) => backend)).toEqual(['host', 'host']);
     expect(all.find(({ user }) => user === 'bob')?.terminals).toEqual(['/dev/pts/0']);
     expect(all.find(({ user }) => user === 'ada')?.terminals).toEqual([]);
     await berthOn(host, ['sessions', 'end', 'ada', '--message', 'for ada only']);
@@ -80,7 +81,7 @@ describe('sessions with terminals', () => {
       .poll(() => listed(host), { timeout: 10_000 })
       .toEqual([expect.objectContaining({ via: expect.anything() as unknown })])
       .then(() => listed(host));
-    const log = await readFile(host.path('/var/log/berth-balancer.log'), 'utf8');
+    const log = await readFile(host.path('/run/berth-balancer.log'), 'utf8');
     expect(log).toContain(`source_port=${session?.peer?.port ?? 0} `);
     expect(session).toMatchObject({ from: '127.0.0.1', via: session?.peer });
     expect(await host.log()).toMatch(
@@ -91,8 +92,8 @@ describe('sessions with terminals', () => {
 
     // A user cannot write into that file, and root does not read one that users can write.
     await host.asUser('bob', ['logger', '-t', 'haproxy', 'client=192.0.2.66 client_port=1 node=x']);
-    expect(await readFile(host.path('/var/log/berth-balancer.log'), 'utf8')).toBe(log);
-    await host.asRoot(['chmod', '666', '/var/log/berth-balancer.log']);
+    expect(await readFile(host.path('/run/berth-balancer.log'), 'utf8')).toBe(log);
+    await host.asRoot(['chmod', '666', '/run/berth-balancer.log']);
     const bob = await withTerminal('bob', 'cat');
     expect((await berthOn(host, ['sessions', 'list'])).err).toContain('[balancer-log-unsafe]');
     await ada.kill();
