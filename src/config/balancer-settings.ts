@@ -61,8 +61,6 @@ export interface BalancerPods {
   readonly pool?: string;
   /** Addresses of the pool, if Berth is to make it. */
   readonly addresses: readonly string[];
-  /** False if several balancers share the pool. */
-  readonly addressesAreFixed: boolean;
 }
 
 /**
@@ -106,7 +104,6 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
       image: kubernetes.image ?? 'docker.io/library/haproxy:2.6',
       ...(kubernetes.pool === undefined ? {} : { pool: kubernetes.pool }),
       addresses: kubernetes.addresses ?? [],
-      addressesAreFixed: true,
     },
   };
 }

@@ -20,25 +20,12 @@ export function metallbObjects({ pool, addresses }: BalancerPods): Manifest[] {
   ];
 }
 
-/** The pool of the Service, and its addresses if the pool has just these: one of each family at most. */
-export function metallbAnnotations({
-  pool,
-  addresses,
-  addressesAreFixed,
-}: BalancerPods): Record<string, string> {
-  if (pool === undefined) return {};
-  const single = addresses.map((address) => address.replace(/\/(?:32|128)$/, ''));
-  const [first = '', second = first] = single;
-  const fixed =
-    addressesAreFixed &&
-    single.length > 0 &&
-    single.length <= 2 &&
-    single.every(isIpAddress) &&
-    (single.length === 1 || isIpv6(first) !== isIpv6(second));
-  return {
-    'metallb.io/address-pool': pool,
-    ...(fixed ? { 'metallb.io/loadBalancerIPs': single.join(',') } : {}),
-  };
+/**
+ * The pool of the Service. No addresses beside it: MetalLB refuses them if they are not of exactly the families that the
+ * cluster gives to the Service.
+ */
+export function metallbAnnotations({ pool }: BalancerPods): Record<string, string> {
+  return pool === undefined ? {} : { 'metallb.io/address-pool': pool };
 }
 
 function withLength(address: string): string {

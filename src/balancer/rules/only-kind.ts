@@ -27,5 +27,5 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
 
 /** A balancer of its own has an address of its own, which MetalLB chooses from the pool. */
 function ownNamespace(pods: BalancerPods, kind: string): BalancerPods {
-  return { ...pods, namespace: `${pods.namespace}-${kind}`, addressesAreFixed: false };
+  return { ...pods, namespace: `${pods.namespace}-${kind}` };
 }

@@ -1,7 +1,8 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { execa } from 'execa';
+import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balancerImage } from '../../rig/addresses/balancer-image.ts';
 import { externalDnsBinary } from '../../rig/addresses/external-dns/build.ts';
@@ -16,6 +17,7 @@ import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
@@ -28,23 +30,25 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
   const cluster = new LiveCluster(site);
   const undo: (() => Promise<void>)[] = [];
   const nodes: SshHost[] = [];
+  let directory: string;
   let node: TestNode;
   let network: TestNetwork;
   let nameServer: NameServer;
   let client: LanClient;
 
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'berth-addresses-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-addresses-'));
     undo.push(() => rm(directory, { recursive: true }));
     node = await ensureNode(site);
     network = await TestNetwork.make([53, 77]);
     undo.push(() => network.remove());
-    for (const [index, host] of ['login1', 'login2'].entries()) {
+    for (const [index, host] of ['login1', 'login2', 'login3'].entries()) {
       const place = await network.addNode(11 + index);
       const [first] = nodes;
       const beside = first === undefined ? { users: { ada: [] } } : { beside: first };
       const started = await SshHost.start({
-        ...{ mode: 'plain', name: host, images: false },
+        // The example's port, besides one of its own.
+        ...{ mode: 'plain', name: host, images: false, sshd: 'Port 2222' },
         ...{ ...place, ...beside },
       });
       nodes.push(started);
@@ -68,12 +72,17 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
       path: '/bin/external-dns',
     });
     undo.push(async () => {
-      const inNamespace = ['-n', 'ssh-balancer', '--all', '--wait=false'];
-      await cluster.kubectl(['delete', 'deployments', ...inNamespace]);
-      await cluster.kubectl(['delete', 'pods', '--grace-period=1', ...inNamespace]);
+      const all = ['--all', '--wait=false', '-n', 'ssh-balancer'];
+      await cluster.kubectl(['delete', 'deployments', ...all]);
+      // Again and again: a ReplicaSet may still replace a pod, whose grace period would be 36 hours.
+      await waitFor({ what: 'the pods to end', timeoutMs: 60_000, everyMs: 1000 }, async () => {
+        await cluster.kubectl(['delete', 'pods', '--grace-period=1', ...all]);
+        const left = await cluster.kubectl(['get', 'pods', '-n', 'ssh-balancer', '-o', 'name']);
+        return left === '' ? true : undefined;
+      });
       await cluster.deleteNamespacesAndWait(['ssh-balancer']);
     });
-    await cluster.kubectl(['apply', '-f', '-'], manifests(image, nodes));
+    await cluster.kubectl(['apply', '-k', join(etc, 'kubernetes/ssh-balancer')]);
     const externalDns = join(directory, 'external-dns');
     await cp(join(etc, 'kubernetes/ssh-balancer/external-dns'), externalDns, { recursive: true });
     await writeFile(join(externalDns, 'tsig.env'), `secret=${nameServer.secret}\n`);
@@ -86,7 +95,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
   }, 240_000);
   afterAll(async () => {
     for (const step of undo.reverse()) await step();
-  }, 120_000);
+  }, 240_000);
 
   it('MetalLB announces the address, ExternalDNS writes it to the name server, and ssh reaches a login node', async () => {
     const written = await waitFor({ what: 'the record', timeoutMs: 30_000 }, async () => {
@@ -94,9 +103,10 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
       return records.length > 0 ? records : undefined;
     });
     expect(written).toEqual([address]);
+    await rolledOut();
     const { stdout, stderr } = await client.ssh('ada', ['hostname']);
     expect(stderr).toBe('');
-    expect(stdout.toString()).toMatch(/^login[12]\n$/);
+    expect(stdout.toString()).toMatch(/^login[123]\n$/);
     const device = JSON.parse(await node.inside(['ip', '-json', 'link', 'show', 'lan0'])) as [Link];
     const neighbour = await client.run(['ip', '-json', 'neighbour', 'show', 'to', address]);
     expect(JSON.parse(neighbour.stdout.toString())).toMatchObject([{ lladdr: device[0].address }]);
@@ -104,13 +114,15 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
 
   it('haproxy logs the address of the client', async () => {
     const logs = ['logs', '-l', 'app.kubernetes.io/name=ssh-balancer', '-n', 'ssh-balancer'];
-    expect(await cluster.kubectl(logs)).toMatch(/\b192\.0\.2\.77\b/);
+    expect(await cluster.kubectl(logs)).toContain('client=192.0.2.77 ');
   });
 
   it('the name server lets the key change this name only, and nobody change it without the key', async () => {
     const records = await nameServer.zone();
-    expect(records.filter((record) => record.includes('TXT'))).toEqual([
-      expect.stringMatching(/^external-dns-a-login\.example\.org\.\s.*owner=ssh-balancer/),
+    const owners = records.filter((record) => record.includes('owner=ssh-balancer'));
+    expect(owners.map((record) => record.split('.')[0]).sort()).toEqual([
+      'external-dns-a-login',
+      'external-dns-a-pods',
     ]);
     const { secret } = nameServer;
     const other = await nameServer.update('update add www.example.org 60 A 192.0.2.66', secret);
@@ -137,109 +149,61 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
     await session.kill();
   });
 
-  it('an open session stays while the pods of the balancer are replaced', async () => {
-    const session = await LiveSession.startReady(client, 'ada', 'cat');
-    await cluster.kubectl(['rollout', 'restart', 'deployment/ssh-balancer', '-n', 'ssh-balancer']);
-    await cluster.kubectl([
-      ...['rollout', 'status', 'deployment/ssh-balancer', '-n', 'ssh-balancer', '--timeout=50s'],
-    ]);
+  it('a session on a node that is taken from the list stays, and new ones reach other nodes', async () => {
+    const session = await LiveSession.startReady(client, 'ada', 'hostname; cat');
+    await session.waitForOutput('login');
+    const former = /login[123]/.exec(session.output)?.[0] ?? '';
+    await applyList(former);
+    await rolledOut();
     session.client.stdin?.write('still here\n');
     await session.waitForOutput('still here');
-    const next = await client.ssh('ada', ['true']);
+    const seen: string[] = [];
+    for (let count = 0; count < 3; count += 1)
+      seen.push((await client.ssh('ada', ['hostname'])).stdout.toString().trim());
     await session.kill();
-    expect(next.stderr).toBe('');
+    expect(seen.join()).toMatch(/^login[123],login[123],login[123]$/);
+    expect(seen).not.toContain(former);
   });
+
+  /** Applies what `berth render balancer` makes of the example's list without a node. */
+  async function applyList(without: string): Promise<void> {
+    const list = parse(await readFile(join(etc, 'berth/balancer.yml.example'), 'utf8')) as List;
+    const systems = list.systems.map(({ name: system, nodes: all }) => ({
+      ...{ name: system, nodes: all.filter((each) => each.name !== without) },
+    }));
+    const file = join(directory, 'balancer.yml');
+    await writeFile(file, stringify({ ...list, systems }), { mode: 0o600 });
+    const args = ['render', 'balancer', '--for', 'kubernetes', '--config', file];
+    const { stdout } = await execa(join(installDirectory, 'berth'), args);
+    await cluster.kubectl(['apply', '-f', '-'], stdout);
+  }
+
+  /** Waits until the pods of both balancers are new and Ready. */
+  async function rolledOut(): Promise<void> {
+    for (const name of ['ssh-balancer-1', 'ssh-balancer-2']) {
+      const deployment = ['deployment', name, '-n', 'ssh-balancer', '--timeout=50s'];
+      await cluster.kubectl(['rollout', 'status', ...deployment]);
+    }
+  }
 
   it('the record goes with the Service', async () => {
     await cluster.delete('service', 'ssh-balancer', 'ssh-balancer');
     await waitFor({ what: 'the records to be gone', timeoutMs: 30_000 }, async () => {
-      const left = (await nameServer.zone()).filter((record) => record.includes('login'));
+      const left = (await nameServer.zone()).filter((record) =>
+        /^(login|pods|external-dns)/.test(record),
+      );
       if (left.length > 0) throw new Error(left.join('; '));
       return true;
     });
   });
 });
 
-function manifests(image: string, nodes: readonly SshHost[]): string {
-  const config = `global
-    log stdout format raw local0
-    maxconn 4096
-defaults
-    mode tcp
-    log global
-    timeout connect 10s
-    timeout client 36h
-    timeout server 36h
-listen ssh
-    bind :2222
-    balance leastconn
-    option tcp-check
-    tcp-check expect rstring SSH-2.0-
-    default-server check inter 10s fall 2 rise 1
-${nodes.map((host) => `    server ${host.name} ${host.address}:${host.port}\n`).join('')}`;
-  const labels = { 'app.kubernetes.io/name': 'ssh-balancer' };
-  const named = { name: 'ssh-balancer', namespace: 'ssh-balancer' };
-  return [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ssh-balancer' } },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: named, data: { 'haproxy.cfg': config } },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: named,
-      spec: {
-        replicas: 2,
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: {
-            terminationGracePeriodSeconds: 129_600,
-            containers: [
-              {
-                ...{ name: 'haproxy', image, imagePullPolicy: 'Never' },
-                // Until kube-proxy knows that the pod is leaving.
-                lifecycle: { preStop: { sleep: { seconds: 5 } } },
-                readinessProbe: { tcpSocket: { port: 2222 }, periodSeconds: 1 },
-                volumeMounts: [{ name: 'config', mountPath: '/etc/haproxy' }],
-              },
-            ],
-            volumes: [{ name: 'config', configMap: { name: 'ssh-balancer' } }],
-          },
-        },
-      },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: {
-        ...named,
-        annotations: {
-          'metallb.io/address-pool': 'ssh-balancer',
-          'external-dns.kubernetes.io/hostname': name,
-          'external-dns.alpha.kubernetes.io/hostname': name,
-        },
-      },
-      spec: {
-        type: 'LoadBalancer',
-        externalTrafficPolicy: 'Local',
-        selector: labels,
-        ports: [{ name: 'ssh', port: 22, targetPort: 2222 }],
-      },
-    },
-    {
-      apiVersion: 'metallb.io/v1beta1',
-      kind: 'IPAddressPool',
-      metadata: { name: 'ssh-balancer', namespace: 'metallb-system' },
-      spec: { addresses: ['192.0.2.100-192.0.2.109'] },
-    },
-    {
-      apiVersion: 'metallb.io/v1beta1',
-      kind: 'L2Advertisement',
-      metadata: { name: 'ssh-balancer', namespace: 'metallb-system' },
-      spec: { ipAddressPools: ['ssh-balancer'] },
-    },
-  ]
-    .map((object) => stringify(object))
-    .join('---\n');
+/** balancer.yml, as far as the test changes it. */
+interface List {
+  readonly systems: readonly {
+    readonly name: string;
+    readonly nodes: readonly { readonly name: string }[];
+  }[];
 }
 
 /** A device as ip(8) prints it. */

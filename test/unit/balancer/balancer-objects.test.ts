@@ -98,15 +98,11 @@ describe('the objects of the balancer', () => {
     expect(spec).toMatchObject({ addresses: ['192.0.2.7/32', '::7/128'] });
   });
 
-  it.each([
-    [['192.0.2.100'], '192.0.2.100'],
-    [['192.0.2.100/32', '2001:db8::100/128'], '192.0.2.100,2001:db8::100'],
-    [['192.0.2.100', '192.0.2.101'], undefined],
-    [['192.0.2.100-192.0.2.109'], undefined],
-    [['192.0.2.0/24'], undefined],
-  ])('ask for the addresses %j', (addresses, asked) => {
-    const { annotations } = service({ kubernetes: { pool: 'ssh', addresses } }).metadata;
-    expect(annotations?.['metallb.io/loadBalancerIPs']).toBe(asked);
+  it('name the pool, and no address, which MetalLB refuses on a cluster without its family', () => {
+    const kubernetes = { pool: 'ssh', addresses: ['192.0.2.100', '2001:db8::100'] };
+    const { annotations = {} } = service({ kubernetes }).metadata;
+    const ofMetallb = Object.entries(annotations).filter(([key]) => key.startsWith('metallb.io/'));
+    expect(ofMetallb).toEqual([['metallb.io/address-pool', 'ssh']]);
   });
 
   it('let the pods reach the nodes only, and host names by their port', () => {

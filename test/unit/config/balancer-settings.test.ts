@@ -35,7 +35,7 @@ describe('balancer.yml', () => {
       statistics: { address: '127.0.0.1', port: 8404 },
       kubernetes: {
         ...{ namespace: 'ssh-balancer', replicas: 2, image: 'docker.io/library/haproxy:2.6' },
-        ...{ addresses: [], addressesAreFixed: true },
+        addresses: [],
       },
     });
   });
