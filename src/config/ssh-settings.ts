@@ -1,7 +1,9 @@
 import * as z from 'zod/mini';
 import type { BerthError } from '../errors.ts';
+import { isCidr } from './cidr.ts';
 import { configProblemsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { isIpv4, isIpv6 } from './ip-address.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
@@ -17,6 +19,14 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
 }
 
 const profileName = z.string().check(z.refine(isProfileName, 'must name a profile'));
+const balancer = z
+  .string()
+  .check(
+    z.refine(
+      (text) => isIpv4(text) || isIpv6(text) || isCidr(text),
+      'must be an IP address or a CIDR',
+    ),
+  );
 const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
 
 /** The keys of `ssh.yml`; `SshSettings` explains them. */
@@ -34,6 +44,7 @@ export const sshSchema = z.strictObject({
   ),
   otherwise: z.optional(z.enum(['refuse', 'host-shell'])),
   host_shell_groups: z.optional(z.array(accountName)),
+  balancers: z.optional(z.array(balancer)),
   storage: z.optional(directoryPath),
   registry_auth: z.optional(directoryPath),
   profiles_dir: z.optional(directoryPath),
@@ -54,7 +65,7 @@ type SshDocument = z.output<typeof sshSchema>;
 
 /**
  * Checks a parsed `ssh.yml`. Defaults: no rules (only `--profile` gives a session); a user without a profile
- * is refused; no host shell; /var/lib/berth-ssh and /etc/berth/profiles; podman, crun, nsenter and
+ * is refused; no host shell; no balancers; /var/lib/berth-ssh and /etc/berth/profiles; podman, crun, nsenter and
  * fuse-overlayfs in /usr/bin, catatonit in podman's own directory, cgroups managed by systemd.
  *
  * @throws BerthError `ssh-yml-invalid`, with the path, line and column of each problem; exit 78
@@ -75,6 +86,7 @@ export function parseSshSettings(
     rules: (data.rules ?? []).map(ruleOf),
     otherwise: data.otherwise ?? 'refuse',
     hostShellGroups: data.host_shell_groups ?? [],
+    balancers: data.balancers ?? [],
     storage: data.storage ?? '/var/lib/berth-ssh',
     ...(data.registry_auth === undefined ? {} : { registryAuth: data.registry_auth }),
     ...(data.balancer_log === undefined ? {} : { balancerLog: data.balancer_log }),

@@ -26,6 +26,7 @@ import {
   runtimeFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
+import { checkRunningSshds } from './sshd-checks.ts';
 import {
   mountsFinding,
   rulesFinding,
@@ -86,8 +87,9 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   ]);
   const pamFindings = pamFileFindings('sshd');
   const pam = await run('pam-session', async () => pamFinding(await pamFindings));
+  const sshds = await checkRunningSshds(known.balancers, timeoutMs);
   const pods = await checkPods(known, clusters, timeoutMs);
-  const first = [config, ...profileResults(known), ...access, pam];
+  const first = [config, ...profileResults(known), ...access, pam, ...sshds];
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );

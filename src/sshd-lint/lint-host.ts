@@ -82,13 +82,15 @@ const anyName = 'berth-lint-any';
 
 export interface LintedSettings {
   readonly sessionNetwork: SshdSample['sessionNetwork'];
+  /** `balancers` of ssh.yml. */
+  readonly balancers: readonly string[];
   readonly findings: readonly SshdFinding[];
 }
 
 /** The networks of the profiles, and findings about ssh.yml and the profiles. */
 export async function lintSettings(configFile: string): Promise<LintedSettings> {
   try {
-    const { profiles, rules, broken } = await loadSshSettings({ configFile });
+    const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile });
     // `host` of a pod is the network of its node.
     const networks = [...profiles.values()].map(({ network, backend }) =>
       backend === 'pod' ? 'other' : network,
@@ -98,6 +100,7 @@ export async function lintSettings(configFile: string): Promise<LintedSettings> 
       .map(({ error }) => error)
       .filter((error) => !known || isUnsafe(error));
     return {
+      balancers,
       sessionNetwork: !known ? 'unknown' : networks.every((n) => n === 'host') ? 'host' : 'other',
       findings: [
         ...faults.map(faulty),
@@ -108,6 +111,7 @@ export async function lintSettings(configFile: string): Promise<LintedSettings> 
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     return {
+      balancers: [],
       sessionNetwork: 'unknown',
       findings: error.code === 'config-missing' ? [] : [faulty(error)],
     };

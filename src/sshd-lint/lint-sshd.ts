@@ -12,6 +12,7 @@ import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
 import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
+import { balancerFindings } from './rules/balancer-findings.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -102,6 +103,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const host = [
     ...(await loginFindings(login)),
     ...settings.findings,
+    ...placed(balancerFindings(base, settings.balancers, config), directives),
     ...(await eachOf(files, (file) => replaceableFindings(file, 'sshd-config-writable'))).flat(),
     ...(await eachOf(includes, includeFindings)).flat(),
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
@@ -121,6 +123,17 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ),
     leftOut: leftOut.length,
   };
+}
+
+/** With the line that they are about, for options that no Match can set. */
+function placed(
+  findings: readonly SshdFinding[],
+  directives: readonly SshdDirective[],
+): SshdFinding[] {
+  return findings.map((finding) => {
+    const place = finding.place ?? directivePlace(finding, anybody, directives);
+    return place === undefined ? finding : { ...finding, place };
+  });
 }
 
 interface Tried extends ChosenConnection {

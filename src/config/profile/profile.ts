@@ -111,6 +111,8 @@ export interface SshSettings {
   readonly otherwise: 'refuse' | 'host-shell';
   /** Groups whose members get a shell on the host, with `otherwise: host-shell` or if their profile is broken. */
   readonly hostShellGroups: readonly string[];
+  /** Addresses and CIDRs of balancers, if sshd sees these instead of the addresses of clients. */
+  readonly balancers: readonly string[];
   /** Directory of the shared images and of the users' container storage. */
   readonly storage: string;
   /** Path of root's docker config.json or podman auth.json, for `berth images pull`. */

@@ -10,6 +10,13 @@ export function matchesAddressList(address: string, list: string): boolean {
   return matchesList(list, (entry) => isIn(address, entry));
 }
 
+/** Whether an address or all addresses of a CIDR are in the range of another entry. */
+export function isCovered(inner: string, outer: string): boolean {
+  const [one, all] = [parseRange(inner), parseRange(outer)];
+  if (one === undefined || all === undefined) return inner === outer;
+  return one.prefix >= all.prefix && isIn(formatAddress(one), outer);
+}
+
 /** An address that is in the list, if one is easily found. */
 export function exampleAddress(list: string): string | undefined {
   const entries = list.split(',').filter((one) => !one.startsWith('!'));

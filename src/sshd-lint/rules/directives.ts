@@ -39,6 +39,11 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
   'pam-off': 'usepam',
   'client-alive-off': 'clientaliveinterval',
   'max-sessions-low': 'maxsessions',
+  'balancer-penalties': 'persourcepenalties',
+  'balancer-source-startups': 'persourcemaxstartups',
+  'balancer-net-block': 'persourcenetblocksize',
+  'balancer-max-startups': 'maxstartups',
+  'balancer-use-dns': 'usedns',
 };
 
 /**

@@ -44,6 +44,17 @@ export interface SshdOptions {
   readonly clientAliveInterval: number;
   readonly clientAliveCountMax: number;
   readonly maxSessions: number;
+  /** Connections that are not logged in, from which on sshd refuses some: the first number of MaxStartups. */
+  readonly maxStartups: number;
+  /** Absent for `none`, and before OpenSSH 8.5. */
+  readonly perSourceMaxStartups?: number;
+  /** `IPV4:IPV6`. */
+  readonly perSourceNetBlockSize: string;
+  /** False for `no`, and before OpenSSH 9.8. */
+  readonly perSourcePenalties: boolean;
+  /** Addresses and CIDRs. */
+  readonly perSourcePenaltyExemptList: readonly string[];
+  readonly useDns: boolean;
   readonly allowUsers: readonly string[];
   readonly denyUsers: readonly string[];
   readonly allowGroups: readonly string[];
@@ -131,6 +142,14 @@ export function parseSshdOptions(
     clientAliveInterval: Number(first('clientaliveinterval') ?? 0),
     clientAliveCountMax: Number(first('clientalivecountmax') ?? 3),
     maxSessions: Number(first('maxsessions') ?? 10),
+    maxStartups: Number((first('maxstartups') ?? '10').split(':')[0]),
+    ...startupsPerSource(first('persourcemaxstartups')),
+    perSourceNetBlockSize: first('persourcenetblocksize') ?? '32:128',
+    perSourcePenalties: (first('persourcepenalties') ?? 'no') !== 'no',
+    perSourcePenaltyExemptList: words('persourcepenaltyexemptlist')
+      .flatMap((list) => list.split(','))
+      .filter((entry) => entry !== '' && !isNone(entry)),
+    useDns: flag('usedns', false),
     allowUsers: words('allowusers'),
     denyUsers: words('denyusers'),
     allowGroups: words('allowgroups'),
@@ -142,6 +161,10 @@ export function parseSshdOptions(
 function listeningPorts(addresses: readonly string[], ports: readonly string[]): number[] {
   const bound = addresses.flatMap((address) => /:(\d+)(?:\s|$)/.exec(address)?.[1] ?? []);
   return [...new Set((bound.length > 0 ? bound : ports).map(Number))];
+}
+
+function startupsPerSource(value = 'none'): Pick<SshdOptions, 'perSourceMaxStartups'> {
+  return isNone(value) ? {} : { perSourceMaxStartups: Number(value) };
 }
 
 function keysFiles(printed: string, written: readonly SshdKeywordLine[]): readonly string[] {

@@ -109,6 +109,13 @@ export type SshdFindingCode =
   | 'pam-session-early'
   | 'pam-line-mistyped'
   | 'pam-user-environment'
+  // Behind a balancer.
+  | 'balancer-penalties'
+  | 'balancer-source-startups'
+  | 'balancer-net-block'
+  | 'balancer-max-startups'
+  | 'balancer-use-dns'
+  | 'balancer-address'
   // Match blocks.
   | 'match-overridden'
   | 'match-not-probed'

@@ -160,6 +160,14 @@ describe('berth doctor on a login node', () => {
       ['mv FOLDER /run/gone', 'mv /run/gone FOLDER'],
       ['user-storage warning'],
     ],
+    [
+      'a running sshd waits for DNS, only to find the name of a balancer',
+      [
+        `cp -p /etc/ssh/sshd_config /run/sshd.before; cp -p /etc/berth/ssh.yml /run/ssh.before; sed -i 's/UseDNS no/UseDNS yes/' /etc/ssh/sshd_config; echo 'balancers: [192.0.2.1]' >>/etc/berth/ssh.yml`,
+        `cat /run/sshd.before >/etc/ssh/sshd_config; cat /run/ssh.before >/etc/berth/ssh.yml`,
+      ],
+      ['sshd warning'],
+    ],
     ['PAM ends nothing', edit('/etc/pam.d/sshd', '/pam-session/d'), ['pam-session warning']],
     [
       'PAM creates no runtime directory either',

@@ -43,7 +43,7 @@ export class KindHost {
   }
 
   async shell(script: string): Promise<BerthResult> {
-    return textOf(await this.host.asRoot(['bash', '-euc', script]));
+    return textOf(await this.host.asRoot(['bash', '--norc', '-euc', script]));
   }
 
   /** Starts the sshd of a kind as its unit does, and waits until it listens. */

@@ -25,6 +25,7 @@ describe('ssh.yml', () => {
       rules: [],
       otherwise: 'refuse',
       hostShellGroups: [],
+      balancers: [],
       storage: '/var/lib/berth-ssh',
       profilesDir: '/etc/berth/profiles',
       podman: {
@@ -159,7 +160,8 @@ describe('the shipped examples', () => {
   });
 
   it('show the defaults, except for keys marked as examples', () => {
-    const { rules, balancerLog, hostShellGroups, registryAuth, ...rest } = read(example);
+    const { rules, balancers, balancerLog, hostShellGroups, registryAuth, ...rest } = read(example);
+    expect(balancers).toEqual(['192.0.2.1', '192.0.2.2']);
     expect(rules).not.toEqual([]);
     expect(hostShellGroups).toEqual(['wheel']);
     expect(balancerLog).toMatch(/^\/var\/log\//);

@@ -7,7 +7,7 @@ it('a mistake in ssh.yml is reported with its line, and a missing file is not', 
   const directory = await mkdtemp('/tmp/berth-lint-settings-');
   try {
     const path = join(directory, 'ssh.yml');
-    expect(await lintSettings(path)).toEqual({ sessionNetwork: 'unknown', findings: [] });
+    expect(await lintSettings(path)).toMatchObject({ sessionNetwork: 'unknown', findings: [] });
     await writeFile(path, 'rules:\n  - profil: x\n', { mode: 0o644 });
     const { findings } = await lintSettings(path);
     expect(findings).toMatchObject([{ code: 'settings-invalid', severity: 'advice' }]);
