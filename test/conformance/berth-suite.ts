@@ -1,6 +1,7 @@
+import { NodesBehindBalancer } from '../rig/balancer/nodes-behind-balancer.ts';
 import { standardProfile } from '../rig/login-node/ssh-host.ts';
 import type { LoginMode } from '../rig/login-node/sshd-config.ts';
-import { conformance, startHost } from './define-tests.ts';
+import { conformance } from './define-tests.ts';
 
 const runtimeExitCode =
   'an OCI runtime exits with 128 + N both when signal N killed the command and when the command exited with 128 + N';
@@ -41,15 +42,23 @@ function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
   );
 }
 
+/** Whether a balancer sends all connections of a client to one node. The modes differ, so that both are tested. */
+const together = { forced: false, 'login-shell': true };
+
 /**
- * Defines the tests of the conformance cases against Berth with Podman.
+ * Defines the tests of the conformance cases against Berth with Podman, on three login nodes behind a balancer.
  *
  * @param first index of the user who runs the first case
  */
 export function berthConformance(mode: Exclude<LoginMode, 'plain'>, first: number): void {
   const profiles = profilesByLifetime(standardProfile);
-  conformance(`Berth as ${mode}`, {
-    start: () => startHost({ mode, profiles, ...usersByLifetime }),
+  conformance(`Berth as ${mode}, behind a balancer`, {
+    start: async () => {
+      const site = await NodesBehindBalancer.start({
+        ...{ host: { mode, profiles, ...usersByLifetime }, together: together[mode] },
+      });
+      return { host: site.front, stop: () => site.stop() };
+    },
     ...{ users: userTitles, first },
     expectedFailures: {
       ...expectedFailures,

@@ -2,14 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../rig/site/debian-packages.ts';
 import { soak } from '../rig/soak.ts';
 import { motd } from '../rig/login-node/host-files.ts';
+import type { SshServer } from '../rig/login-node/live-session.ts';
 import { SshHost, type SshHostOptions } from '../rig/login-node/ssh-host.ts';
 import type { Case } from './case.ts';
 import { Client } from './client.ts';
 import { runCase, conformanceCases } from './suite.ts';
 
-/** A login node, and a function that stops it together with what was started for it. */
+/** A login node or a balancer in front of some, and a function that stops it together with what was started for it. */
 export interface StartedHost {
-  readonly host: SshHost;
+  readonly host: Pick<SshServer, 'address' | 'port' | 'key'>;
   stop(): Promise<void>;
 }
 
@@ -55,7 +56,7 @@ export function conformance(
         beforeAll(async () => {
           const { host } = started;
           client = await Client.connect({
-            ...{ host: '127.0.0.1', port: host.port, user, key: host.key(user) },
+            ...{ host: host.address, port: host.port, user, key: host.key(user) },
             motd: motd.trim(),
           });
         });

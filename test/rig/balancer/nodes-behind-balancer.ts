@@ -142,6 +142,7 @@ async function makeFronts(
     ];
     return {
       ...{ host, address, port: on.port, network: on.network, clientOptions },
+      key: (user) => first.key(user),
       ssh: (user, args, options) => {
         const destination = ['-p', String(on.port), `${user}@${address}`];
         const argv = ['ssh', ...clientOptions(user), ...destination, ...args];

@@ -10,6 +10,7 @@ export interface SshServer {
   readonly network: string | undefined;
   /** Command line that runs another one where the clients are; default: in `network`. */
   readonly enter?: readonly string[];
+  /** Options for OpenSSH's clients with the user's key and the host's key, without port and user. */
   clientOptions(user: string): string[];
 }
 
