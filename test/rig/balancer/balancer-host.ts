@@ -97,26 +97,25 @@ export class BalancerHost {
     });
   }
 
-  /** The state of each server of each backend, such as `UP`; keys `BACKEND/SERVER`. */
-  async servers(): Promise<Readonly<Record<string, { status: string; sessions: number }>>> {
+  /** The state of a server, such as `UP` or `DOWN`. */
+  async statusOf(server: string): Promise<string> {
     const lines = (await this.command('@1 show stat')).split('\n');
-    const names =
-      lines
-        .find((line) => line.startsWith('# '))
-        ?.slice(2)
-        .split(',') ?? [];
-    const field = (values: string[], name: string): string => values[names.indexOf(name)] ?? '';
-    return Object.fromEntries(
-      lines
-        .filter((line) => line !== '' && !line.startsWith('#'))
-        .map((line) => line.split(','))
-        // Type 2 is a server; 0 and 1 are frontends and backends.
-        .filter((values) => field(values, 'type') === '2')
-        .map((values) => [
-          `${field(values, 'pxname')}/${field(values, 'svname')}`,
-          { status: field(values, 'status'), sessions: Number(field(values, 'scur')) },
-        ]),
-    );
+    const names = lines.find((line) => line.startsWith('# '))?.slice(2).split(',') ?? [];
+    const values = lines.map((line) => line.split(',')).find((each) => each[1] === server);
+    if (values === undefined) throw new Error(`haproxy has no server ${server}`);
+    return values[names.indexOf('status')] ?? '';
+  }
+
+  /** The client addresses that the current worker has in its stick tables. */
+  async addresses(): Promise<readonly string[]> {
+    const tables = (await this.command('@1 show table')).matchAll(/^# table: (\S+),/gm);
+    const found: string[] = [];
+    for (const [, name = ''] of tables)
+      for (const [, key = ''] of (await this.command(`@1 show table ${name}`)).matchAll(
+        / key=(\S+)/g,
+      ))
+        found.push(key.replace(/^::ffff:/, ''));
+    return found;
   }
 
   /** Runs a command as root on the host. */

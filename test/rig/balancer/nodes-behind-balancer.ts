@@ -121,8 +121,12 @@ export class NodesBehindBalancer {
   }
 }
 
-/** Last bytes of the clients' addresses in a test network: one per user. */
 const clientBytes = Array.from({ length: 40 }, (_, index) => 100 + index);
+
+/** An address that a client can use in a test network (`ssh -b`), such as one per user; there are 40. */
+export function clientAddress(index: number): string {
+  return `192.0.2.${clientBytes[index] ?? Number.NaN}`;
+}
 
 async function makeFronts(
   [first]: readonly SshHost[],
