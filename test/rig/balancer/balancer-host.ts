@@ -100,7 +100,11 @@ export class BalancerHost {
   /** The state of a server, such as `UP` or `DOWN`. */
   async statusOf(server: string): Promise<string> {
     const lines = (await this.command('@1 show stat')).split('\n');
-    const names = lines.find((line) => line.startsWith('# '))?.slice(2).split(',') ?? [];
+    const names =
+      lines
+        .find((line) => line.startsWith('# '))
+        ?.slice(2)
+        .split(',') ?? [];
     const values = lines.map((line) => line.split(',')).find((each) => each[1] === server);
     if (values === undefined) throw new Error(`haproxy has no server ${server}`);
     return values[names.indexOf('status')] ?? '';
