@@ -54,9 +54,10 @@ export function berthConformance(mode: Exclude<LoginMode, 'plain'>, first: numbe
   const profiles = profilesByLifetime(standardProfile);
   conformance(`Berth as ${mode}, behind a balancer`, {
     start: async () => {
-      const site = await NodesBehindBalancer.start({
-        ...{ host: { mode, profiles, ...usersByLifetime }, together: together[mode] },
-      });
+      const site = await NodesBehindBalancer.start(
+        { together: together[mode] },
+        { mode, profiles, ...usersByLifetime },
+      );
       return { host: site.front, stop: () => site.stop() };
     },
     ...{ users: userTitles, first },

@@ -22,9 +22,9 @@ describe('when a login node behind the balancer', () => {
 
   beforeAll(async () => {
     const profile = { ...standardProfile, x11: false, agent: false };
-    site = await NodesBehindBalancer.start({
-      ...{ ownNetwork: true, together: false },
-      host: {
+    site = await NodesBehindBalancer.start(
+      { ownNetwork: true, together: false },
+      {
         ...{ mode: 'forced', users: { ada: [], bob: [] } },
         // sshd gives up on a client that does not answer after two seconds.
         sshd: 'ClientAliveInterval 1\nClientAliveCountMax 2',
@@ -39,7 +39,7 @@ describe('when a login node behind the balancer', () => {
           shared: { ...profile, lifetime: 'user', grace: '0s' },
         },
       },
-    });
+    );
   });
   afterAll(() => site.stop());
 
@@ -69,7 +69,7 @@ describe('when a login node behind the balancer', () => {
   const isUp = async (node: SshHost): Promise<boolean> =>
     (await site.front.host.statusOf(node.name)).startsWith('UP');
   const connect = (options: Parameters<typeof openSteadily>[2]): Promise<readonly Connection[]> =>
-    openSteadily(site.front, 'bob', options);
+    openSteadily(site, 'bob', options);
 
   /** Expects that the balancer uses the node again, and that nothing of the sessions is left on any node. */
   const expectRecovery = async ({ node, own, others }: OpenSessions): Promise<void> => {

@@ -6,10 +6,10 @@ describe('login nodes behind a balancer', () => {
   let site: NodesBehindBalancer;
 
   beforeAll(async () => {
-    site = await NodesBehindBalancer.start({
-      ...{ balancers: 2, ownNetwork: true, together: false },
-      host: { mode: 'plain', users: { ada: [], bob: [] }, images: false },
-    });
+    site = await NodesBehindBalancer.start(
+      { balancers: 2, ownNetwork: true, together: false },
+      { mode: 'plain', users: { ada: [], bob: [] }, images: false },
+    );
   }, 120_000);
   afterAll(() => site.stop());
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { clientAddress, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
+import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
+import { clientAddress } from '../../rig/balancer/test-network.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';
@@ -17,15 +18,15 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
   let site: NodesBehindBalancer;
 
   beforeAll(async () => {
-    site = await NodesBehindBalancer.start({
-      ...{ ownNetwork: true, together: true, balancers: 2 },
-      host: {
+    site = await NodesBehindBalancer.start(
+      { ownNetwork: true, together: true, balancers: 2 },
+      {
         ...{ mode: 'forced', users: Object.fromEntries(users.map((name) => [name, []])) },
         profiles: {
           base: { ...standardProfile, lifetime: 'user', grace: '1h', x11: false, agent: false },
         },
       },
-    });
+    );
   });
   afterAll(() => site.stop());
 

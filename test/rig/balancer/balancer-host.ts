@@ -10,15 +10,7 @@ import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../site/wait.ts';
-
-export interface BalancerHostOptions {
-  /** Name of the host, and of haproxy among its peers. */
-  readonly name: string;
-  /** The text of /etc/haproxy/haproxy.cfg. */
-  readonly config: string;
-  /** Path of a network namespace; default: the machine's. */
-  readonly network?: string | undefined;
-}
+import type { Place } from './test-network.ts';
 
 /**
  * A balancer: Debian's haproxy in master-worker mode with its syslog, in its own mount, PID and UTS namespaces, with
@@ -27,35 +19,35 @@ export interface BalancerHostOptions {
 export class BalancerHost {
   readonly name: string;
   readonly #directory: string;
-  readonly #network: string | undefined;
+  readonly network: string | undefined;
   #unshare: ChildProcess;
   #init: number;
 
-  private constructor(
-    { name, network }: BalancerHostOptions,
-    directory: string,
-    { unshare, init }: Processes,
-  ) {
+  private constructor({ name, network }: Place, directory: string, { unshare, init }: Processes) {
     this.name = name;
     this.#directory = directory;
-    this.#network = network;
+    this.network = network;
     this.#unshare = unshare;
     this.#init = init;
   }
 
-  /** Starts a balancer and waits for its worker. @throws Error with haproxy's output if it does not start */
-  static async start(options: BalancerHostOptions): Promise<BalancerHost> {
+  /** Starts a balancer and waits for its worker. @param config haproxy.cfg @throws Error with haproxy's output if it does not start */
+  static async start(place: Place, config: string): Promise<BalancerHost> {
     await ensurePackages(['haproxy', 'rsyslog', 'iproute2']);
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, 'balancer-'));
     for (const name of ['etc/haproxy', 'etc.work'])
       await mkdir(join(directory, name), { recursive: true });
-    await writeFile(join(directory, 'etc/haproxy/haproxy.cfg'), options.config);
+    await writeFile(join(directory, 'etc/haproxy/haproxy.cfg'), config);
     await writeFile(
       join(directory, 'etc/rsyslog-of-test.conf'),
       syslogConfig(join(directory, 'syslog')),
     );
-    return new BalancerHost(options, directory, await startProcesses(directory, options));
+    return new BalancerHost(
+      place,
+      directory,
+      await startProcesses(directory, { name: place.name, network: place.network }),
+    );
   }
 
   /** Replaces the worker by a new one, as `systemctl reload haproxy` does. @param config a new haproxy.cfg; default: the same */
@@ -142,9 +134,7 @@ export class BalancerHost {
 
   /** Starts the host again after `kill`. */
   async boot(): Promise<void> {
-    const { unshare, init } = await startProcesses(this.#directory, {
-      ...{ name: this.name, network: this.#network },
-    });
+    const { unshare, init } = await startProcesses(this.#directory, this);
     this.#unshare = unshare;
     this.#init = init;
   }
@@ -166,7 +156,7 @@ interface Processes {
 
 async function startProcesses(
   directory: string,
-  { name, network }: Pick<BalancerHostOptions, 'name' | 'network'>,
+  { name, network }: Pick<BalancerHost, 'name' | 'network'>,
 ): Promise<Processes> {
   const log = join(directory, 'init.log');
   const output = await open(log, 'a', 0o600);

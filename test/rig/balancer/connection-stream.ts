@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Front } from './nodes-behind-balancer.ts';
+import type { NodesBehindBalancer } from './nodes-behind-balancer.ts';
 
 /** A new connection: a command in a session of its own. */
 export interface Connection {
@@ -20,7 +20,7 @@ export interface Connection {
  * @returns all connections, when the last one has ended
  */
 export async function openSteadily(
-  front: Front,
+  { front }: NodesBehindBalancer,
   user: string,
   options: {
     readonly everyMs: number;

@@ -6,87 +6,106 @@ import { run, type ClientOptions, type ClientResult } from '../login-node/run-pr
 import { SshHost, type SshHostOptions } from '../login-node/ssh-host.ts';
 import { freePorts } from '../site/ports.ts';
 import { BalancerHost } from './balancer-host.ts';
-import { haproxyConfig } from './haproxy-config.ts';
-import { TestNetwork } from './test-network.ts';
+import { renderHaproxyConfig } from './render-haproxy-config.ts';
+import { TestNetwork, type Place } from './test-network.ts';
 
 export interface NodesOptions {
   /** Number of login nodes; default 3. */
   readonly nodes?: number;
-  /** Number of balancers; default 1. Two share a peers' table. */
+  /** Number of balancers; default 1. Two share a peers' table, and need a network of their own. */
   readonly balancers?: number;
   /** Whether the hosts have a network of their own, in which cables can be pulled; default: loopback addresses. */
   readonly ownNetwork?: boolean;
-  /** Whether a source address stays with its node; default true. */
-  readonly together?: boolean;
-  /** How each login node is set up. */
-  readonly host: Omit<SshHostOptions, 'name' | 'address' | 'network' | 'beside'>;
+  /** Whether a source address stays with its node. */
+  readonly together: boolean;
+}
+
+/** A login node, and a function that stops it together with what was started for it. */
+interface StartedNode {
+  readonly host: SshHost;
+  stop(): Promise<void>;
 }
 
 /** One balancer as clients see it. */
-export interface Front extends SshServer {
+interface Front extends SshServer {
   readonly host: BalancerHost;
   /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(user: string, args: readonly string[], options?: ClientOptions): Promise<ClientResult>;
 }
 
-/** Login nodes `login1`, `login2` … with shared homes and one host key, behind haproxy `lb1`, `lb2` … */
+interface Parts {
+  readonly network: TestNetwork | undefined;
+  readonly nodes: { readonly host: SshHost; readonly cable: string; stop(): Promise<void> }[];
+  readonly balancers: BalancerHost[];
+}
+
+/**
+ * Login nodes `login1`, `login2` … with shared homes and one host key, behind haproxy on `lb1`, `lb2` …, with what
+ * `berth render balancer` prints for them.
+ */
 export class NodesBehindBalancer {
   readonly nodes: readonly SshHost[];
   readonly fronts: readonly Front[];
-  readonly #network: TestNetwork | undefined;
-  readonly #cables: ReadonlyMap<SshHost, string>;
+  readonly #parts: Parts;
 
-  private constructor(
-    nodes: ReadonlyMap<SshHost, string>,
-    fronts: readonly Front[],
-    network: TestNetwork | undefined,
-  ) {
-    this.nodes = [...nodes.keys()];
+  private constructor(parts: Parts, fronts: readonly Front[]) {
+    this.nodes = parts.nodes.map(({ host }) => host);
     this.fronts = fronts;
-    this.#cables = nodes;
-    this.#network = network;
+    this.#parts = parts;
   }
 
-  static async start(options: NodesOptions): Promise<NodesBehindBalancer> {
-    const names = (word: string, count: number): string[] =>
-      Array.from({ length: count }, (_, index) => `${word}${index + 1}`);
-    const network =
-      options.ownNetwork === true ? await TestNetwork.make([1, 2, ...clientBytes]) : undefined;
-    const nodes = new Map<SshHost, string>();
-    const balancers: BalancerHost[] = [];
-    const stop = async (): Promise<void> => {
-      for (const each of [...balancers, ...[...nodes.keys()].reverse()]) await each.stop();
-      await network?.remove();
-    };
+  /** @param host how each login node is set up */
+  static start(
+    options: NodesOptions,
+    host: Omit<SshHostOptions, keyof Place | 'beside'>,
+  ): Promise<NodesBehindBalancer> {
+    return NodesBehindBalancer.startWith<StartedNode>(options, async (place, first) => {
+      const beside = first === undefined ? {} : { beside: first.host };
+      const started = await SshHost.start({ ...host, ...place, ...beside });
+      return { host: started, stop: () => started.stop() };
+    });
+  }
+
+  /** @param startNode starts a login node in a place, with the homes of the first one */
+  static async startWith<Node extends StartedNode>(
+    { nodes = 3, balancers = 1, ownNetwork = false, together }: NodesOptions,
+    startNode: (place: Place, first: Node | undefined) => Promise<Node>,
+  ): Promise<NodesBehindBalancer> {
+    const network = ownNetwork ? await TestNetwork.make() : undefined;
+    const parts: Parts = { network, nodes: [], balancers: [] };
+    const place = async (name: string, byte: number): Promise<Place> =>
+      (await network?.addHost(name, byte)) ?? { name, address: `127.0.0.${byte % 10}` };
     try {
-      for (const [index, name] of names('login', options.nodes ?? 3).entries()) {
-        const place = (await network?.addNode(11 + index)) ?? { address: `127.0.0.${index + 1}` };
-        const [first] = nodes.keys();
-        const host = await SshHost.start({
-          ...{ ...options.host, ...place, name },
-          ...(first === undefined ? {} : { beside: first }),
-        });
-        nodes.set(host, 'cable' in place ? place.cable : '');
+      let first: Node | undefined;
+      for (let number = 1; number <= nodes; number += 1) {
+        const name = `login${number}`;
+        const node = await startNode(await place(name, 10 + number), first);
+        first ??= node;
+        parts.nodes.push({ host: node.host, cable: name, stop: () => node.stop() });
       }
-      const port = network === undefined ? (await freePorts(['ssh'])).ssh : 22;
-      const { peers, statistics } = await freePorts(['peers', 'statistics']);
-      const all = names('lb', options.balancers ?? 1).map((name, index) => ({
-        ...{ name, address: `${network === undefined ? '127.0.0' : '192.0.2'}.${index + 1}` },
-      }));
-      for (const { name, address } of all) {
-        const config = haproxyConfig({
-          ...{ name, address, port, peersPort: peers, statisticsPort: statistics, balancers: all },
-          together: options.together ?? true,
-          nodes: [...nodes.keys()],
-        });
-        balancers.push(await BalancerHost.start({ name, config, network: network?.path }));
-      }
-      const fronts = await makeFronts([...nodes.keys()], balancers, {
-        ...{ port, network: network?.path, addresses: all.map(({ address }) => address) },
+      const places: Place[] = [];
+      for (let number = 1; number <= balancers; number += 1)
+        places.push(await place(`lb${number}`, number));
+      const { ssh, peers, statistics } = await freePorts(['ssh', 'peers', 'statistics']);
+      const port = ownNetwork ? 22 : ssh;
+      const loopback = {
+        ...{ listen: ['127.0.0.1'], peers_port: peers, statistics: { port: statistics } },
+      };
+      const hosts = parts.nodes.map(({ host }) => host);
+      const config = await renderHaproxyConfig({
+        ...(ownNetwork ? {} : loopback),
+        hostname: 'login.example.org',
+        balancers: places.map(({ name, address }) => ({ name, address })),
+        systems: [{ name: 'alpha', nodes: hosts.map(({ name, address }) => ({ name, address })) }],
+        kinds: [{ name: 'test', system: 'alpha', port, node_port: hosts[0]?.port, together }],
       });
-      return new NodesBehindBalancer(nodes, fronts, network);
+      for (const each of places) parts.balancers.push(await BalancerHost.start(each, config));
+      return new NodesBehindBalancer(
+        parts,
+        await frontsOf(parts, { addresses: places.map(({ address }) => address), port }),
+      );
     } catch (error) {
-      await stop();
+      await stop(parts);
       throw error;
     }
   }
@@ -107,50 +126,52 @@ export class NodesBehindBalancer {
 
   /** Pulls a node's network cable; only with `ownNetwork`. */
   async unplug(node: SshHost): Promise<void> {
-    await this.#network?.unplug(this.#cables.get(node) ?? '');
+    await this.#network.unplug(node.name);
   }
 
   async plugIn(node: SshHost): Promise<void> {
-    await this.#network?.plugIn(this.#cables.get(node) ?? '');
+    await this.#network.plugIn(node.name);
   }
 
   async stop(): Promise<void> {
-    for (const { host } of this.fronts) await host.stop();
-    for (const node of this.nodes.toReversed()) await node.stop();
-    await this.#network?.remove();
+    await stop(this.#parts);
+  }
+
+  get #network(): TestNetwork {
+    const { network } = this.#parts;
+    if (network === undefined) throw new Error('loopback addresses have no cables');
+    return network;
   }
 }
 
-const clientBytes = Array.from({ length: 40 }, (_, index) => 100 + index);
-
-/** An address that a client can use in a test network (`ssh -b`), such as one per user; there are 40. */
-export function clientAddress(index: number): string {
-  return `192.0.2.${clientBytes[index] ?? Number.NaN}`;
+async function stop({ network, nodes, balancers }: Parts): Promise<void> {
+  for (const each of [...balancers, ...nodes.toReversed()]) await each.stop();
+  await network?.remove();
 }
 
-async function makeFronts(
-  [first]: readonly SshHost[],
-  balancers: readonly BalancerHost[],
-  on: { addresses: readonly string[]; port: number; network: string | undefined },
+async function frontsOf(
+  { network, nodes, balancers }: Parts,
+  { addresses, port }: { addresses: readonly string[]; port: number },
 ): Promise<readonly Front[]> {
+  const first = nodes[0]?.host;
   if (first === undefined) throw new Error('there is no node');
   const knownHosts = join(first.directory, 'known_hosts-of-name');
   const key = (await first.asRoot(['cat', '/etc/ssh/host_key.pub'])).stdout.toString();
-  const names = on.addresses.flatMap((address) => [address, `[${address}]:${on.port}`]);
+  const names = addresses.map((address) => (port === 22 ? address : `[${address}]:${port}`));
   await writeFile(knownHosts, `${names.join(',')} ${key}`);
+  const clientOptions = (user: string): string[] => [
+    ...['-F', '/dev/null', '-i', first.key(user), '-o', 'IdentitiesOnly=yes'],
+    ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${knownHosts}`],
+  ];
   return balancers.map((host, index) => {
-    const address = on.addresses[index] ?? '';
-    const clientOptions = (user: string): string[] => [
-      ...['-F', '/dev/null', '-i', first.key(user), '-o', 'IdentitiesOnly=yes'],
-      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${knownHosts}`],
-    ];
+    const address = addresses[index] ?? '';
     return {
-      ...{ host, address, port: on.port, network: on.network, clientOptions },
+      ...{ host, address, port, network: network?.path, clientOptions },
       key: (user) => first.key(user),
       ssh: (user, args, options) => {
-        const destination = ['-p', String(on.port), `${user}@${address}`];
+        const destination = ['-p', String(port), `${user}@${address}`];
         const argv = ['ssh', ...clientOptions(user), ...destination, ...args];
-        const [file = '', ...words] = inNetwork(on.network, argv);
+        const [file = '', ...words] = inNetwork(network?.path, argv);
         return run(file, words, options);
       },
     };

@@ -7,12 +7,28 @@ import { run } from '../login-node/run-program.ts';
 /** The prefix of the addresses of a test network; RFC 5737 reserves it for documentation. */
 const prefix = '192.0.2';
 
+/** Last bytes of the clients' addresses. */
+const clientBytes = Array.from({ length: 40 }, (_, index) => 100 + index);
+
+/** Where a host is. */
+export interface Place {
+  readonly name: string;
+  readonly address: string;
+  /** Path of a network namespace; default: the machine's. */
+  readonly network?: string;
+}
+
+/** An address that a client can use in a test network (`ssh -b`), such as one per user; there are 40. */
+export function clientAddress(index: number): string {
+  return `${prefix}.${clientBytes[index] ?? Number.NaN}`;
+}
+
 /**
- * A network of a test: a network namespace for balancers and clients with a bridge, and one for each login node, whose
- * cable can be pulled. Nothing in it reaches the machine's network, so every test can use port 22 and the same addresses.
+ * A network of a test: a network namespace for clients with a bridge, and one for each host, whose cable can be pulled.
+ * Nothing in it reaches the machine's network, so every test can use port 22 and the same addresses.
  */
 export class TestNetwork {
-  /** Path of the namespace of balancers and clients. */
+  /** Path of the clients' namespace. */
   readonly path: string;
   readonly #holders: ChildProcess[];
 
@@ -21,40 +37,39 @@ export class TestNetwork {
     this.#holders = [holder];
   }
 
-  /** @param addresses last bytes of the addresses of balancers and clients in the bridge's network */
-  static async make(addresses: readonly number[]): Promise<TestNetwork> {
+  static async make(): Promise<TestNetwork> {
     const network = new TestNetwork(await startHolder());
     await network.#ip('link', 'set', 'lo', 'up');
     await network.#ip('link', 'add', 'bridge', 'type', 'bridge');
     await network.#ip('link', 'set', 'bridge', 'up');
-    for (const address of addresses)
-      await network.#ip('address', 'add', `${prefix}.${address}/24`, 'dev', 'bridge');
+    for (const byte of clientBytes)
+      await network.#ip('address', 'add', `${prefix}.${byte}/24`, 'dev', 'bridge');
     return network;
   }
 
-  /** Adds a namespace for a login node. @param byte last byte of its address @returns its address and the namespace's path */
-  async addNode(byte: number): Promise<{ address: string; network: string; cable: string }> {
+  /** Adds a namespace for a host. @param byte last byte of its address */
+  async addHost(name: string, byte: number): Promise<Place> {
     const holder = await startHolder();
     this.#holders.push(holder);
-    const node = `/proc/${holder.pid}/ns/net`;
-    const [cable, address] = [`node-${byte}`, `${prefix}.${byte}`];
+    const own = `/proc/${holder.pid}/ns/net`;
+    const address = `${prefix}.${byte}`;
     const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
-    await this.#ip('link', 'add', cable, 'type', 'veth', ...peer);
-    await this.#ip('link', 'set', cable, 'master', 'bridge');
-    await this.#ip('link', 'set', cable, 'up');
-    await ip(node, 'link', 'set', 'lo', 'up');
-    await ip(node, 'address', 'add', `${address}/24`, 'dev', 'eth0');
-    await ip(node, 'link', 'set', 'eth0', 'up');
-    return { address, network: node, cable };
+    await this.#ip('link', 'add', name, 'type', 'veth', ...peer);
+    await this.plugIn(name);
+    await this.#ip('link', 'set', name, 'up');
+    await ip(own, 'link', 'set', 'lo', 'up');
+    await ip(own, 'address', 'add', `${address}/24`, 'dev', 'eth0');
+    await ip(own, 'link', 'set', 'eth0', 'up');
+    return { name, address, network: own };
   }
 
-  /** Pulls the cable of a node: packets are lost in both directions, and nobody is told. */
-  async unplug(cable: string): Promise<void> {
-    await this.#ip('link', 'set', cable, 'nomaster');
+  /** Pulls the cable of a host: packets are lost in both directions, and nobody is told. */
+  async unplug(name: string): Promise<void> {
+    await this.#ip('link', 'set', name, 'nomaster');
   }
 
-  async plugIn(cable: string): Promise<void> {
-    await this.#ip('link', 'set', cable, 'master', 'bridge');
+  async plugIn(name: string): Promise<void> {
+    await this.#ip('link', 'set', name, 'master', 'bridge');
   }
 
   async remove(): Promise<void> {
