@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
+import { clientAddress } from '../../rig/balancer/test-network.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
+import { standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+const users = Array.from({ length: 6 }, (_, index) => `many${index + 1}`);
+
+describe('three login nodes behind two balancers, with `together: true`', () => {
+  let site: NodesBehindBalancer;
+
+  beforeAll(async () => {
+    site = await NodesBehindBalancer.start(
+      { ownNetwork: true, together: true, balancers: 2 },
+      {
+        ...{ mode: 'forced', users: Object.fromEntries(users.map((name) => [name, []])) },
+        profiles: {
+          base: { ...standardProfile, lifetime: 'user', grace: '1h', x11: false, agent: false },
+        },
+      },
+    );
+  });
+  afterAll(() => site.stop());
+
+  /** Each user has a client machine, and so an address. */
+  const from = (user: string): string[] => ['-b', clientAddress(users.indexOf(user))];
+  /** The node of a new connection through a balancer. */
+  const nodeOf = async (user: string, balancer: number): Promise<string> => {
+    const result = await site.fronts[balancer]?.ssh(user, [...from(user), 'hostname']);
+    expect(result?.stderr).toBe('');
+    return result?.stdout.toString().trim() ?? '';
+  };
+  const [lb1, lb2] = [0, 1];
+  const balancer = (index: number) => {
+    const front = site.fronts[index];
+    if (front === undefined) throw new Error(`there is no balancer ${index}`);
+    return front;
+  };
+
+  /**
+   * Waits until a balancer has got the table, from its former worker or from the other balancer. This takes 0.2 s, but
+   * five seconds if the former worker had not got it either.
+   */
+  const knows = async (index: number, user: string): Promise<void> => {
+    const address = clientAddress(users.indexOf(user));
+    await waitFor(
+      { what: `lb${index + 1} to know ${user}`, timeoutMs: 15_000, everyMs: 50 },
+      async () => ((await balancer(index).host.addresses()).includes(address) ? true : undefined),
+    );
+  };
+
+  it('a user stays on a node: through both balancers, and after reloads', async () => {
+    const some = users.slice(0, 3);
+    const nodes: string[] = [];
+    for (const user of some) nodes.push(await nodeOf(user, lb1));
+    expect(new Set(nodes).size, `their nodes: ${nodes.join()}`).toBeGreaterThan(1);
+    for (const index of [lb2, lb1]) {
+      for (const [each, user] of some.entries())
+        expect(await nodeOf(user, index), user).toBe(nodes[each]);
+      await balancer(index).host.reload();
+      for (const [each, user] of some.entries()) {
+        await knows(index, user);
+        expect(await nodeOf(user, index), user).toBe(nodes[each]);
+      }
+    }
+  });
+
+  it('a balancer that is away harms nobody on the other one, and learns what it has missed', async () => {
+    const [old = '', fresh = '', later = ''] = users.slice(3);
+    const before = await nodeOf(old, lb1);
+    const there = await LiveSession.startReady(balancer(lb1), old, 'cat');
+    await balancer(lb2).host.kill();
+    expect(await nodeOf(old, lb1)).toBe(before);
+    const meanwhile = [await nodeOf(fresh, lb1), await nodeOf(later, lb1)];
+    await balancer(lb1).host.reload();
+    await knows(lb1, later);
+    expect([await nodeOf(fresh, lb1), await nodeOf(later, lb1)]).toEqual(meanwhile);
+    await balancer(lb2).host.boot();
+    await knows(lb2, later);
+    expect([await nodeOf(fresh, lb2), await nodeOf(later, lb2)]).toEqual(meanwhile);
+    there.client.stdin?.write('still here\n');
+    await there.waitForOutput('still here');
+    await there.kill();
+  });
+});
