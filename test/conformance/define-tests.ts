@@ -10,7 +10,7 @@ import { runCase, conformanceCases } from './suite.ts';
 
 /** A login node or a balancer in front of some, and a function that stops it together with what was started for it. */
 export interface StartedHost {
-  readonly host: Pick<SshServer, 'address' | 'port' | 'key'>;
+  readonly host: Pick<SshServer, 'address' | 'port'> & { key(user: string): string };
   stop(): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
-import { clientAddress } from '../../rig/balancer/test-network.ts';
+import { clientAddress, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';

@@ -10,7 +10,15 @@ import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../site/wait.ts';
-import type { Place } from './test-network.ts';
+
+export interface BalancerHostOptions {
+  /** Name of the host, and of haproxy among its peers. */
+  readonly name: string;
+  /** The text of /etc/haproxy/haproxy.cfg. */
+  readonly config: string;
+  /** Path of a network namespace; default: the machine's. */
+  readonly network?: string | undefined;
+}
 
 /**
  * A balancer: Debian's haproxy in master-worker mode with its syslog, in its own mount, PID and UTS namespaces, with
@@ -23,7 +31,11 @@ export class BalancerHost {
   #unshare: ChildProcess;
   #init: number;
 
-  private constructor({ name, network }: Place, directory: string, { unshare, init }: Processes) {
+  private constructor(
+    { name, network }: BalancerHostOptions,
+    directory: string,
+    { unshare, init }: Processes,
+  ) {
     this.name = name;
     this.#directory = directory;
     this.network = network;
@@ -31,22 +43,22 @@ export class BalancerHost {
     this.#init = init;
   }
 
-  /** Starts a balancer and waits for its worker. @param config haproxy.cfg @throws Error with haproxy's output if it does not start */
-  static async start(place: Place, config: string): Promise<BalancerHost> {
+  /** Starts a balancer and waits for its worker. @throws Error with haproxy's output if it does not start */
+  static async start(options: BalancerHostOptions): Promise<BalancerHost> {
     await ensurePackages(['haproxy', 'rsyslog', 'iproute2']);
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, 'balancer-'));
     for (const name of ['etc/haproxy', 'etc.work'])
       await mkdir(join(directory, name), { recursive: true });
-    await writeFile(join(directory, 'etc/haproxy/haproxy.cfg'), config);
+    await writeFile(join(directory, 'etc/haproxy/haproxy.cfg'), options.config);
     await writeFile(
       join(directory, 'etc/rsyslog-of-test.conf'),
       syslogConfig(join(directory, 'syslog')),
     );
     return new BalancerHost(
-      place,
+      options,
       directory,
-      await startProcesses(directory, { name: place.name, network: place.network }),
+      await startProcesses(directory, { name: options.name, network: options.network }),
     );
   }
 

@@ -7,7 +7,23 @@ import { SshHost, type SshHostOptions } from '../login-node/ssh-host.ts';
 import { freePorts } from '../site/ports.ts';
 import { BalancerHost } from './balancer-host.ts';
 import { renderHaproxyConfig } from './render-haproxy-config.ts';
-import { TestNetwork, type Place } from './test-network.ts';
+import { TestNetwork } from './test-network.ts';
+
+/** Where a host is. */
+interface Place {
+  readonly name: string;
+  readonly address: string;
+  /** Path of a network namespace; default: the machine's. */
+  readonly network?: string;
+}
+
+/** Last bytes of the clients' addresses. */
+const clientBytes = Array.from({ length: 40 }, (_, index) => 100 + index);
+
+/** An address that a client can use in a network of its own (`ssh -b`), such as one per user; there are 40. */
+export function clientAddress(index: number): string {
+  return `192.0.2.${clientBytes[index] ?? Number.NaN}`;
+}
 
 export interface NodesOptions {
   /** Number of login nodes; default 3. */
@@ -29,13 +45,17 @@ interface StartedNode {
 /** One balancer as clients see it. */
 interface Front extends SshServer {
   readonly host: BalancerHost;
+  /** Path of a user's private key. */
+  key(user: string): string;
   /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(user: string, args: readonly string[], options?: ClientOptions): Promise<ClientResult>;
 }
 
 interface Parts {
   readonly network: TestNetwork | undefined;
-  readonly nodes: { readonly host: SshHost; readonly cable: string; stop(): Promise<void> }[];
+  readonly nodes: StartedNode[];
+  /** Names of the hosts' cables. */
+  readonly cables: Map<string, string>;
   readonly balancers: BalancerHost[];
 }
 
@@ -71,17 +91,21 @@ export class NodesBehindBalancer {
     { nodes = 3, balancers = 1, ownNetwork = false, together }: NodesOptions,
     startNode: (place: Place, first: Node | undefined) => Promise<Node>,
   ): Promise<NodesBehindBalancer> {
-    const network = ownNetwork ? await TestNetwork.make() : undefined;
-    const parts: Parts = { network, nodes: [], balancers: [] };
-    const place = async (name: string, byte: number): Promise<Place> =>
-      (await network?.addHost(name, byte)) ?? { name, address: `127.0.0.${byte % 10}` };
+    const network = ownNetwork ? await TestNetwork.make(clientBytes) : undefined;
+    const parts: Parts = { network, nodes: [], cables: new Map(), balancers: [] };
+    const place = async (name: string, byte: number): Promise<Place> => {
+      if (network === undefined) return { name, address: `127.0.0.${byte % 10}` };
+      const { cable, ...at } = await network.addNode(byte);
+      parts.cables.set(name, cable);
+      return { name, ...at };
+    };
     try {
       let first: Node | undefined;
       for (let number = 1; number <= nodes; number += 1) {
         const name = `login${number}`;
         const node = await startNode(await place(name, 10 + number), first);
         first ??= node;
-        parts.nodes.push({ host: node.host, cable: name, stop: () => node.stop() });
+        parts.nodes.push(node);
       }
       const places: Place[] = [];
       for (let number = 1; number <= balancers; number += 1)
@@ -99,7 +123,8 @@ export class NodesBehindBalancer {
         systems: [{ name: 'alpha', nodes: hosts.map(({ name, address }) => ({ name, address })) }],
         kinds: [{ name: 'test', system: 'alpha', port, node_port: hosts[0]?.port, together }],
       });
-      for (const each of places) parts.balancers.push(await BalancerHost.start(each, config));
+      for (const each of places)
+        parts.balancers.push(await BalancerHost.start({ ...each, config }));
       return new NodesBehindBalancer(
         parts,
         await frontsOf(parts, { addresses: places.map(({ address }) => address), port }),
@@ -126,15 +151,19 @@ export class NodesBehindBalancer {
 
   /** Pulls a node's network cable; only with `ownNetwork`. */
   async unplug(node: SshHost): Promise<void> {
-    await this.#network.unplug(node.name);
+    await this.#network.unplug(this.#cableOf(node));
   }
 
   async plugIn(node: SshHost): Promise<void> {
-    await this.#network.plugIn(node.name);
+    await this.#network.plugIn(this.#cableOf(node));
   }
 
   async stop(): Promise<void> {
     await stop(this.#parts);
+  }
+
+  #cableOf({ name }: SshHost): string {
+    return this.#parts.cables.get(name) ?? '';
   }
 
   get #network(): TestNetwork {

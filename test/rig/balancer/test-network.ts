@@ -7,22 +7,6 @@ import { run } from '../login-node/run-program.ts';
 /** The prefix of the addresses of a test network; RFC 5737 reserves it for documentation. */
 const prefix = '192.0.2';
 
-/** Last bytes of the clients' addresses. */
-const clientBytes = Array.from({ length: 40 }, (_, index) => 100 + index);
-
-/** Where a host is. */
-export interface Place {
-  readonly name: string;
-  readonly address: string;
-  /** Path of a network namespace; default: the machine's. */
-  readonly network?: string;
-}
-
-/** An address that a client can use in a test network (`ssh -b`), such as one per user; there are 40. */
-export function clientAddress(index: number): string {
-  return `${prefix}.${clientBytes[index] ?? Number.NaN}`;
-}
-
 /**
  * A network of a test: a network namespace for clients with a bridge, and one for each host, whose cable can be pulled.
  * Nothing in it reaches the machine's network, so every test can use port 22 and the same addresses.
@@ -37,39 +21,40 @@ export class TestNetwork {
     this.#holders = [holder];
   }
 
-  static async make(): Promise<TestNetwork> {
+  /** @param addresses last bytes of the addresses of what runs in the bridge's namespace: clients, a name server */
+  static async make(addresses: readonly number[]): Promise<TestNetwork> {
     const network = new TestNetwork(await startHolder());
     await network.#ip('link', 'set', 'lo', 'up');
     await network.#ip('link', 'add', 'bridge', 'type', 'bridge');
     await network.#ip('link', 'set', 'bridge', 'up');
-    for (const byte of clientBytes)
+    for (const byte of addresses)
       await network.#ip('address', 'add', `${prefix}.${byte}/24`, 'dev', 'bridge');
     return network;
   }
 
-  /** Adds a namespace for a host. @param byte last byte of its address */
-  async addHost(name: string, byte: number): Promise<Place> {
+  /** Adds a namespace for a host. @param byte last byte of its address @returns where it is, and the name of its cable */
+  async addNode(byte: number): Promise<{ address: string; network: string; cable: string }> {
     const holder = await startHolder();
     this.#holders.push(holder);
     const own = `/proc/${holder.pid}/ns/net`;
-    const address = `${prefix}.${byte}`;
+    const [cable, address] = [`node-${byte}`, `${prefix}.${byte}`];
     const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
-    await this.#ip('link', 'add', name, 'type', 'veth', ...peer);
-    await this.plugIn(name);
-    await this.#ip('link', 'set', name, 'up');
+    await this.#ip('link', 'add', cable, 'type', 'veth', ...peer);
+    await this.plugIn(cable);
+    await this.#ip('link', 'set', cable, 'up');
     await ip(own, 'link', 'set', 'lo', 'up');
     await ip(own, 'address', 'add', `${address}/24`, 'dev', 'eth0');
     await ip(own, 'link', 'set', 'eth0', 'up');
-    return { name, address, network: own };
+    return { address, network: own, cable };
   }
 
   /** Pulls the cable of a host: packets are lost in both directions, and nobody is told. */
-  async unplug(name: string): Promise<void> {
-    await this.#ip('link', 'set', name, 'nomaster');
+  async unplug(cable: string): Promise<void> {
+    await this.#ip('link', 'set', cable, 'nomaster');
   }
 
-  async plugIn(name: string): Promise<void> {
-    await this.#ip('link', 'set', name, 'master', 'bridge');
+  async plugIn(cable: string): Promise<void> {
+    await this.#ip('link', 'set', cable, 'master', 'bridge');
   }
 
   async remove(): Promise<void> {
