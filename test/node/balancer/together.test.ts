@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clientAddress, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -6,7 +8,10 @@ import { waitFor } from '../../rig/site/wait.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-const users = Array.from({ length: 6 }, (_, index) => `many${index + 1}`);
+const users = Array.from({ length: 30 }, (_, index) => `many${index + 1}`);
+const connections = 300;
+/** How many connections are opened at a time. */
+const width = 8;
 
 describe('three login nodes behind two balancers, with `together: true`', () => {
   let site: NodesBehindBalancer;
@@ -83,5 +88,67 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
     there.client.stdin?.write('still here\n');
     await there.waitForOutput('still here');
     await there.kill();
+  });
+
+  it(`${connections} connections, while a balancer is reloaded each second and one node after another is drained: no session ends, and nobody gets another's`, async () => {
+    const sessions: { user: string; secret: string; session: LiveSession }[] = [];
+    const numbers = Array.from({ length: connections }, (_, number) => number);
+    let isDone = false;
+    let reloads = 0;
+    const reload = async (): Promise<void> => {
+      while (!isDone) {
+        await Promise.all([balancer(lb1).host.reload(), sleep(1_000)]);
+        reloads += 1;
+      }
+    };
+    const open = async (): Promise<void> => {
+      for (let number = numbers.shift(); number !== undefined; number = numbers.shift()) {
+        const user = users[number % users.length] ?? '';
+        const secret = randomUUID();
+        const script = 'echo "on $(hostname) now"; read -r line; echo "$(id -un) has $line"';
+        const front = balancer(Math.floor(number / users.length) % 2);
+        const session = LiveSession.start(front, user, [...from(user), script]);
+        sessions.push({ user, secret, session });
+        await session.waitForOutput(' now');
+      }
+    };
+    const drained: string[] = [];
+    const drain = async (): Promise<void> => {
+      for (const node of site.nodes) {
+        await node.stopListening();
+        await sleep(5_000);
+        await node.listen();
+        drained.push(node.name);
+        // Until the next node is drained, the balancers must have noticed.
+        for (const { host } of site.fronts)
+          await waitFor(
+            { what: `${node.name} to be up`, timeoutMs: 30_000 },
+            async () => (await host.statusOf(node.name)).startsWith('UP') || undefined,
+          );
+      }
+    };
+    const began = performance.now();
+    const reloading = reload();
+    try {
+      await Promise.all([...Array.from({ length: width }, open), drain()]);
+    } finally {
+      isDone = true;
+      await reloading;
+    }
+    expect(reloads).toBeGreaterThan(15);
+    const ended = sessions.filter(({ session }) => session.client.exitCode !== null);
+    expect(ended.map(({ user, session }) => `${user}: ${session.output}`)).toEqual([]);
+    for (const { session, secret } of sessions) session.client.stdin?.write(`${secret}\n`);
+    const results = await Promise.all(
+      sessions.map(async ({ session }) => [await session.exitCode(), session.output]),
+    );
+    const nodes = sessions.map(({ session }) => /on (\S+) now/.exec(session.output)?.[1] ?? '');
+    expect(results).toEqual(
+      sessions.map(({ user, secret }, index) => [
+        0,
+        `on ${nodes[index] ?? ''} now\n${user} has ${secret}\n`,
+      ]),
+    );
+    expect(new Set(nodes)).toEqual(new Set(drained));
   });
 });
