@@ -127,7 +127,6 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
           );
       }
     };
-    const began = performance.now();
     const reloading = reload();
     try {
       await Promise.all([...Array.from({ length: width }, open), drain()]);
