@@ -1,0 +1,71 @@
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AnsibleSite } from '../../rig/ansible/ansible-site.ts';
+import { run } from '../../rig/login-node/run-program.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
+
+const source = new URL('../../../etc/ansible/', import.meta.url).pathname;
+const rig = new URL('../../rig/ansible/', import.meta.url).pathname;
+let site: AnsibleSite;
+let collection: string;
+
+beforeAll(async () => {
+  site = await AnsibleSite.create();
+  collection = site.path('collections/ansible_collections/berth/berth');
+}, 300_000);
+afterAll(() => site.remove());
+
+describe('the Ansible collection', () => {
+  it('has nothing that ansible-lint reports', { timeout: 120_000 }, async () => {
+    for (const name of ['galaxy.yml', '.ansible-lint'])
+      await copyFile(join(source, name), join(collection, name));
+    const { exitCode, stdout, stderr } = await site.run('ansible-lint', ['--nocolor', '-q'], {
+      cwd: collection,
+    });
+    expect(stdout.toString() + stderr).toBe('');
+    expect(exitCode).toBe(0);
+  });
+
+  it.each(['site', 'upgrade', 'verify'])(
+    'has a playbook %s that suits the example',
+    async (playbook) => {
+      await copyFile(join(source, 'inventory.example.yml'), site.path('inventory.yml'));
+      const { exitCode, output } = await site.play(playbook, '--syntax-check');
+      expect(exitCode, output).toBe(0);
+    },
+  );
+
+  it("computes Red Hat's packages and paths", async () => {
+    await evaluate('red-hat.yml', 'berth_login_node');
+    expect(await readFile(site.path('packages'), 'utf8')).toContain('openssh-clients podman crun');
+    const kind = await readFile(site.path('kind.conf'), 'utf8');
+    expect(kind).toContain('Port 2223\nPidFile none\n');
+    expect(kind).toContain('# berth-accepts: shell-reads-home\n');
+    expect(kind).toContain('ForceCommand /usr/lib/berth/shell/login --profile gpu\n');
+    expect(kind).toContain('Subsystem sftp /usr/libexec/openssh/sftp-server\n');
+    expect(kind.match(/^AllowGroups/gm)).toHaveLength(1);
+  });
+
+  it('writes a configuration that keepalived accepts', async () => {
+    await ensurePackages(['keepalived', 'iproute2']);
+    await evaluate('keepalived.yml', 'berth_balancer');
+    const file = site.path('keepalived.conf');
+    expect(await readFile(file, 'utf8')).toContain('192.0.2.10/24');
+    // In a network of its own, with the interface that the file names.
+    const script = 'ip link add vrrp0 type bridge; keepalived --config-test --use-file "$0"';
+    const { exitCode, stderr } = await run('unshare', ['--net', 'sh', '-ec', script, file]);
+    expect(stderr).toBe('');
+    expect(exitCode).toBe(0);
+  });
+
+  /** Runs a playbook of the rig on the controller, with the templates of a role. */
+  async function evaluate(name: string, role: string): Promise<void> {
+    const playbook = join(collection, 'roles', role, name);
+    await copyFile(join(rig, name), playbook);
+    const values = JSON.stringify({ directory: site.directory });
+    const args = [playbook, '--inventory', 'localhost,', '--extra-vars', values];
+    const { exitCode, stdout, stderr } = await site.run('ansible-playbook', args);
+    expect(exitCode, stdout.toString() + stderr).toBe(0);
+  }
+});
