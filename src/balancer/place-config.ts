@@ -110,7 +110,7 @@ async function assertAccepted(haproxy: string, candidate: string, file: string):
     .flatMap((line) => /^\[ALERT\]\s+\(\d+\) : (?:config : )?(.*\S)/.exec(line)?.[1] ?? []);
   throw new BerthError(`haproxy refuses ${file}: ${alerts.join('; ') || error.message}`, {
     code: 'haproxy-refused',
-    hint: 'Correct balancer.yml, and try again. Nothing was changed.',
+    hint: 'Correct balancer.yml, or install haproxy 2.6 or later. Nothing was changed.',
     fields: { file },
   });
 }

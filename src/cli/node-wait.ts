@@ -51,7 +51,7 @@ export async function waitForSessions(
   };
   await withProgress(
     terminal,
-    () => `waiting for ${count} sessions to end`,
+    () => `waiting for sessions to end; open: ${count}`,
     async () => {
       while (!(await over())) {
         assertDrained();

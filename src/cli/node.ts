@@ -142,7 +142,7 @@ async function status(output: string, terminal: Terminal): Promise<void> {
     return;
   }
   const lines = [
-    state === undefined ? 'in service' : `drained${state.since > 0 ? whoAndWhen(state) : ''}`,
+    state === undefined ? 'not drained' : `drained${state.since > 0 ? whoAndWhen(state) : ''}`,
     ...(state === undefined || state.reason === '' ? [] : [`reason: ${state.reason}`]),
     ...(undoing ? ['an undrain was interrupted: run `berth node undrain` again'] : []),
     ...units.map(
@@ -170,7 +170,7 @@ async function admin(): Promise<string> {
 
 function assertRoot(): void {
   if (process.geteuid?.() === 0) return;
-  throw new BerthError('only root can take this node out of service', {
+  throw new BerthError('only root can run `berth node`', {
     code: 'not-root',
     hint: 'Run it with sudo.',
   });

@@ -35,11 +35,12 @@ export function renderBalancerCommand(
         })
         .option('balancer', {
           ...text,
-          describe: 'Name of the host in the list [default: what `hostname` prints there]',
+          describe:
+            'Name of a host in `balancers` [default with --write: this host; otherwise for all of them]',
         })
         .option('kind', {
           ...text,
-          describe: 'Only this kind of sessions, for a balancer of its own',
+          describe: 'Only this kind of session, for a balancer that serves nothing else',
         })
         .option('write', {
           ...text,
@@ -59,7 +60,7 @@ export function renderBalancerCommand(
         .example('berth render balancer', 'Print haproxy.cfg for all balancers')
         .example(
           'berth render balancer --write /etc/haproxy/haproxy.cfg',
-          'Write haproxy.cfg of this host, then: systemctl reload haproxy',
+          'Write haproxy.cfg of this host, then: systemctl reload-or-restart haproxy',
         )
         .example(
           'berth render balancer --for kubernetes | kubectl apply -f -',

@@ -147,8 +147,8 @@ function nameOf({ id, user }: Session): string {
 }
 
 function whichSessions(): BerthError {
-  return new BerthError('name the sessions to end, or give --all', {
+  return new BerthError('give either sessions (IDs or users) or --all', {
     code: 'usage',
-    hint: 'See `berth sessions list`; filters such as --user select from --all.',
+    hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
   });
 }

@@ -74,7 +74,12 @@ export function sessionsDetails(sessions: readonly Session[], node: string): str
       // For a site that has only the balancer's log to look at.
       const join =
         via === undefined && peer !== undefined
-          ? [["Balancer's log:", `the line with ${endpointText(peer)}`]]
+          ? [
+              [
+                "Balancer's log:",
+                `behind a balancer, the line with source=${peer.address} source_port=${peer.port}`,
+              ],
+            ]
           : [];
       return textTable(undefined, [...rows, ...join]);
     })

@@ -46,7 +46,7 @@ function options(yargs: Argv): Argv<CertifyArguments> {
     .option('validity', {
       ...text,
       default: '52w',
-      describe: 'From now on: a number and h, d or w',
+      describe: 'How long the certificate is valid: a number and h, d or w',
     })
     .option('identity', { ...text, describe: 'Key ID for logs [default: the first name]' })
     .option('force', {

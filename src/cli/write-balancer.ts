@@ -20,19 +20,21 @@ export async function writeBalancer(
   const placed = await placeConfig(path, text, options);
   terminal.stdout.write(writtenText(path, text, placed));
   if (placed.change !== 'edited') return;
-  const error = new BerthError(`${path} is not as Berth wrote it, and was not changed`, {
-    code: 'balancer-file-edited',
-    hint: 'Move what was edited to balancer.yml, or replace the file with --overwrite: it is kept under another name.',
-    fields: { file: path },
-  });
+  const error = new BerthError(
+    `${path} was not written by Berth, or was edited since, and was not changed`,
+    {
+      code: 'balancer-file-edited',
+      hint: 'Move what was edited to balancer.yml. If it is the file of the haproxy package, or is not needed any more, replace it with --overwrite: it is kept under another name.',
+      fields: { file: path },
+    },
+  );
   reportError(terminal, error);
 }
 
 function writtenText(path: string, text: string, placed: PlacedConfig): string {
   if (placed.change === 'unchanged') return `${path} has these contents already\n`;
-  const reload = 'use it: systemctl reload haproxy (open sessions continue)';
-  if (placed.change === 'new')
-    return `${path} was made\n\nnext: ${reload.replace('reload', 'reload-or-restart')}\n`;
+  const reload = 'use it: systemctl reload-or-restart haproxy (a reload ends no session)';
+  if (placed.change === 'new') return `${path} was made\n\nnext: ${reload}\n`;
   const changes = diffText(path, placed.before, text);
   if (placed.change === 'edited') return changes;
   return [

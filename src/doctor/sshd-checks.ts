@@ -45,7 +45,8 @@ async function sshdFinding(
     ...(await kindFindings(config)),
   ];
   if (first === undefined) return ok(`sshd of ${name}`);
-  const more = others.length === 0 ? '' : ` (and ${others.length} more: berth lint sshd)`;
+  const more =
+    others.length === 0 ? '' : ` (and ${others.length} more: berth lint sshd --config ${config})`;
   return warning(`sshd of ${name}: ${first.message}${more}`, first.next);
 }
 

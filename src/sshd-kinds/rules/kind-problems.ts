@@ -102,7 +102,7 @@ function listenerProblems(state: KindState): KindProblem[] {
   if (changedFiles.length > 0)
     problems.push({
       code: 'settings-not-loaded',
-      message: `sshd has not read the present ${changedFiles.join(', ')}`,
+      message: `${changedFiles.join(', ')} changed after sshd read it: sshd uses the old contents`,
       next: reload,
     });
   if (running.program.endsWith(' (deleted)'))
@@ -119,7 +119,8 @@ function certificateProblems(
   now: number,
   hostname: string | undefined,
 ): KindProblem[] {
-  const next = 'Run `berth sshd certify` for this key, and reload sshd.';
+  const next =
+    'Run `berth sshd certify` for this key where the CA is, copy the certificate here, and reload sshd.';
   const problem = (code: string, message: string): KindProblem[] => [{ code, message, next }];
   if (certificate === undefined)
     return problem('certificate-invalid', `${file} is not the certificate of a host key`);
