@@ -118,12 +118,15 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
   });
 
   it('the name server lets the key change this name only, and nobody change it without the key', async () => {
-    const records = await nameServer.zone();
-    const owners = records.filter((record) => record.includes('owner=ssh-balancer'));
-    expect(owners.map((record) => record.split('.')[0]).sort()).toEqual([
-      'external-dns-a-login',
-      'external-dns-a-pods',
-    ]);
+    const owners = async (): Promise<readonly string[]> =>
+      (await nameServer.zone())
+        .filter((record) => record.includes('owner=ssh-balancer'))
+        .map((record) => record.split('.')[0] ?? '')
+        .sort();
+    // ExternalDNS writes one name after the other.
+    await expect
+      .poll(owners, { timeout: 30_000 })
+      .toEqual(['external-dns-a-login', 'external-dns-a-pods']);
     const { secret } = nameServer;
     const other = await nameServer.update('update add www.example.org 60 A 192.0.2.66', secret);
     // Knot's answer if no ACL allows the key to do that.
