@@ -1,8 +1,9 @@
 import { realpathSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
 import { assertParentDirectories } from '../system/config-directories.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
 import { runProgram } from '../system/run-program.ts';
 import { isUnchanged } from './rules/checksum-line.ts';
 
@@ -37,7 +38,7 @@ export async function placeConfig(
 ): Promise<PlacedConfig> {
   assertParentDirectories(path, process.geteuid?.() ?? 0);
   const file = realPath(path);
-  const before = await contentsOf(file);
+  const before = await readIfPresent(file);
   if (before === text) return { change: 'unchanged' };
   const own = before === undefined || isUnchanged(before);
   if (!own && !overwrite) return { change: 'edited', before };
@@ -66,15 +67,6 @@ function realPath(path: string): string {
     return realpathSync(path);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return path;
-    throw error;
-  }
-}
-
-async function contentsOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { link, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
@@ -7,6 +7,7 @@ import { sourceText } from '../source-text.ts';
 import { stageFile, writeError } from '../system/atomic-file.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { kindFile, kindsDirectory } from './kind-files.ts';
@@ -118,7 +119,7 @@ async function checked(
       hint: 'Correct it, or accept it with --accept CODE. `berth explain sshd-kind-open` says more. Nothing was changed.',
       fields: { file },
     });
-  const before = await contentsOf(file);
+  const before = await readIfPresent(file);
   return {
     ...{ kind, file, text, lint },
     change: before === undefined ? 'new' : before === text ? 'unchanged' : 'changed',
@@ -150,15 +151,6 @@ function makeDirectory(): void {
     ensureRootDirectory(kindsDirectory);
   } catch (error) {
     throw writeError(kindsDirectory, error);
-  }
-}
-
-async function contentsOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
   }
 }
 
