@@ -18,6 +18,8 @@ mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
 root=/mnt/root
 cp -a "$directory/etc/." "$root/etc/"
+# Locks of a test that creates accounts on the machine at this moment.
+rm -f "$root"/etc/{passwd,shadow,group,gshadow,subuid,subgid}.lock
 
 mount -t proc proc "$root/proc"
 # Read-only while systemd boots, as with systemd-nspawn(1), so that it does not change the machine's kernel settings.

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { accountFiles } from '../site/account-files.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../site/wait.ts';
@@ -81,7 +82,7 @@ export class SystemdHost {
       '--cgroup',
     ];
     const environment = ['env', '-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LANG=C.UTF-8'];
-    return run('nsenter', [...there, '--wd=/', '--', ...environment, ...argv], options);
+    return run('nsenter', [...there, '--', ...environment, ...argv], options);
   }
 
   /** Runs a shell script as root. @returns its output @throws Error with its output if it fails */
@@ -122,6 +123,8 @@ async function writeFiles(directory: string, options: SystemdHostOptions): Promi
   for (const name of ['etc/ssh', 'disk/home', 'disk/storage'])
     await mkdir(join(directory, name), { recursive: true });
   const etc = join(directory, 'etc');
+  for (const [name, text] of await accountFiles('/etc', []))
+    await writeFile(join(etc, name), text, { mode: name.includes('shadow') ? 0o600 : 0o644 });
   await writeFile(join(etc, 'hostname'), `${options.name}\n`);
   await writeFile(join(etc, 'hosts'), `127.0.0.1 localhost\n${options.address} ${options.name}\n`);
   await writeFile(

@@ -1,7 +1,8 @@
-import { chmod, copyFile, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
+import { accountFiles } from '../site/account-files.ts';
 import type { Account } from '../site/accounts.ts';
 import { sshdConfig, type SshdConfig } from './sshd-config.ts';
 
@@ -42,15 +43,16 @@ export async function writeHostFiles(directory: string, files: HostFiles): Promi
     writeAt(join(directory, 'etc', name), text, mode);
 
   const accounts = beside === undefined ? '/etc' : join(beside, 'etc');
-  for (const name of ['passwd', 'group', 'subuid', 'subgid'])
-    await etc(name, await readFile(join(accounts, name), 'utf8'));
-  await copyFile(join(accounts, 'shadow'), join(directory, 'etc/shadow'));
+  const taken = await accountFiles(
+    accounts,
+    users.map(({ name }) => name),
+  );
+  for (const [name, text] of taken) await etc(name, text, name.includes('shadow') ? 0o600 : 0o644);
   await etc('hosts', `127.0.0.1 localhost ${hostName}\n::1 localhost\n`);
   await etc('hostname', `${hostName}\n`);
   await etc('motd', motd);
   if (files.shell !== undefined) {
-    const passwd = await readFile(join(accounts, 'passwd'), 'utf8');
-    await etc('passwd', withShell(passwd, users, files.shell));
+    await etc('passwd', withShell(taken.get('passwd') ?? '', users, files.shell));
     await etc('shells', `/bin/sh\n/bin/bash\n${files.shell}\n`);
   }
   await etc('pam.d/sshd', `${await readFile('/etc/pam.d/sshd', 'utf8')}\n${files.pam}\n`);

@@ -19,7 +19,7 @@ interface PasswdEntry extends Account {
 }
 
 /** The GECOS field that marks the tests' accounts, which alone may be changed and removed. */
-const gecos = 'berth test account';
+export const testAccountComment = 'berth test account';
 
 /** The file with the names of the groups that the tests created, one per line. */
 const groupsFile = `${siteDirectory}.groups`;
@@ -59,7 +59,7 @@ export async function ensureAccount(
       await removeFormerHomes([name]);
       await execa('useradd', [
         ...['--badname', '--create-home', '--home-dir', homeOf(name), '--key', 'HOME_MODE=0700'],
-        ...['--comment', gecos, '--shell', shell, '--groups', groups.join(','), '--', name],
+        ...['--comment', testAccountComment, '--shell', shell, '--groups', groups.join(','), '--', name],
       ]);
     } else {
       assertOurs(existing);
@@ -84,7 +84,7 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
     const missing = names.filter((name) => !existing.has(name));
     // newusers(8) requires a password: a random one that is not kept.
     const lines = missing.map((name) =>
-      [name, randomUUID(), '', '', gecos, homeOf(name), shell].join(':'),
+      [name, randomUUID(), '', '', testAccountComment, homeOf(name), shell].join(':'),
     );
     if (missing.length > 0) {
       await removeFormerHomes(missing);
@@ -148,7 +148,7 @@ async function passwd(): Promise<readonly PasswdEntry[]> {
 
 /** Accounts of another test site on this machine have their homes elsewhere, and are not ours. */
 function isOurs(entry: PasswdEntry): boolean {
-  return entry.gecos === gecos && entry.home === homeOf(entry.name);
+  return entry.gecos === testAccountComment && entry.home === homeOf(entry.name);
 }
 
 function assertOurs(entry: PasswdEntry): void {
