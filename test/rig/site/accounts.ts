@@ -59,7 +59,16 @@ export async function ensureAccount(
       await removeFormerHomes([name]);
       await execa('useradd', [
         ...['--badname', '--create-home', '--home-dir', homeOf(name), '--key', 'HOME_MODE=0700'],
-        ...['--comment', testAccountComment, '--shell', shell, '--groups', groups.join(','), '--', name],
+        ...[
+          '--comment',
+          testAccountComment,
+          '--shell',
+          shell,
+          '--groups',
+          groups.join(','),
+          '--',
+          name,
+        ],
       ]);
     } else {
       assertOurs(existing);
