@@ -1,3 +1,4 @@
+import { countText } from './count-text.ts';
 import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapeInvisible, escapedForTerminal } from './terminal.ts';
@@ -6,7 +7,7 @@ import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const lines = [
-    `${url}: ${counted(people.users.size, 'user')}, ${counted(people.groups, 'group')}`,
+    `${url}: ${countText(people.users.size, 'user')}, ${countText(people.groups, 'group')}`,
     ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
   ];
   return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
@@ -30,7 +31,7 @@ function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
     ...configMaps.flatMap(({ name, action, keys, unnameable }) => [
       ...(action === 'none'
         ? []
-        : [`${prefix}${verbs[action]} ConfigMap ${name}, ${counted(keys, 'user')}`]),
+        : [`${prefix}${verbs[action]} ConfigMap ${name}, ${countText(keys, 'user')}`]),
       ...(unnameable.length === 0
         ? []
         : [
@@ -44,7 +45,7 @@ function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
     ...held.map(
       (name) => `${prefix}${name} is not changed: the LDAP entry of its user is not accepted`,
     ),
-    `${prefix}${counted(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} unchanged`,
+    `${prefix}${countText(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} unchanged`,
   ];
 }
 
@@ -56,10 +57,6 @@ const planned = {
   ...{ create: 'would create', update: 'would change', mark: 'would mark as removed:' },
   unmark: 'would no longer mark as removed:',
 };
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
 
 /** The same as JSON, with stable names. */
 export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {

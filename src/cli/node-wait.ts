@@ -3,6 +3,7 @@ import { BerthError } from '../errors.ts';
 import { drainFiles, readDrainState, type DrainState } from '../ssh/drain/drain-state.ts';
 import { ownSession } from '../ssh/sessions/own-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
+import { countText } from './count-text.ts';
 import { durationText } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { endAndReport } from './sessions-end.ts';
@@ -65,8 +66,10 @@ export async function waitForSessions(
   );
   assertDrained();
   const late = await left();
-  if (late.length > 0) await endAndReport(late, { graceSeconds: 0, config }, terminal);
-  terminal.stdout.write('no session is left\n');
+  const kept =
+    late.length === 0 ? [] : await endAndReport(late, { graceSeconds: 0, config }, terminal);
+  if (kept.length === 0) terminal.stdout.write('no session is left\n');
+  else terminal.stderr.write(`${countText(kept.length, 'session')} could not be ended\n`);
 }
 
 /** The sessions that a drain waits for: not those of the host's own sshd, and not the admin's own. */

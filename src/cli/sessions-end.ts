@@ -4,6 +4,7 @@ import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger } from '../log.ts';
 import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
+import { countText } from './count-text.ts';
 import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { tellBySettings } from './sessions-notice.ts';
@@ -12,6 +13,7 @@ import {
   filterOf,
   filterOptions,
   readSessions,
+  sayNothingFound,
   sessionPositional,
   type FilterArguments,
 } from './sessions-select.ts';
@@ -80,6 +82,10 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
 async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   const graceSeconds = parseSeconds(args.grace, 'grace', { least: '0s', most: '1d' });
   const sessions = await chosen(args, terminal);
+  if (sessions.length === 0) {
+    sayNothingFound(terminal, args, 'there is no session to end');
+    return;
+  }
   if (args['dry-run']) {
     for (const one of sessions) terminal.stdout.write(`would end ${nameOf(one)}\n`);
     return;
@@ -93,12 +99,16 @@ interface EndAndReportOptions {
   readonly config?: string | undefined;
 }
 
-/** Tells the sessions, ends them, and prints a line for each. */
+/**
+ * Tells the sessions, ends them, and prints a line for each.
+ *
+ * @returns those that could not be ended
+ */
 export async function endAndReport(
   sessions: readonly Session[],
   { graceSeconds, message, config }: EndAndReportOptions,
   terminal: Terminal,
-): Promise<void> {
+): Promise<readonly Session[]> {
   const [{ endSessions }, { loadSshSettings }] = await Promise.all([
     import('../ssh/sessions/end-sessions.ts'),
     import('../settings/load-ssh-settings.ts'),
@@ -112,10 +122,11 @@ export async function endAndReport(
   let over = 0;
   const ended = await withProgress(
     terminal,
-    () => `waiting for sessions to end: ${over} of ${sessions.length}`,
+    () => `waiting for ${countText(sessions.length, 'session')} to end; ended: ${over}`,
     () => endSessions(site, sessions, { graceMs: graceSeconds * 1000, onEnd: () => (over += 1) }),
   );
   for (const one of ended) report(one, terminal);
+  return ended.flatMap(({ session, outcome }) => (outcome === 'failed' ? [session] : []));
 }
 
 function report({ session, outcome, failed }: EndedSession, terminal: Terminal): void {

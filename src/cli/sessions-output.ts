@@ -62,12 +62,12 @@ export function sessionsText(sessions: readonly Session[], view: SessionsView): 
 export function sessionsDetails(sessions: readonly Session[], node: string): string {
   return sessions
     .map((session) => {
-      const { profileFrom, via, peer } = session;
+      const { claimedName, via, peer } = session;
       const from = columns.filter(({ title }) => title !== 'PROFILE' && title !== 'TTY');
       const rows = [
         ...from.map(({ title, value }) => [lowerTitle(title), value(session, node)]),
         ['Profile', session.profile ?? '-'],
-        ['Profile by', profileFrom ?? '-'],
+        ...(claimedName === undefined ? [] : [['Claimed name', claimedName]]),
         ['Terminals', session.terminals.join(', ') || '-'],
         ...(via === undefined ? [] : [['Via balancer', endpointText(via)]]),
       ].map(([title = '', value = '']) => [`${title}:`, value]);
@@ -104,9 +104,9 @@ function documentOf(sessions: readonly Session[], node: string): object {
     sessions: sessions.map(({ opened, ...session }) => ({
       ...{ id: session.id, user: session.user, uid: session.uid, node },
       profile: session.profile ?? null,
-      profileFrom: session.profileFrom ?? null,
       backend: session.backend ?? null,
       name: session.name ?? null,
+      claimedName: session.claimedName ?? null,
       since: timestamp(opened),
       idleSeconds: session.idleSeconds ?? null,
       from: session.from === '' ? null : session.from,

@@ -4,7 +4,9 @@ import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { SessionFilter } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
+import { countText } from './count-text.ts';
 import { parseSeconds } from './duration.ts';
+import { withProgress } from './progress.ts';
 import { errorText, type Terminal } from './terminal.ts';
 
 export interface FilterArguments {
@@ -66,10 +68,32 @@ export async function readSessions(
       return '';
     }
   };
-  const sessions = listSessions({ run: runDir, now: terminal.now, balancerLog });
+  const onTooManySockets = (): void => {
+    terminal.stderr.write(`${tooManySockets}\n`);
+  };
+  const sessions = listSessions({
+    ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
+  });
   if (settings === undefined || sessions.length === 0) return sessions;
   const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
-  return await withConfiguredProfiles(sessions, settings);
+  return await withProgress(
+    terminal,
+    () => `asking sshd for the profiles of ${countText(sessions.length, 'session')}`,
+    () => withConfiguredProfiles(sessions, settings),
+  );
+}
+
+const tooManySockets =
+  'this host has too many TCP connections to look up those of sshd: FROM may be a balancer';
+
+/** On standard error, as kubectl says it: an empty list is not an error. */
+export function sayNothingFound(
+  terminal: Terminal,
+  { user, profile, from, 'idle-over': idle }: FilterArguments,
+  unfiltered: 'no session is open' | 'there is no session to end',
+): void {
+  const isFiltered = [user, profile, from, idle].some((value) => value !== undefined);
+  terminal.stderr.write(`${isFiltered ? 'no session matches the filters' : unfiltered}\n`);
 }
 
 /** Bytes of the balancer's log: the last 40,000 connections. */

@@ -1,11 +1,13 @@
 import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
+import type { Session } from '../ssh/sessions/session.ts';
 import { endCommand } from './sessions-end.ts';
 import {
   filterOf,
   filterOptions,
   readSessions,
+  sayNothingFound,
   sessionPositional,
   type FilterArguments,
 } from './sessions-select.ts';
@@ -92,17 +94,20 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const filter = filterOf(args);
   const format = args.output as SessionsFormat;
   const view = { format, headings: !args['no-headers'], node: hostname() };
-  const text = async (): Promise<string> =>
-    sessionsText(filterSessions(await readSessions(terminal), filter), view);
+  const read = async (): Promise<readonly Session[]> =>
+    filterSessions(await readSessions(terminal), filter);
   if (!args.watch) {
-    terminal.stdout.write(await text());
+    const sessions = await read();
+    const isTable = format === 'text' || format === 'wide';
+    if (sessions.length === 0 && isTable) sayNothingFound(terminal, args, 'no session is open');
+    else terminal.stdout.write(sessionsText(sessions, view));
     return;
   }
   if (terminal.stdout.isTTY !== true) throw watchNeedsTerminal();
   const { setTimeout: sleep } = await import('node:timers/promises');
   // Until a signal ends the program, also when the terminal is closed.
   for (;;) {
-    const now = await text();
+    const now = sessionsText(await read(), view);
     terminal.stdout.write(`\u001b[H\u001b[2J\u001b[3J${now}`);
     await sleep(2_000);
   }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { linesWithin, type ReadBudget } from './kernel-socket-list.ts';
 
 /** One end of a TCP connection. */
 export interface Endpoint {
@@ -17,29 +18,46 @@ export interface TcpConnection {
   readonly peer: Endpoint;
 }
 
+export interface TcpLookup {
+  /** How much of the kernel's lists to read. Bytes: a connection takes 150. */
+  readonly mostBytes: number;
+  /** If a process has this connection, the search ends there. It need not be right. */
+  readonly expected?: TcpConnection | undefined;
+}
+
+export interface FoundTcpConnections {
+  /** By PID; without processes that have none, or have ended. */
+  readonly connections: ReadonlyMap<number, TcpConnection>;
+  /** False if `mostBytes` was reached before all were found: those that were found may be others of the process. */
+  readonly complete: boolean;
+}
+
 /**
  * The TCP connection that each process holds, from the kernel: the inodes of its sockets, looked up in the list of
  * connections of its network namespace. Of several it is the one with the lowest descriptor: a server has its
  * client's before any that a library opened.
  *
- * The list is read once. On a host with 10,000 connections that takes about 20 ms.
- *
- * @returns by PID; without processes that have none, or have ended
+ * Each list is read once. On a host with 10,000 connections that takes about 20 ms.
  */
-export function tcpConnectionsOf(pids: readonly number[]): ReadonlyMap<number, TcpConnection> {
+export function tcpConnectionsOf(
+  pids: readonly number[],
+  { mostBytes, expected }: TcpLookup,
+): FoundTcpConnections {
   const inodes = new Map(pids.map((pid) => [pid, socketInodes(pid)]));
   const wanted = new Set([...inodes.values()].flat());
+  const budget = { left: mostBytes, exceeded: false };
   const lists = new Map<string, ReadonlyMap<string, TcpConnection>>();
-  const found = new Map<number, TcpConnection>();
+  const connections = new Map<number, TcpConnection>();
   for (const [pid, own] of inodes) {
     const namespace = networkNamespace(pid);
-    const list = lists.get(namespace) ?? connectionsIn(pid, wanted);
+    const list = lists.get(namespace) ?? connectionsIn(pid, { wanted, expected, budget });
     lists.set(namespace, list);
-    const inode = own.find((one) => list.has(one));
+    const isExpected = (one: string): boolean => isSame(list.get(one), expected);
+    const inode = own.find(isExpected) ?? own.find((one) => list.has(one));
     const connection = inode === undefined ? undefined : list.get(inode);
-    if (connection !== undefined) found.set(pid, connection);
+    if (connection !== undefined) connections.set(pid, connection);
   }
-  return found;
+  return { connections, complete: !budget.exceeded };
 }
 
 function networkNamespace(pid: number): string {
@@ -71,29 +89,38 @@ function inodeOf(path: string): string | undefined {
   }
 }
 
+interface WantedConnections {
+  /** Inodes. */
+  readonly wanted: ReadonlySet<string>;
+  readonly expected: TcpConnection | undefined;
+  readonly budget: ReadBudget;
+}
+
 /** The established connections of the process's network namespace with these inodes. */
 function connectionsIn(
   pid: number,
-  wanted: ReadonlySet<string>,
+  { wanted, expected, budget }: WantedConnections,
 ): ReadonlyMap<string, TcpConnection> {
   const found = new Map<string, TcpConnection>();
   for (const list of ['tcp', 'tcp6'])
-    for (const line of linesOf(`/proc/${pid}/net/${list}`)) {
+    for (const line of linesWithin(`/proc/${pid}/net/${list}`, budget)) {
       if (!line.includes(' 01 ')) continue;
       const [, local, peer, state, , , , , , inode] = line.trim().split(/ +/);
       if (state !== '01' || inode === undefined || !wanted.has(inode)) continue;
-      found.set(inode, { local: endpointOf(local), peer: endpointOf(peer) });
+      const connection = { local: endpointOf(local), peer: endpointOf(peer) };
+      found.set(inode, connection);
+      if (isSame(connection, expected)) return found;
     }
   return found;
 }
 
-function linesOf(path: string): readonly string[] {
-  try {
-    return readFileSync(path, 'latin1').split('\n');
-  } catch {
-    // No IPv6, or the process has ended.
-    return [];
-  }
+function isSame(one: TcpConnection | undefined, other: TcpConnection | undefined): boolean {
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    endpointText(one.local) === endpointText(other.local) &&
+    endpointText(one.peer) === endpointText(other.peer)
+  );
 }
 
 /** `0100007F:0016`: each group of four bytes is a number in the byte order of the host, little-endian. */

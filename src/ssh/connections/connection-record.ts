@@ -23,6 +23,8 @@ export interface ConnectionRecord {
   readonly client?: Endpoint;
   /** sshd's own end. */
   readonly local?: Endpoint;
+  /** Whether the ends were not looked up, because this host has too many TCP connections. */
+  readonly placesUnknown?: true;
   /** The systemd unit of the listening sshd: `berth-sshd@NAME.service`, or the host's own. */
   readonly unit?: string;
 }

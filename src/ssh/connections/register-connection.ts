@@ -3,6 +3,7 @@ import type { User } from '../../identity/user.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
+import type { TcpConnection } from '../../system/tcp-connection.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
@@ -30,6 +31,8 @@ export interface RegisterConnectionInput {
   readonly hostProcesses: boolean;
   /** `balancer_log` of ssh.yml. */
   readonly balancerLog?: string | undefined;
+  /** SSH_CONNECTION, as sshd passes it to PAM's modules. The user may be able to change it. */
+  readonly sshConnection?: string | undefined;
   /** Seconds since the epoch. */
   readonly now: number;
   /** How long to wait for a running cleanup of the user's earlier containers and pods. Milliseconds. */
@@ -69,12 +72,16 @@ async function recordOf({
   monitor,
   hostProcesses,
   balancerLog,
+  sshConnection,
   now,
 }: RegisterConnectionInput): Promise<ConnectionRecord> {
   const listener = parentPid(monitor);
   const session = ownSession(monitor, listener);
   const unit = listener === undefined ? undefined : systemdUnitOf(listener);
-  const places = balancerLog === undefined ? {} : await placesOf(monitor, balancerLog, now);
+  const places =
+    balancerLog === undefined
+      ? {}
+      : await placesOf(monitor, { log: balancerLog, sshConnection, now });
   return {
     ...{ user: user.name, ...pam, opened: now },
     ...(session === undefined ? {} : { session }),
@@ -87,20 +94,28 @@ async function recordOf({
 /** Bytes of the balancer's log, for a line of the last seconds. */
 const recentLog = 256 * 1024;
 
+/** Bytes of the kernel's lists of TCP connections: of about 55,000, in a tenth of a second. sshd waits. */
+const mostOfTcpLists = 8 * 1024 * 1024;
+
+type Places = Pick<ConnectionRecord, 'client' | 'peer' | 'local' | 'placesUnknown'>;
+
 /**
- * Both ends of the connection, and its client. Only where the balancer's log is looked at: a list of all TCP connections is
- * read, and `berth sessions list` can read it later. A connection is not refused because of the log.
+ * Both ends of the connection, and its client. Only where the balancer's log is looked at: the kernel's list of TCP
+ * connections is read, and `berth sessions list` can read it later. A connection is not refused because of the log.
  */
 async function placesOf(
   monitor: number,
-  log: string,
-  now: number,
-): Promise<Pick<ConnectionRecord, 'client' | 'peer' | 'local'>> {
+  input: { readonly log: string; readonly sshConnection: string | undefined; readonly now: number },
+): Promise<Places> {
+  const { log, sshConnection, now } = input;
   const [{ tcpConnectionsOf }, { clientInLog, readBalancerLog }] = await Promise.all([
     import('../../system/tcp-connection.ts'),
     import('./balancer-log.ts'),
   ]);
-  const connection = tcpConnectionsOf([monitor]).get(monitor);
+  const lookup = { mostBytes: mostOfTcpLists, expected: connectionIn(sshConnection) };
+  const { connections, complete } = tcpConnectionsOf([monitor], lookup);
+  if (!complete) return { placesUnknown: true };
+  const connection = connections.get(monitor);
   if (connection === undefined) return {};
   try {
     const client = clientInLog(readBalancerLog(log, recentLog), connection, now);
@@ -108,6 +123,17 @@ async function placesOf(
   } catch {
     return connection;
   }
+}
+
+/** `CLIENT PORT SERVER PORT` */
+function connectionIn(text = ''): TcpConnection | undefined {
+  const [, client = '', clientPort, server = '', serverPort] =
+    /^([0-9a-f.:]+) ([0-9]{1,5}) ([0-9a-f.:]+) ([0-9]{1,5})$/.exec(text) ?? [];
+  if (serverPort === undefined) return undefined;
+  return {
+    local: { address: server, port: Number(serverPort) },
+    peer: { address: client, port: Number(clientPort) },
+  };
 }
 
 /**

@@ -68,7 +68,10 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     warm ?? (await startAnew({ host, profile, name, toolsDir: input.toolsDir }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
-  await noteAndTell(user, profile, { isNew: warm === undefined, isInteractive: isShell(request) });
+  await noteAndTell(user, profile, {
+    ...{ isNew: warm === undefined, isInteractive: isShell(request) },
+    port: serverPort(env.SSH_CONNECTION),
+  });
   // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
   const session = containerSession(host, container, { request, profile, env, umask });
@@ -107,12 +110,22 @@ function isShell({ kind, tty }: SessionRequest): boolean {
 async function noteAndTell(
   user: User,
   profile: Profile,
-  { isNew, isInteractive }: { readonly isNew: boolean; readonly isInteractive: boolean },
+  login: {
+    readonly isNew: boolean;
+    readonly isInteractive: boolean;
+    readonly port: number | undefined;
+  },
 ): Promise<void> {
+  const { isNew, isInteractive, port } = login;
   if (profile.lifetime.kind === 'connection' || !(isNew || isInteractive)) return;
   const { tellOtherContainers, writeContainerNote } = await import('../podman/container-notes.ts');
   const here = { host: hostname(), profile: profile.name };
-  if (isNew) writeContainerNote(user, { ...here, since: Date.now() });
+  if (isNew)
+    writeContainerNote(user, {
+      ...here,
+      since: Date.now(),
+      ...(port === undefined ? {} : { port }),
+    });
   if (isInteractive && isTerminal(2)) tellOtherContainers(user, here, Date.now());
 }
 
@@ -132,13 +145,18 @@ async function choose(
   { profile }: SessionRequest,
   { SSH_CONNECTION: connection }: OpenSessionInput['env'],
 ): Promise<ProfileChoice> {
-  const port = Number(connection?.split(' ')[3]);
   return chooseProfile(settings, {
     user: user.name,
     groups: namesGroups(settings) ? await groupNames() : [],
     wanted: profile,
-    port: Number.isInteger(port) ? port : undefined,
+    port: serverPort(connection),
   });
+}
+
+/** sshd's own port, the last word of SSH_CONNECTION. */
+function serverPort(connection: string | undefined): number | undefined {
+  const port = Number(connection?.split(' ')[3]);
+  return Number.isInteger(port) ? port : undefined;
 }
 
 function namesGroups({ rules, profiles, broken, hostShellGroups }: SshSettings): boolean {

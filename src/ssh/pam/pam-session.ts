@@ -84,6 +84,7 @@ async function open(input: OpenInput): Promise<number> {
       storage: settings.storage,
       nsenter: settings.podman.nsenter,
       balancerLog: settings.balancerLog,
+      sshConnection: input.env.SSH_CONNECTION,
     },
     now: Math.floor(input.now() / 1000),
     patienceMs: pods ? 6_000 : 2_500,
@@ -97,6 +98,10 @@ async function open(input: OpenInput): Promise<number> {
     );
     for (const error of failed) log.error(error, { user: name });
   }
+  if (opened?.record.placesUnknown === true)
+    log.warning('the address of the client was not looked up: too many TCP connections', {
+      ...{ user: name, connection: opened.id },
+    });
   log.info('session opened', {
     ...{ user: name, rhost: pam.rhost, connection: opened?.id },
     ...placesOf(opened?.record),

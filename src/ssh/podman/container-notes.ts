@@ -14,6 +14,8 @@ export interface ContainerNote {
   readonly profile: string;
   /** When the container started, in milliseconds since the epoch. */
   readonly since: number;
+  /** The port of the sshd that started it, if it is known. */
+  readonly port?: number;
 }
 
 type Owner = Pick<User, 'home' | 'uid'>;
@@ -96,17 +98,18 @@ export function parseNote(text: string): ContainerNote | undefined {
   } catch {
     return undefined;
   }
-  const { host, profile, since } = note ?? {};
+  const { host, profile, since, port } = note ?? {};
   if (typeof host !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$/.test(host))
     return undefined;
   if (typeof profile !== 'string' || !/^[a-z0-9-]{1,63}$/.test(profile)) return undefined;
   if (typeof since !== 'number' || !(since > 0 && since < 8e15)) return undefined;
-  return { host, profile, since };
+  const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
+  return { host, profile, since, ...(isPort ? { port } : {}) };
 }
 
 /** The line for the user, with the time in the time zone of this node. */
-export function noteText({ host, profile, since }: ContainerNote): string {
+export function noteText({ host, profile, since, port = 22 }: ContainerNote): string {
   // The Swedish format is that of ISO 8601.
   const time = new Date(since).toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
-  return `you also have a container (profile ${profile}) on ${host}, since ${time}; to get there: ssh ${host}`;
+  return `you also have a container (profile ${profile}) on ${host}, since ${time}; to get there: ssh ${port === 22 ? '' : `-p ${port} `}${host}`;
 }

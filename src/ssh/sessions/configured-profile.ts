@@ -1,61 +1,71 @@
 import { hostname } from 'node:os';
 import { chooseProfile, type ProfileChoice } from '../../config/profile/choose-profile.ts';
-import type { SshSettings } from '../../config/profile/profile.ts';
+import type { Profile, SshSettings } from '../../config/profile/profile.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
+import { containerName } from '../podman/argv/podman-run.ts';
 import { podName } from '../pod/objects/pod-object.ts';
 import { isLoginShell } from '../request/login-shell.ts';
 import type { Session } from './session.ts';
 
-type ProfileOfSession = Pick<Session, 'profile' | 'profileFrom' | 'backend' | 'name'>;
+/** What a user gets at an sshd. */
+type Given = { readonly profile: Profile } | 'host' | 'unknown';
 
 /** sshd -T takes some ten milliseconds of CPU; a directory service may hang. */
 const [atOnce, patienceMs] = [4, 5_000];
 
-/** By session: a connection does not change its profile, and a program that waits looks again and again. */
-const known = new Map<string, ProfileOfSession>();
+/** By user and address: a connection does not change its profile, and a program that waits looks again and again. */
+const known = new Map<string, Promise<Given>>();
 
 /**
- * Adds profile, backend and pod to the sessions that are in no container of this host: what the configuration gives to this
- * user at this sshd now. Users have no influence on it, but it may have changed since they logged in.
+ * Adds profile, backend and container or pod to the sessions: what the configuration gives to this user at this sshd now.
+ * Users have no influence on it, but it may have changed since they logged in. What their processes say does not count:
+ * who has a shell on the host can start one that says anything.
  */
 export async function withConfiguredProfiles(
   sessions: readonly Session[],
   settings: SshSettings,
 ): Promise<readonly Session[]> {
   return await mapConcurrent(sessions, atOnce, async (session) => {
-    if (session.name !== undefined) return session;
-    const found = known.get(session.id) ?? (await configuredProfile(session, settings));
-    known.set(session.id, found);
-    return { ...session, ...found };
+    const { uid, peer, local, unit } = session;
+    const key = JSON.stringify([uid, peer?.address, local, unit]);
+    const given = known.get(key) ?? configuredFor(session, settings);
+    known.set(key, given);
+    return withGiven(session, await given);
   });
 }
 
-const unknown: ProfileOfSession = {
-  ...{ profile: undefined, profileFrom: undefined, backend: undefined, name: undefined },
-};
+function withGiven(session: Session, given: Given): Session {
+  if (given === 'unknown') return session;
+  if (given === 'host') return { ...session, backend: 'host' };
+  const { id, claimedName } = session;
+  const { profile } = given;
+  const { backend } = profile;
+  if (backend === 'pod') {
+    const name = podName({ profile, loginHost: hostname(), connection: id });
+    return { ...session, profile: profile.name, backend, name };
+  }
+  // Without a process in it, such as `ssh -N`, there may be no container.
+  const isIn = claimedName === containerName(profile, id);
+  return {
+    ...{ ...session, profile: profile.name, backend },
+    ...{ name: isIn ? claimedName : undefined, claimedName: isIn ? undefined : claimedName },
+  };
+}
 
-async function configuredProfile(
-  session: Session,
-  settings: SshSettings,
-): Promise<ProfileOfSession> {
-  const { id, user, uid, local } = session;
+async function configuredFor(session: Session, settings: SshSettings): Promise<Given> {
+  const { user, uid, local } = session;
   const shell = userOfUid(uid)?.shell;
   const forced = await forcedCommand(session);
-  if (shell === undefined || forced === undefined) return unknown;
+  if (shell === undefined || forced === undefined) return 'unknown';
   const isBerths = /(?:^|\/)login(?: |$)/.test(forced);
-  if (!isBerths && !isLoginShell(shell)) return { ...unknown, backend: 'host' };
+  if (!isBerths && !isLoginShell(shell)) return 'host';
   const wanted = isBerths ? /\s--profile[= ](\S+)/.exec(forced)?.[1] : undefined;
   const choice = choiceFor(user, { settings, wanted, port: local?.port });
-  if (choice === undefined || choice.kind === 'refuse') return unknown;
-  if (choice.kind === 'host-shell') return { ...unknown, backend: 'host' };
-  const { profile } = choice;
-  const { backend } = profile;
-  const name =
-    backend === 'pod' ? podName({ profile, loginHost: hostname(), connection: id }) : undefined;
-  return { profile: profile.name, profileFrom: 'configuration', backend, name };
+  if (choice === undefined || choice.kind === 'refuse') return 'unknown';
+  return choice.kind === 'host-shell' ? 'host' : { profile: choice.profile };
 }
 
 /** @returns undefined if the names of the user's groups are not known now */

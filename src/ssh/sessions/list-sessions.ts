@@ -22,7 +22,12 @@ export interface ListSessionsInput {
   readonly now: () => number;
   /** Contents of the balancer's log, to look for the addresses of clients. Called if there is one to look for. */
   readonly balancerLog: () => string;
+  /** Called if there are too many TCP connections to look up the ends of those of sshd. */
+  readonly onTooManySockets: () => void;
 }
+
+/** Bytes of the kernel's lists of TCP connections: of about 450,000, in some seconds. */
+const mostOfTcpLists = 64 * 1024 * 1024;
 
 interface OpenConnection extends ConnectionOwner {
   readonly id: string;
@@ -35,13 +40,20 @@ interface OpenConnection extends ConnectionOwner {
  *
  * @returns the oldest first
  */
-export function listSessions({ run, now, balancerLog }: ListSessionsInput): readonly Session[] {
+export function listSessions(input: ListSessionsInput): readonly Session[] {
+  const { run, now, balancerLog, onTooManySockets } = input;
   const connections = openConnectionsOfAll(run);
   const usages = connectionUsages(connections);
   const clientOf = clients(balancerLog);
-  const ends = tcpConnectionsOf(connections.map(({ monitor }) => monitor.pid));
+  const monitors = connections.map(({ monitor }) => monitor.pid);
+  const { connections: ends, complete } = tcpConnectionsOf(monitors, { mostBytes: mostOfTcpLists });
+  if (!complete) onTooManySockets();
   return connections
-    .map((one) => ({ ...one, record: { ...one.record, ...ends.get(one.monitor.pid) }, owner: one }))
+    .map((one) => ({
+      ...one,
+      record: { ...one.record, ...(complete ? ends.get(one.monitor.pid) : {}) },
+      owner: one,
+    }))
     .flatMap((connection) => {
       const usage = usages.get(connection.owner);
       return usage === undefined
@@ -71,12 +83,10 @@ function sessionOf(
 ): Session {
   const { user, opened, peer, local, unit, rhost } = record;
   const { container, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
-  const profile = /^berth-(.+?)(?:-[0-9]+\.[0-9]+)?$/.exec(container ?? '')?.[1];
   return {
     ...{ id, user, uid, opened, peer, local, unit, terminals },
-    ...{ processes, cpuSeconds, memoryBytes, profile, name: container },
-    profileFrom: profile === undefined ? undefined : 'container',
-    backend: container === undefined ? undefined : 'podman',
+    ...{ processes, cpuSeconds, memoryBytes, claimedName: container },
+    ...{ profile: undefined, backend: undefined, name: undefined },
     idleSeconds:
       lastInput === undefined ? undefined : Math.max(0, Math.floor((now - lastInput) / 1000)),
     from: client?.address ?? peer?.address ?? rhost,

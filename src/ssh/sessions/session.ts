@@ -7,13 +7,16 @@ export interface Session {
   readonly id: string;
   readonly user: string;
   readonly uid: number;
-  /** undefined if the user has no profile (a shell on the host), or it could not be determined. */
+  /**
+   * What the configuration gives to this user at this sshd. undefined if that is no profile (a shell on the host), or it
+   * could not be determined.
+   */
   readonly profile: string | undefined;
-  /** How the profile is known: from the container that runs, or from sshd's and Berth's configuration. */
-  readonly profileFrom: 'container' | 'configuration' | undefined;
   readonly backend: Backend | 'host' | undefined;
-  /** Name of the container or the pod. */
+  /** Name of the container or the pod that belongs to the profile. */
   readonly name: string | undefined;
+  /** Name of another container of Berth that its processes say they are in; users can make them say so. */
+  readonly claimedName: string | undefined;
   /** Seconds since the epoch. */
   readonly opened: number;
   /** Seconds since the last input at its terminals; undefined without a terminal. */

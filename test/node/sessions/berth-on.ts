@@ -8,9 +8,9 @@ export interface ListedSession {
   readonly id: string;
   readonly user: string;
   readonly profile: string | null;
-  readonly profileFrom: string | null;
   readonly backend: string | null;
   readonly name: string | null;
+  readonly claimedName: string | null;
   readonly since: string;
   readonly idleSeconds: number | null;
   readonly from: string | null;

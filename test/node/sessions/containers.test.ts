@@ -26,7 +26,7 @@ describe('sessions in containers', () => {
     expect(all.map(({ user }) => user).sort()).toEqual(['ada', 'bob']);
     const one = all.find(({ user }) => user === 'ada');
     expect(one).toMatchObject({
-      ...{ profile: 'base', profileFrom: 'container', backend: 'podman' },
+      ...{ profile: 'base', backend: 'podman', claimedName: null },
       ...{ name: `berth-base-${one?.id ?? ''}`, from: '127.0.0.1', terminals: [] },
       idleSeconds: null,
       peer: { address: '127.0.0.1', port: clientPort },
@@ -64,9 +64,7 @@ describe('sessions in containers', () => {
   it('without a container, such as ssh -N, have the profile that the configuration gives', async () => {
     const ada = LiveSession.start(host, 'ada', ['-N']);
     await expect.poll(() => listed(host), { timeout: 10_000 }).toHaveLength(1);
-    expect(await listed(host)).toMatchObject([
-      { profile: 'base', profileFrom: 'configuration', backend: 'podman', name: null },
-    ]);
+    expect(await listed(host)).toMatchObject([{ profile: 'base', backend: 'podman', name: null }]);
     await berthOn(host, ['sessions', 'end', 'ada']);
     await ada.exitCode();
   });
@@ -94,7 +92,7 @@ it('a session in a pod has the name of its pod', async () => {
   await expect.poll(() => listed(host), { timeout: 20_000 }).toHaveLength(1);
   const [session] = await listed(host);
   expect(session).toMatchObject({
-    ...{ profile: 'remote', profileFrom: 'configuration', backend: 'pod' },
+    ...{ profile: 'remote', backend: 'pod' },
     name: `berth-remote-login1-${session?.id.replace('.', '-') ?? ''}`,
   });
   await ada.kill();

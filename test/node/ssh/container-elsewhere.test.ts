@@ -38,7 +38,7 @@ const notes = async (host: SshHost, user: string): Promise<string[]> =>
     .split('\n')
     .filter((line) => line !== '');
 const line =
-  /^you also have a container \(profile base\) on (\S+), since \d{4}-\d\d-\d\d \d\d:\d\d; to get there: ssh \1\r$/m;
+  /^you also have a container \(profile base\) on (\S+), since \d{4}-\d\d-\d\d \d\d:\d\d; to get there: ssh -p \d+ \1\r$/m;
 
 it('a user is told at an interactive login on which other node a container runs, until it ends', async () => {
   expect(await seen(login2, 'ada')).not.toMatch(line);

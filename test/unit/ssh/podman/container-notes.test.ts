@@ -11,6 +11,15 @@ it('names the node and says since when', () => {
   );
 });
 
+it('says the port if it is not that of ssh', () => {
+  const other = { ...note, port: 2222 };
+  expect(parseNote(JSON.stringify(other))).toEqual(other);
+  expect(noteText(other)).toMatch(/; to get there: ssh -p 2222 login1\.example\.org$/);
+  expect(noteText({ ...note, port: 22 })).toBe(noteText(note));
+  for (const port of ['22', 0, 65_536, 22.5, -1])
+    expect(parseNote(JSON.stringify({ ...note, port }))).toEqual(note);
+});
+
 it.each([
   '',
   'null',
