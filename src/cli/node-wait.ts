@@ -33,7 +33,7 @@ export async function waitForSessions(
 ): Promise<void> {
   const { wait, deadlineSeconds, message, config } = options;
   const left = async (): Promise<readonly Session[]> =>
-    drainedSessions(await readSessions(terminal), state);
+    drainedSessions(await readSessions(terminal, { profiles: false }), state);
   const tell = async (remaining: number | undefined): Promise<void> => {
     const when =
       remaining === undefined ? '' : ` Sessions end in ${durationText(remaining / 1000)}.`;

@@ -110,7 +110,7 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
   });
   const names = state.units.map(({ name }) => name).join(', ');
-  const open = drainedSessions(await readSessions(terminal), state).length;
+  const open = drainedSessions(await readSessions(terminal, { profiles: false }), state).length;
   terminal.stdout.write(`drained: ${names} accept no new connections; open sessions: ${open}\n`);
   await waitForSessions(state, { ...args, deadlineSeconds: seconds }, terminal);
 }
@@ -134,7 +134,7 @@ async function status(output: string, terminal: Terminal): Promise<void> {
   const units = await listenerUnits();
   const state = readDrainState(drainFiles.drain);
   const undoing = readDrainState(drainFiles.undo) !== undefined;
-  const sessions = (await readSessions(terminal)).length;
+  const sessions = (await readSessions(terminal, { profiles: false })).length;
   if (output === 'json') {
     const drained = state === undefined ? null : { ...state, since: timestamp(state.since) };
     const document = { version: 1, drained, undrainIncomplete: undoing, units, sessions };

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger } from '../log.ts';
 import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
+import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
 import { durationText, parseSeconds } from './duration.ts';
@@ -10,15 +12,17 @@ import { withProgress } from './progress.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { errorText, escapedForTerminal, reportError, type Terminal } from './terminal.ts';
 import {
+  allNodesOption,
   filterOf,
   filterOptions,
-  readSessions,
+  readAll,
   sayNothingFound,
   sessionPositional,
   type FilterArguments,
+  type ScopeArguments,
 } from './sessions-select.ts';
 
-interface EndArguments extends FilterArguments {
+interface EndArguments extends FilterArguments, ScopeArguments {
   readonly session?: readonly string[] | undefined;
   readonly all: boolean;
   readonly grace: string;
@@ -34,10 +38,12 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
     builder: (yargs) =>
       filterOptions(yargs)
         .positional('session', sessionPositional)
+        .option('all-nodes', allNodesOption)
         .option('all', {
           type: 'boolean',
           default: false,
-          describe: 'All sessions of this node, or all that the filters select; never your own',
+          describe:
+            'All sessions of this node (with -A, all pods too), or all that the filters select; never your own',
         })
         .option('grace', {
           type: 'string',
@@ -66,8 +72,12 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
           'berth sessions end --all --grace 10m --message "Back at 14:00"',
           'Tell everybody, and end what is left after ten minutes',
         )
+        .example(
+          'berth sessions end u-alice/berth-base',
+          'Delete a pod, whichever login nodes use it',
+        )
         .epilogue(
-          'A session ends as if its client had closed the connection: what it started is cleaned up. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
+          'A session ends as if its client had closed the connection: what it started is cleaned up. A pod is deleted after the grace; the message reaches only its sessions on this node. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
         ),
     handler: async (args) => {
       try {
@@ -81,22 +91,35 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
 
 async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   const graceSeconds = parseSeconds(args.grace, 'grace', { least: '0s', most: '1d' });
-  const sessions = await chosen(args, terminal);
-  if (sessions.length === 0) {
+  const { sessions, pods, alsoIn } = await chosen(args, terminal);
+  if (sessions.length + pods.length === 0) {
     sayNothingFound(terminal, args, 'there is no session to end');
     return;
   }
+  const { endPodsAndReport, podText } = await import('./sessions-pods.ts');
   if (args['dry-run']) {
-    for (const one of sessions) terminal.stdout.write(`would end ${nameOf(one)}\n`);
+    const names = [...sessions.map(nameOf), ...pods.map(podText)];
+    for (const name of names) terminal.stdout.write(`would end ${name}\n`);
     return;
   }
-  await endAndReport(sessions, { ...args, graceSeconds }, terminal);
+  const grace = performance.now() + graceSeconds * 1000;
+  await endAndReport(sessions, { ...args, graceSeconds, alsoTell: alsoIn }, terminal);
+  if (pods.length === 0) return;
+  // Who uses a pod from another login node is not known here, so it lasts as long as was promised.
+  await withProgress(
+    terminal,
+    () => `waiting to end ${countText(pods.length, 'pod')}`,
+    () => sleep(Math.max(0, grace - performance.now())),
+  );
+  await endPodsAndReport(pods, terminal);
 }
 
 interface EndAndReportOptions {
   readonly graceSeconds: number;
   readonly message?: string | undefined;
   readonly config?: string | undefined;
+  /** Sessions whose pods end then. */
+  readonly alsoTell?: readonly Session[];
 }
 
 /**
@@ -106,7 +129,7 @@ interface EndAndReportOptions {
  */
 export async function endAndReport(
   sessions: readonly Session[],
-  { graceSeconds, message, config }: EndAndReportOptions,
+  { graceSeconds, message, config, alsoTell = [] }: EndAndReportOptions,
   terminal: Terminal,
 ): Promise<readonly Session[]> {
   const [{ endSessions }, { loadSshSettings }] = await Promise.all([
@@ -118,7 +141,11 @@ export async function endAndReport(
   const site = { settings, run: runDir, log, now: terminal.now };
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
   if (message !== undefined || graceSeconds > 0)
-    await tellBySettings(sessions, `This session ends ${when}. ${message ?? ''}`.trim(), config);
+    await tellBySettings(
+      [...sessions, ...alsoTell],
+      `This session ends ${when}. ${message ?? ''}`.trim(),
+      config,
+    );
   let over = 0;
   const ended = await withProgress(
     terminal,
@@ -140,17 +167,44 @@ function report({ session, outcome, failed }: EndedSession, terminal: Terminal):
     terminal.finish(new BerthError('', { code: 'reap-incomplete', hint: '' }).exitCode);
 }
 
-async function chosen(args: EndArguments, terminal: Terminal): Promise<readonly Session[]> {
-  const { filterSessions, findSessions } = await import('../ssh/sessions/find-sessions.ts');
+interface Chosen extends SessionsAndPods {
+  /** Sessions of this node in these pods, which are not chosen themselves. */
+  readonly alsoIn: readonly Session[];
+}
+
+async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
+  const [{ filterAll, findSessions }, { sessionsIn }] = await Promise.all([
+    import('../ssh/sessions/find-sessions.ts'),
+    import('./sessions-pods.ts'),
+  ]);
   const words = (args.session ?? []).map(String);
   if (args.all === words.length > 0) throw whichSessions();
-  const all = await readSessions(terminal);
-  if (!args.all) return filterSessions(findSessions(all, words), filterOf(args));
-  const { ownSession } = await import('../ssh/sessions/own-session.ts');
+  const all = await readAll(args, words, { terminal, config: args.config });
+  const named = filterAll(args.all ? all : findSessions(all, words), filterOf(args));
+  const found = args.all ? await withoutOwn(named, all.sessions, terminal) : named;
+  const alsoIn = sessionsIn(all.sessions, found.pods).filter(
+    (one) => !found.sessions.includes(one),
+  );
+  return { ...found, alsoIn };
+}
+
+/** Without the session that this command runs in, and its pod. */
+async function withoutOwn(
+  { sessions, pods }: SessionsAndPods,
+  all: readonly Session[],
+  terminal: Terminal,
+): Promise<SessionsAndPods> {
+  const [{ ownSession }, { isIn }] = await Promise.all([
+    import('../ssh/sessions/own-session.ts'),
+    import('./sessions-pods.ts'),
+  ]);
   const own = ownSession(all);
-  const others = filterSessions(all, filterOf(args)).filter((one) => one !== own);
-  if (own !== undefined) terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);
-  return others;
+  if (own === undefined) return { sessions, pods };
+  terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);
+  return {
+    sessions: sessions.filter((one) => one !== own),
+    pods: pods.filter((pod) => !isIn(own, pod)),
+  };
 }
 
 function nameOf({ id, user }: Session): string {

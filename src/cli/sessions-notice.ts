@@ -9,9 +9,11 @@ export async function tellBySettings(
 ): Promise<void> {
   const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
   const { tellSessions } = await import('../ssh/sessions/tell-sessions.ts');
+  const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
   const settings = await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
+  const known = await withConfiguredProfiles(sessions, settings);
   tellSessions(
-    sessions.filter((one) => wantsNotices(one, settings)),
+    known.filter((one) => wantsNotices(one, settings)),
     text,
   );
 }

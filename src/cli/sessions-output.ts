@@ -1,7 +1,10 @@
 import { stringify } from 'yaml';
+import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { endpointText } from '../system/tcp-connection.ts';
 import { timestamp } from './duration.ts';
+import { podDocument, podsTable } from './pods-output.ts';
+import { clockTime, localTime, shortTime, sizeText } from './units-text.ts';
 import { escapeInvisible } from './terminal.ts';
 import { textTable } from './text-table.ts';
 
@@ -44,11 +47,40 @@ const columns: readonly Column[] = [
   { title: 'PROCESSES', wide: true, number: true, value: ({ processes }) => String(processes) },
 ];
 
-/** The list in the wanted format. */
-export function sessionsText(sessions: readonly Session[], view: SessionsView): string {
+/**
+ * The list in the wanted format.
+ *
+ * @param pods undefined if only this node was asked
+ */
+export function sessionsText(
+  sessions: readonly Session[],
+  pods: readonly PodSession[] | undefined,
+  view: SessionsView,
+): string {
   const { format, headings, node } = view;
-  if (format === 'json') return sessionsJson(sessions, node);
-  if (format === 'yaml') return escapeInvisible(stringify(documentOf(sessions, node)));
+  if (format === 'json' || format === 'yaml') {
+    const document = {
+      ...documentOf(sessions, node),
+      ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
+    };
+    return escapeInvisible(
+      format === 'yaml' ? stringify(document) : `${JSON.stringify(document, null, 2)}\n`,
+    );
+  }
+  // Two kinds of things are two tables, as `kubectl get pods,services` prints them.
+  const tables = [
+    ...(sessions.length > 0 || pods === undefined ? [sessionsTable(sessions, view)] : []),
+    ...(pods === undefined || pods.length === 0
+      ? []
+      : [podsTable(pods, { headings, wide: format === 'wide' })]),
+  ];
+  return tables.join('\n');
+}
+
+function sessionsTable(
+  sessions: readonly Session[],
+  { format, headings, node }: SessionsView,
+): string {
   const shown = columns.filter(({ wide }) => wide !== true || format === 'wide');
   const rows = sessions.map((session) => shown.map(({ value }) => value(session, node)));
   return textTable(
@@ -92,10 +124,6 @@ function lowerTitle(title: string): string {
     : `${title.slice(0, 1)}${title.slice(1).toLowerCase()}`;
 }
 
-function sessionsJson(sessions: readonly Session[], node: string): string {
-  return `${escapeInvisible(JSON.stringify(documentOf(sessions, node), null, 2))}\n`;
-}
-
 /** Stable names; what is not known is null. Times in RFC 3339, sizes in bytes, durations in seconds. */
 function documentOf(sessions: readonly Session[], node: string): object {
   return {
@@ -127,42 +155,4 @@ function backendText(backend: Session['backend']): string {
 
 function terminalNames(terminals: readonly string[]): string {
   return terminals.map((path) => path.replace('/dev/', '')).join(',') || '-';
-}
-
-/** In the admin's time zone, as `loginctl` and `who` show it. */
-function localTime(epoch: number): string {
-  const at = new Date(epoch * 1000);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
-}
-
-/** `40s`, `5m`, `3h05m`, `2d4h`; `-` without a terminal. */
-function shortTime(seconds: number | undefined): string {
-  if (seconds === undefined) return '-';
-  const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit));
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${minutes}m`;
-  if (seconds < 86_400) return `${hours}h${String((minutes ?? 0) % 60).padStart(2, '0')}m`;
-  return `${days}d${(hours ?? 0) % 24}h`;
-}
-
-/** CPU time as ps(1) shows it: `0:07`, `1:02:03`. */
-function clockTime(total: number): string {
-  const seconds = Math.floor(total);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const rest = two(seconds % 60);
-  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${two(minutes)}:${rest}`;
-}
-
-function sizeText(bytes: number): string {
-  const units = ['K', 'M', 'G', 'T'];
-  let value = bytes / 1024;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)}${units[unit] ?? ''}`;
 }

@@ -2,7 +2,7 @@ import type { Argv } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { SessionFilter } from '../ssh/sessions/find-sessions.ts';
+import type { SessionFilter, SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
 import { parseSeconds } from './duration.ts';
@@ -15,6 +15,18 @@ export interface FilterArguments {
   readonly from?: readonly string[] | undefined;
   readonly 'idle-over'?: string | undefined;
 }
+
+/** Which hosts are asked. */
+export interface ScopeArguments {
+  readonly 'all-nodes': boolean;
+}
+
+export const allNodesOption = {
+  alias: 'A',
+  type: 'boolean',
+  default: false,
+  describe: 'Also the pods of sessions of all login nodes, from the clusters',
+} as const;
 
 /** Options of all subcommands that select sessions. */
 export function filterOptions<T>(yargs: Argv<T>): Argv<T & FilterArguments> {
@@ -45,13 +57,32 @@ export function filterOf(args: FilterArguments): SessionFilter {
 export const sessionPositional = {
   type: 'string',
   array: true,
-  describe: 'ID of a session, its first part (the PID of sshd), or a user',
+  describe: 'ID of a session, its first part (the PID of sshd), a user, or a pod: NAMESPACE/NAME',
 } as const;
+
+/** The sessions of this node, and with `--all-nodes`, or if a word is a pod's name, the pods of all. @throws as `readSessions` */
+export async function readAll(
+  { 'all-nodes': allNodes }: ScopeArguments,
+  words: readonly string[],
+  { terminal, config }: { readonly terminal: Terminal; readonly config?: string | undefined },
+): Promise<SessionsAndPods & { readonly areAllAsked: boolean }> {
+  const sessions = await readSessions(terminal, { config, profiles: true });
+  const areAllAsked = allNodes || words.some((word) => word.includes('/'));
+  if (!areAllAsked) return { sessions, pods: [], areAllAsked };
+  const { readPods } = await import('./sessions-pods.ts');
+  return { sessions, pods: await readPods(terminal), areAllAsked };
+}
+
+interface ReadOptions {
+  readonly config?: string | undefined;
+  /** Whether to look up the profiles, for which sshd is started once for each user. */
+  readonly profiles: boolean;
+}
 
 /** @throws {BerthError} `not-root` */
 export async function readSessions(
   terminal: Terminal,
-  config?: string,
+  { config, profiles }: ReadOptions,
 ): Promise<readonly Session[]> {
   if (process.geteuid?.() !== 0) throw notRoot();
   const [{ listSessions }, { readBalancerLog }] = await Promise.all([
@@ -74,7 +105,7 @@ export async function readSessions(
   const sessions = listSessions({
     ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
   });
-  if (settings === undefined || sessions.length === 0) return sessions;
+  if (!profiles || settings === undefined || sessions.length === 0) return sessions;
   const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
   return await withProgress(
     terminal,
@@ -90,7 +121,7 @@ const tooManySockets =
 export function sayNothingFound(
   terminal: Terminal,
   { user, profile, from, 'idle-over': idle }: FilterArguments,
-  unfiltered: 'no session is open' | 'there is no session to end',
+  unfiltered: string,
 ): void {
   const isFiltered = [user, profile, from, idle].some((value) => value !== undefined);
   terminal.stderr.write(`${isFiltered ? 'no session matches the filters' : unfiltered}\n`);

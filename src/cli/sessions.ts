@@ -1,35 +1,39 @@
 import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { Session } from '../ssh/sessions/session.ts';
+import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
+import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import { podsDetails } from './pods-output.ts';
 import { endCommand } from './sessions-end.ts';
 import {
+  allNodesOption,
   filterOf,
   filterOptions,
-  readSessions,
+  readAll,
   sayNothingFound,
   sessionPositional,
   type FilterArguments,
+  type ScopeArguments,
 } from './sessions-select.ts';
 import { sessionsDetails, sessionsText, type SessionsFormat } from './sessions-output.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface ListArguments extends FilterArguments {
+interface ListArguments extends FilterArguments, ScopeArguments {
   readonly output: string;
   readonly 'no-headers': boolean;
   readonly watch: boolean;
 }
 
-interface ShowArguments {
+interface ShowArguments extends ScopeArguments {
   readonly session: readonly string[];
   readonly output: string;
 }
 
-/** `berth sessions …`: who is on this node, for root. */
+/** `berth sessions …`: who is on, for root. */
 export function sessionsCommand(terminal: Terminal): CommandModule {
   return {
     command: 'sessions',
-    describe: 'List, show and end the SSH sessions of this node',
+    describe: 'List, show and end SSH sessions',
     builder: (yargs) =>
       yargs
         .command(listCommand(terminal))
@@ -47,6 +51,7 @@ function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
     describe: 'Who is on: user, profile, container, since when, idle, from where',
     builder: (yargs) =>
       filterOptions(yargs)
+        .option('all-nodes', allNodesOption)
         .option('output', {
           alias: 'o',
           choices: ['text', 'wide', 'json', 'yaml'],
@@ -61,10 +66,11 @@ function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
           describe: 'Show the list again every 2 seconds, until Ctrl-C',
         })
         .example('berth sessions list', 'All sessions of this node')
+        .example('berth sessions list -A', 'And the pods of sessions on all clusters')
         .example('berth sessions list --idle-over 8h --no-headers', 'Those to ask about')
         .example('berth sessions list --from 192.0.2.0/24 -o json', 'For a script')
         .epilogue(
-          'IDLE is the time since the last input at a terminal, as `w` shows it; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy. Needs root.',
+          'IDLE is the time since the last input at a terminal, as `w` shows it; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
         ),
     handler: (args) => guarded(terminal, () => list(args, terminal)),
   };
@@ -77,6 +83,7 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
     builder: (yargs) =>
       yargs
         .positional('session', { ...sessionPositional, demandOption: true })
+        .option('all-nodes', allNodesOption)
         .option('output', {
           alias: 'o',
           choices: ['text', 'json', 'yaml'],
@@ -84,30 +91,34 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
           describe: 'Format; json and yaml are for scripts',
         })
         .example('berth sessions show alice', 'All sessions of alice')
-        .example('berth sessions show 4711', 'The session whose sshd has this PID in syslog'),
+        .example('berth sessions show 4711', 'The session whose sshd has this PID in syslog')
+        .example('berth sessions show u-alice/berth-base', 'The pod of this name'),
     handler: (args) => guarded(terminal, () => show(args, terminal)),
   };
 }
 
 async function list(args: ListArguments, terminal: Terminal): Promise<void> {
-  const { filterSessions } = await import('../ssh/sessions/find-sessions.ts');
+  const { filterAll } = await import('../ssh/sessions/find-sessions.ts');
   const filter = filterOf(args);
   const format = args.output as SessionsFormat;
   const view = { format, headings: !args['no-headers'], node: hostname() };
-  const read = async (): Promise<readonly Session[]> =>
-    filterSessions(await readSessions(terminal), filter);
+  const read = async (): Promise<SessionsAndPods> =>
+    filterAll(await readAll(args, [], { terminal }), filter);
+  const textOf = ({ sessions, pods }: SessionsAndPods): string =>
+    sessionsText(sessions, args['all-nodes'] ? pods : undefined, view);
   if (!args.watch) {
-    const sessions = await read();
+    const found = await read();
     const isTable = format === 'text' || format === 'wide';
-    if (sessions.length === 0 && isTable) sayNothingFound(terminal, args, 'no session is open');
-    else terminal.stdout.write(sessionsText(sessions, view));
+    if (isTable && found.sessions.length + found.pods.length === 0)
+      sayNothingFound(terminal, args, 'no session is open');
+    else terminal.stdout.write(textOf(found));
     return;
   }
   if (terminal.stdout.isTTY !== true) throw watchNeedsTerminal();
   const { setTimeout: sleep } = await import('node:timers/promises');
   // Until a signal ends the program, also when the terminal is closed.
   for (;;) {
-    const now = sessionsText(await read(), view);
+    const now = textOf(await read());
     terminal.stdout.write(`\u001b[H\u001b[2J\u001b[3J${now}`);
     await sleep(2_000);
   }
@@ -115,14 +126,24 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
 
 async function show(args: ShowArguments, terminal: Terminal): Promise<void> {
   const { findSessions } = await import('../ssh/sessions/find-sessions.ts');
-  const found = findSessions(await readSessions(terminal), args.session.map(String));
+  const words = args.session.map(String);
+  const { areAllAsked, ...all } = await readAll(args, words, { terminal });
+  const { sessions, pods } = findSessions(all, words);
   const node = hostname();
   const format = args.output as SessionsFormat;
+  const details = (): string =>
+    [...(sessions.length > 0 ? [sessionsDetails(sessions, node)] : []), ...podDetails(pods)].join(
+      '\n',
+    );
   terminal.stdout.write(
     format === 'text'
-      ? sessionsDetails(found, node)
-      : sessionsText(found, { format, headings: true, node }),
+      ? details()
+      : sessionsText(sessions, areAllAsked ? pods : undefined, { format, headings: true, node }),
   );
+}
+
+function podDetails(pods: readonly PodSession[]): readonly string[] {
+  return pods.length === 0 ? [] : [podsDetails(pods)];
 }
 
 async function guarded(terminal: Terminal, work: () => Promise<void>): Promise<void> {

@@ -8,14 +8,14 @@ export const sessionErrors = {
     next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
   },
   'session-unknown': {
-    what: 'No open session of this node has this ID or user.',
+    what: 'No open session of this node has this ID or user, or no pod of a session has this name.',
     why: 'It has ended, it is on another node, or the ID was mistyped.',
-    next: 'See `berth sessions list`.',
+    next: 'See `berth sessions list`, with `--all-nodes` for the pods of all login nodes.',
   },
   'session-not-ended': {
-    what: 'sshd of a session did not end, although it was killed.',
-    why: 'The process hangs in the kernel, usually on a file system that does not respond.',
-    next: 'Look at it with `ps -o stat,wchan -p PID`, and at `dmesg`. `berth reap` cleans up when it has ended.',
+    what: 'sshd of a session did not end, although it was killed, or a pod still exists, although it was deleted.',
+    why: 'The process hangs in the kernel, usually on a file system that does not respond. A node of the cluster does not answer, or a finalizer holds the pod.',
+    next: 'Look at the process with `ps -o stat,wchan -p PID`, and at `dmesg`; `berth reap` cleans up when it has ended. For a pod, see `kubectl get nodes` and `kubectl get pod -o yaml`.',
   },
   'balancer-log-unsafe': {
     what: 'The file that `balancer_log` of ssh.yml names can be written by others than root, so its addresses are not shown.',

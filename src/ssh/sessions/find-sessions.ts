@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { BerthError } from '../../errors.ts';
+import type { PodSession } from './pod-session.ts';
 import type { Session } from './session.ts';
 
 /** Which sessions are meant; all conditions must hold, and one value of each list. */
@@ -13,7 +14,7 @@ export interface SessionFilter {
 }
 
 /** @throws {BerthError} `usage` if a value of `from` is neither an address nor a network */
-export function filterSessions(
+function filterSessions(
   sessions: readonly Session[],
   { users, profiles, from, idleOverSeconds }: SessionFilter,
 ): readonly Session[] {
@@ -24,6 +25,19 @@ export function filterSessions(
       (profiles === undefined || profiles.includes(one.profile ?? '')) &&
       (idleOverSeconds === undefined || (one.idleSeconds ?? -1) > idleOverSeconds) &&
       isFrom(one.from),
+  );
+}
+
+/** The same for pods. Where their users come from and when they last typed is known on the login nodes only. */
+function filterPods(
+  pods: readonly PodSession[],
+  { users, profiles, from, idleOverSeconds }: SessionFilter,
+): readonly PodSession[] {
+  if (from !== undefined || idleOverSeconds !== undefined) return [];
+  return pods.filter(
+    ({ user, profileLabel }) =>
+      (users === undefined || (user !== undefined && users.includes(user))) &&
+      (profiles === undefined || profiles.includes(profileLabel ?? '')),
   );
 }
 
@@ -57,30 +71,56 @@ function notAnAddress(text: string): BerthError {
   });
 }
 
+/** Both kinds together, by the same conditions. */
+export function filterAll(
+  { sessions, pods }: SessionsAndPods,
+  filter: SessionFilter,
+): SessionsAndPods {
+  return { sessions: filterSessions(sessions, filter), pods: filterPods(pods, filter) };
+}
+
+/** Sessions on this node, and pods on the clusters. */
+export interface SessionsAndPods {
+  readonly sessions: readonly Session[];
+  readonly pods: readonly PodSession[];
+}
+
 /**
- * The sessions that these words name: an ID, its first part (the PID of sshd in syslog), or a user for all of the
- * user's sessions.
+ * What these words name: the ID of a session, its first part (the PID of sshd in syslog), a pod (`NAMESPACE/NAME` or
+ * `CLUSTER/NAMESPACE/NAME`), or a user for all of the user's sessions and pods.
  *
  * @throws {BerthError} `session-unknown` for a word that names none
  */
 export function findSessions(
-  sessions: readonly Session[],
+  { sessions, pods }: SessionsAndPods,
   words: readonly string[],
-): readonly Session[] {
-  const found = words.flatMap((word) => {
+): SessionsAndPods {
+  const found = words.map((word) => {
     const isId = /^[0-9]+(?:\.[0-9]+)?$/.test(word);
-    const named = sessions.filter(({ id, user }) =>
-      isId ? id === word || id.startsWith(`${word}.`) : user === word,
-    );
-    if (named.length === 0) throw unknown(word);
+    const named = {
+      sessions: sessions.filter(({ id, user }) =>
+        isId ? id === word || id.startsWith(`${word}.`) : user === word,
+      ),
+      pods: pods.filter(({ cluster, namespace, name, user }) => {
+        const path = `${namespace}/${name}`;
+        return user === word || path === word || `${cluster}/${path}` === word;
+      }),
+    };
+    if (named.sessions.length + named.pods.length === 0) throw unknown(word);
     return named;
   });
-  return sessions.filter((one) => found.includes(one));
+  return {
+    sessions: sessions.filter((one) => found.some((named) => named.sessions.includes(one))),
+    pods: pods.filter((one) => found.some((named) => named.pods.includes(one))),
+  };
 }
 
 function unknown(word: string): BerthError {
-  return new BerthError(`no session on this node has the ID or the user ${word}`, {
+  const [message, option] = word.includes('/')
+    ? [`there is no pod ${word} of an SSH session`, ' --all-nodes']
+    : [`no session on this node has the ID or the user ${word}`, ''];
+  return new BerthError(message, {
     code: 'session-unknown',
-    hint: 'It may have ended. See `berth sessions list`.',
+    hint: `It may have ended. See \`berth sessions list${option}\`.`,
   });
 }

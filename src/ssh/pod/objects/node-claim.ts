@@ -59,6 +59,17 @@ export function otherClaims(annotations: Annotations, loginHost: string, now: nu
   return { valid, expired };
 }
 
+/** The login nodes with connections of the user, by `hostLabel`. @param now milliseconds since the epoch */
+export function openNodes(annotations: Annotations, now: number): readonly string[] {
+  return Object.entries(annotations)
+    .flatMap(([key, text]) => {
+      const { state, until } = parse(text);
+      const isOpen = key.startsWith(prefix) && state === 'open' && until > now;
+      return isOpen ? [key.slice(prefix.length)] : [];
+    })
+    .sort();
+}
+
 function parse(text: string): NodeClaim {
   const [, state, seconds, secret] = /^(open|closing) ([0-9]{1,12}) (\S+)$/.exec(text) ?? [];
   if (seconds === undefined)
