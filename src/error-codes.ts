@@ -51,6 +51,7 @@ export const exitClasses = {
   'kind-unknown': 'usage',
   'kind-not-for-pods': 'config',
   'balancer-file-edited': 'config',
+  'balancer-file-unsafe': 'config',
   'haproxy-missing': 'unavailable',
   'haproxy-refused': 'config',
   'profile-invalid': 'config',

@@ -1,9 +1,9 @@
-import { realpathSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { constants, realpathSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { BerthError, isErrno } from '../errors.ts';
+import { escapeControl } from '../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
 import { assertParentDirectories } from '../system/config-directories.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
 import { runProgram } from '../system/run-program.ts';
 import { isUnchanged } from './rules/checksum-line.ts';
 
@@ -29,7 +29,7 @@ const patience = 60_000;
 /**
  * Puts haproxy's configuration in place, after haproxy itself has accepted it. What it replaces is kept beside it.
  *
- * @throws BerthError `haproxy-missing`, `haproxy-refused`, `config-directory-writable`, and those of `stageFile`
+ * @throws BerthError `haproxy-missing`, `haproxy-refused`, `config-directory-writable`, `balancer-file-unsafe`, and those of `stageFile`
  */
 export async function placeConfig(
   path: string,
@@ -38,11 +38,12 @@ export async function placeConfig(
 ): Promise<PlacedConfig> {
   assertParentDirectories(path, process.geteuid?.() ?? 0);
   const file = realPath(path);
-  const before = await readIfPresent(file);
+  const present = await readPresent(file);
+  const before = present?.text;
   if (before === text) return { change: 'unchanged' };
   const own = before === undefined || isUnchanged(before);
   if (!own && !overwrite) return { change: 'edited', before };
-  const options = await modeOf(file);
+  const options = present?.options ?? { mode: 0o644 };
   const staged = await stageFile(file, text, options);
   try {
     await assertAccepted(haproxy, staged.temporary, file);
@@ -71,15 +72,47 @@ function realPath(path: string): string {
   }
 }
 
-/** Owner and mode of the file, if it exists: a site may let only haproxy's group read it. */
-async function modeOf(file: string): Promise<WriteOptions> {
+interface PresentFile {
+  readonly text: string;
+  /** Its owner and mode: a site may let only haproxy's group read it. */
+  readonly options: WriteOptions;
+}
+
+/**
+ * The file that is there, if it is a regular one of root or of the caller. In a directory with the sticky bit other users
+ * can make one before us, also a FIFO, on which opening would wait, or a symlink.
+ *
+ * @throws BerthError `balancer-file-unsafe`, and system errors
+ */
+async function readPresent(file: string): Promise<PresentFile | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+  const opened = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(
+    (error: unknown) => {
+      if (isErrno(error, 'ENOENT')) return undefined;
+      // A symlink, also one that leads nowhere; a socket.
+      if (isErrno(error, 'ELOOP', 'ENXIO')) throw unsafe(file, 'is no regular file');
+      throw error;
+    },
+  );
+  if (opened === undefined) return undefined;
   try {
-    const { mode, uid, gid } = await stat(file);
-    return { mode: mode & 0o777, owner: { uid, gid } };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return { mode: 0o644 };
-    throw error;
+    const status = await opened.stat();
+    const { mode, uid, gid } = status;
+    if (!status.isFile()) throw unsafe(file, 'is no regular file');
+    if (uid !== 0 && uid !== process.geteuid?.()) throw unsafe(file, `belongs to UID ${uid}`);
+    const text = await opened.readFile('utf8');
+    return { text, options: { mode: mode & 0o777, owner: { uid, gid } } };
+  } finally {
+    await opened.close();
   }
+}
+
+function unsafe(file: string, found: string): BerthError {
+  return new BerthError(`${escapeControl(file)} ${found}, and was not changed`, {
+    code: 'balancer-file-unsafe',
+    hint: 'Look at it with `ls -l`, and remove it if nobody needs it. Only a regular file of root or of you is replaced.',
+    fields: { file },
+  });
 }
 
 /** @param file whose name errors have, instead of the temporary one */

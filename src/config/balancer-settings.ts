@@ -18,7 +18,18 @@ export interface BalancerSettings {
   readonly peersPort: number;
   readonly kinds: readonly SessionKind[];
   readonly statistics: { readonly address: string; readonly port: number };
+  readonly sourceLimits: SourceLimits;
   readonly kubernetes: BalancerPods;
+}
+
+/** What one client address, or IPv6 network of 64 bits, may use of one balancer. */
+export interface SourceLimits {
+  /** Connections at a time, over all kinds; 0: no limit. */
+  readonly connections: number;
+  /** New connections within 10 seconds; 0: no limit. */
+  readonly rate: number;
+  /** Addresses and CIDRs without these limits. */
+  readonly exempt: readonly string[];
 }
 
 export interface BalancerHost {
@@ -57,6 +68,8 @@ export interface BalancerPods {
   readonly namespace: string;
   readonly replicas: number;
   readonly image: string;
+  /** Namespace whose pods may read the statistics. */
+  readonly monitoringNamespace: string;
   /** MetalLB's pool; without it, the cluster's load balancer chooses the address. */
   readonly pool?: string;
   /** Addresses of the pool, if Berth is to make it. */
@@ -82,7 +95,7 @@ export function parseBalancerSettings(
 }
 
 function settingsOf(document: BalancerDocument): BalancerSettings {
-  const { statistics = {}, kubernetes = {} } = document;
+  const { statistics = {}, kubernetes = {}, source_limits: limits = {} } = document;
   const nodes = new Map(document.systems.map((system) => [system.name, system.nodes]));
   return {
     hostname: document.hostname,
@@ -98,10 +111,15 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
       maxConnections: kind.max_connections ?? 2000,
     })),
     statistics: { address: statistics.address ?? '127.0.0.1', port: statistics.port ?? 8404 },
+    sourceLimits: {
+      ...{ connections: limits.connections ?? 200, rate: limits.rate ?? 100 },
+      exempt: limits.exempt ?? [],
+    },
     kubernetes: {
       namespace: kubernetes.namespace ?? 'ssh-balancer',
       replicas: kubernetes.replicas ?? 2,
       image: kubernetes.image ?? 'docker.io/library/haproxy:2.6',
+      monitoringNamespace: kubernetes.monitoring_namespace ?? 'monitoring',
       ...(kubernetes.pool === undefined ? {} : { pool: kubernetes.pool }),
       addresses: kubernetes.addresses ?? [],
     },

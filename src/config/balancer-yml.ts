@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isHostName, isIpAddress } from './ip-address.ts';
+import { isHostName, isIpAddress, isIpv6 } from './ip-address.ts';
 
 /** Names of Kubernetes objects, of haproxy's sections and of systemd's instances are made of it. */
 const name = z
@@ -21,6 +21,23 @@ const address = z
     ),
   );
 const ipAddress = z.string().check(z.refine(isIpAddress, 'must be an IPv4 or IPv6 address'));
+const network = z.string().check(
+  z.refine((text) => {
+    const [first = '', length, ...rest] = text.split('/');
+    const most = isIpv6(first) ? 128 : 32;
+    return (
+      isIpAddress(first) &&
+      rest.length === 0 &&
+      (length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= most))
+    );
+  }, 'must be an IP address, or a network as ADDRESS/LENGTH'),
+);
+const limit = z
+  .int()
+  .check(
+    z.minimum(0, 'must be 1 or more, or 0 for no limit'),
+    z.maximum(1_000_000, 'must be 1000000 or less'),
+  );
 /** As in MetalLB's IPAddressPool. */
 const addressRange = z.string().check(
   z.refine((text) => {
@@ -76,6 +93,13 @@ export const balancerSchema = z.strictObject({
   statistics: z.optional(
     z.strictObject({ address: z.optional(ipAddress), port: z.optional(port) }),
   ),
+  source_limits: z.optional(
+    z.strictObject({
+      connections: z.optional(limit),
+      rate: z.optional(limit),
+      exempt: z.optional(z.array(network)),
+    }),
+  ),
   kubernetes: z.optional(
     z.strictObject({
       namespace: z.optional(objectName),
@@ -83,6 +107,7 @@ export const balancerSchema = z.strictObject({
         z.int().check(z.minimum(1, 'must be 1 or more'), z.maximum(9, 'must be 9 or less')),
       ),
       image: z.optional(image),
+      monitoring_namespace: z.optional(objectName),
       pool: z.optional(objectName),
       addresses: z.optional(listOf(addressRange)),
     }),

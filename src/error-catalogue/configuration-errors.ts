@@ -107,6 +107,11 @@ export const configurationErrors = {
     why: 'Somebody edited it, or it is the one of the package.',
     next: 'Move what was edited to balancer.yml. `--overwrite` replaces the file and keeps it beside the new one.',
   },
+  'balancer-file-unsafe': {
+    what: 'The file that `berth render balancer --write` would replace is not a regular file of root or of the caller. Nothing was changed.',
+    why: 'It is a symlink that leads nowhere, a FIFO or a device, or another user made it, in a directory such as /tmp in which everybody may make files.',
+    next: 'Look at it with `ls -l`, and remove it if nobody needs it. Write to a directory that only root can write, such as /etc/haproxy.',
+  },
   'haproxy-missing': {
     what: 'haproxy could not be run to check the new configuration. Nothing was changed.',
     why: 'It is not installed, or not in /usr/sbin.',

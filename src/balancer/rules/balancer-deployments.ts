@@ -1,6 +1,6 @@
 import type { BalancerSettings } from '../../config/balancer-settings.ts';
 import type { Manifest } from './manifest.ts';
-import { podNames } from './pod-placement.ts';
+import { podHealthPort, podNames } from './pod-placement.ts';
 
 /** Of the pods of one balancer, or of all. */
 export function podLabels(balancer?: string): Record<string, string> {
@@ -87,8 +87,9 @@ function container(name: string, settings: BalancerSettings): object {
     ports: [
       { containerPort: peersPort, name: 'peers' },
       { containerPort: statistics.port, name: 'statistics' },
+      { containerPort: podHealthPort(settings), name: 'health' },
     ],
-    readinessProbe: { httpGet: { path: '/health', port: 'statistics' }, periodSeconds: 5 },
+    readinessProbe: { httpGet: { path: '/health', port: 'health' }, periodSeconds: 5 },
     // The Service sends no new connections here by the time haproxy closes its ports.
     lifecycle: { preStop: { sleep: { seconds: 10 } } },
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '1Gi' } },

@@ -4,10 +4,16 @@ import { podLabels } from './balancer-deployments.ts';
 import type { Manifest } from './manifest.ts';
 import { podPorts } from './pod-placement.ts';
 
-/** Anybody may connect with ssh; the pods may connect to each other and to the sshds of the nodes, and to nothing else. */
+/**
+ * Anybody may connect with ssh, and the namespace of the monitoring to the statistics; the pods may connect to each other
+ * and to the sshds of the nodes, and to nothing else. No rule has the port of the readiness probe, which comes from the
+ * node itself: a policy always lets that in.
+ */
 export function balancerNetworkPolicy(settings: BalancerSettings): Manifest {
   const { kinds, kubernetes, peersPort, statistics } = settings;
   const balancers = [{ podSelector: { matchLabels: podLabels() } }];
+  const namespace = { 'kubernetes.io/metadata.name': kubernetes.monitoringNamespace };
+  const monitoring = [{ namespaceSelector: { matchLabels: namespace } }];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -18,7 +24,7 @@ export function balancerNetworkPolicy(settings: BalancerSettings): Manifest {
       ingress: [
         { ports: tcp([...podPorts(settings).values()]) },
         { from: balancers, ports: tcp([peersPort]) },
-        { from: [{ namespaceSelector: {} }], ports: tcp([statistics.port]) },
+        { from: monitoring, ports: tcp([statistics.port]) },
       ],
       egress: [
         { to: balancers, ports: tcp([peersPort]) },

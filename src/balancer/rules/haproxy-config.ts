@@ -1,5 +1,11 @@
-import type { BalancerSettings, LoginNode, SessionKind } from '../../config/balancer-settings.ts';
+import type {
+  BalancerSettings,
+  LoginNode,
+  SessionKind,
+  SourceLimits,
+} from '../../config/balancer-settings.ts';
 import { hostPort, isIpv6 } from '../../config/ip-address.ts';
+import { sourceLines, sourceTable } from './source-limits.ts';
 
 /** Where haproxy runs, as far as its configuration depends on it. */
 export interface Placement {
@@ -11,6 +17,8 @@ export interface Placement {
   readonly listen: readonly string[];
   readonly portOf: (port: number) => number;
   readonly statistics: readonly string[];
+  /** The port of health checks, if they have their own. */
+  readonly healthPort?: number;
 }
 
 /** What is beyond the kinds' connections: the statistics, and health checks. */
@@ -20,10 +28,8 @@ const spareConnections = 100;
  * haproxy.cfg for haproxy 2.6 and later. One `listen` section for each kind, named SYSTEM.KIND, with a server for each
  * node.
  */
-export function haproxyConfig(
-  { hostname, kinds, statistics }: BalancerSettings,
-  placement: Placement,
-): string {
+export function haproxyConfig(settings: BalancerSettings, placement: Placement): string {
+  const { hostname, kinds, statistics } = settings;
   const most = kinds.reduce((sum, { maxConnections }) => sum + maxConnections, spareConnections);
   const tables = [...new Set(kinds.filter(({ together }) => together).map(tableOf))];
   return [
@@ -38,23 +44,32 @@ export function haproxyConfig(
       ...placement.peers.map((peer) => `peer ${peer}`),
       ...tables.map((table) => `table ${table} type ipv6 size 1m expire 36h`),
     ]),
+    ...sourceTable(settings.sourceLimits).map((lines) => section('backend sources', lines)),
     section('defaults ssh', sshDefaults),
-    ...kinds.map((kind) => section(`listen ${proxyOf(kind)}`, kindLines(kind, placement))),
+    ...kinds.map((kind) =>
+      section(`listen ${proxyOf(kind)}`, [
+        ...listenLines(kind, placement),
+        ...kindLines(kind, settings.sourceLimits),
+      ]),
+    ),
     section('defaults http', [
       'mode http',
       'timeout connect 5s',
       'timeout client 30s',
       'timeout server 30s',
+      '# Without a request, a connection is closed: idle ones must not take the place of others.',
+      'timeout http-request 5s',
     ]),
     section('frontend statistics', [
       ...placement.statistics.map((address) => bind(address, statistics.port)),
       'maxconn 50',
       'http-request use-service prometheus-exporter if { path /metrics }',
-      'monitor-uri /health',
+      ...(placement.healthPort === undefined ? ['monitor-uri /health'] : []),
       'stats enable',
       'stats uri /',
       'stats refresh 10s',
     ]),
+    ...(placement.healthPort === undefined ? [] : [healthSection(placement, placement.healthPort)]),
   ].join('\n\n');
 }
 
@@ -74,7 +89,7 @@ const sshDefaults = [
   'log global',
   "# One line when the node accepts. Its sshd logs source and source_port as the client's: join them for the true address.",
   'option logasap',
-  'log-format "client=%ci client_port=%cp kind=%f node=%s source=%bi source_port=%bp node_address=%si node_port=%sp connect_ms=%Tc state=%ts open=%fc/%sc retries=%rc"',
+  'log-format "client=%ci client_port=%cp kind=%f node=%s source=%bi source_port=%bp node_address=%si node_port=%sp connect_ms=%Tc state=%ts open=%fc/%sc retries=%rc refused=%[var(sess.refused)]"',
   '# A node is good as long as its sshd says who it is.',
   'option tcp-check',
   'tcp-check expect rstring SSH-2.0-',
@@ -83,7 +98,7 @@ const sshDefaults = [
   'retries 3',
   'option redispatch 1',
   'timeout connect 10s',
-  'timeout check 5s',
+  'timeout check 3s',
   '# Idle sessions stay. Those whose client or node has vanished end by the keep-alive probes.',
   'timeout client 36h',
   'timeout server 36h',
@@ -96,25 +111,42 @@ const sshDefaults = [
   'srvtcpka-cnt 6',
 ];
 
-function kindLines(kind: SessionKind, { listen, portOf }: Placement): string[] {
-  const { nodes, nodePort, clientAddress, maxConnections, together } = kind;
-  const table = `berth/${tableOf(kind)}`;
-  const transparent = clientAddress === 'transparent';
+/** Health checks do not share a limit with who reads the statistics. */
+function healthSection({ statistics }: Placement, port: number): string {
+  return section('frontend health', [
+    ...statistics.map((address) => bind(address, port)),
+    'maxconn 20',
+    'monitor-uri /health',
+    'http-request deny',
+  ]);
+}
+
+function listenLines(kind: SessionKind, { listen, portOf }: Placement): string[] {
+  const { nodes, port, maxConnections } = kind;
+  const transparent = isTransparent(kind);
   return [
     ...listen
       .filter((address) => !transparent || nodes.some((node) => sameFamily(address, node)))
-      .map((address) => bind(address, portOf(kind.port))),
+      .map((address) => bind(address, portOf(port))),
     `maxconn ${maxConnections}`,
+  ];
+}
+
+function isTransparent({ clientAddress }: SessionKind): boolean {
+  return clientAddress === 'transparent';
+}
+
+function kindLines(kind: SessionKind, limits: SourceLimits): string[] {
+  const { nodes, nodePort, together } = kind;
+  const table = `berth/${tableOf(kind)}`;
+  return [
+    // Without it an entry expires 36 hours after its last new connection, however long that lasts.
+    ...(together ? [`tcp-request connection track-sc0 src table ${table}`] : []),
+    ...sourceLines(limits),
     ...silentNode,
-    ...(together
-      ? [
-          // Without it an entry expires 36 hours after its last new connection, however long that lasts.
-          `tcp-request connection track-sc0 src table ${table}`,
-          `stick on src table ${table}`,
-        ]
-      : []),
+    ...(together ? [`stick on src table ${table}`] : []),
     ...nodes.map((node) => {
-      const source = transparent ? ` source ${anyAddress(node)} usesrc clientip` : '';
+      const source = isTransparent(kind) ? ` source ${anyAddress(node)} usesrc clientip` : '';
       return `server ${node.name} ${hostPort(node.address, nodePort)}${source}`;
     }),
   ];

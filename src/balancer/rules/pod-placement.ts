@@ -28,12 +28,21 @@ export function podPlacement(settings: BalancerSettings): Placement {
     listen: families,
     portOf: (port) => ports.get(port) ?? port,
     statistics: families,
+    healthPort: podHealthPort(settings),
   };
 }
 
 /** One Deployment each, so that a new pod of a balancer starts while the old one still serves its sessions. */
 export function podNames(replicas: number): string[] {
   return Array.from({ length: replicas }, (_, index) => `ssh-balancer-${index + 1}`);
+}
+
+/** The port of the readiness probe, after that of the statistics: no other pod may connect to it. */
+export function podHealthPort(settings: BalancerSettings): number {
+  const taken = [settings.peersPort, ...podPorts(settings).values()];
+  let port = settings.statistics.port === 65_535 ? 8405 : settings.statistics.port + 1;
+  while (taken.includes(port)) port += 1;
+  return port;
 }
 
 /** By port of a kind, the port in the pod: the same, or for one below 1024 that number and 10000. */

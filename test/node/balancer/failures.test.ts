@@ -15,7 +15,7 @@ const checkInterval = 10_000;
  * A node that accepts and says nothing is found by two checks: the next one, `timeout check`, `fastinter`, and another
  * `timeout check`; and some seconds for a busy machine.
  */
-const foundAfter = checkInterval + 2 * 5_000 + 1_000 + 5_000;
+const foundAfter = checkInterval + 2 * 3_000 + 1_000 + 5_000;
 
 describe('when a login node behind the balancer', () => {
   let site: NodesBehindBalancer;

@@ -38,13 +38,18 @@ async function checked(text: string): Promise<{ readonly valid: boolean; readonl
 }
 
 /** balancer.yml with one kind for one system. */
-function listOf(nodes: readonly string[], kind: object = {}): string {
+function listOf(
+  nodes: readonly string[],
+  kind: object = {},
+  balancers?: readonly object[],
+): string {
   return JSON.stringify({
     hostname: 'login.example.org',
     systems: [
       { name: 'alpha', nodes: nodes.map((address, index) => ({ name: `n${index}`, address })) },
     ],
     kinds: [{ name: 'podman', system: 'alpha', port: 22, ...kind }],
+    ...(balancers === undefined ? {} : { balancers }),
   });
 }
 
@@ -60,6 +65,13 @@ describe('haproxy of Debian', () => {
   it.each([
     ['one node', listOf(['192.0.2.11'])],
     ['IPv6 nodes', listOf(['::1', '2001:db8::12'])],
+    [
+      'IPv6 balancers and nodes',
+      listOf(['2001:db8::11', '::ffff:192.0.2.12'], { together: true }, [
+        { name: 'lb1', address: '2001:db8::1' },
+        { name: 'lb2', address: '192.0.2.2' },
+      ]),
+    ],
     ['host names', listOf(['localhost', 'does-not-exist.invalid'])],
     ['users who stay together', listOf(['192.0.2.11'], { together: true })],
     ['transparent', listOf(['192.0.2.11', '::1'], { client_address: 'transparent' })],

@@ -134,6 +134,24 @@ describe('berth render balancer --write', () => {
     expect(await text()).toContain(`localpeer ${hostname()}\n`);
   });
 
+  it.each([
+    ['a FIFO', ['mkfifo', 'FILE']],
+    ['a symlink that leads nowhere', ['ln', '-s', 'FILE.absent', 'FILE']],
+    ['a file of another user', ['install', '-o', 'nobody', '/etc/hostname', 'FILE']],
+    ['a directory', ['mkdir', 'FILE']],
+  ])('does not touch %s in a directory like /tmp', async (_, command) => {
+    const shared = join(directory, 'shared');
+    await mkdir(shared);
+    await chmod(shared, 0o1777);
+    const there = join(shared, 'haproxy.cfg');
+    const [program = '', ...args] = command.map((word) => word.replace('FILE', there));
+    await execa(program, args);
+    const { exitCode, stderr } = await write('--write', there, '--overwrite');
+    expect(stderr).toContain('[balancer-file-unsafe]');
+    expect(exitCode).toBe(78);
+    expect(await readdir(shared)).toEqual(['haproxy.cfg']);
+  });
+
   it('refuses a directory that others can write', async () => {
     const open = join(directory, 'open');
     await mkdir(open);

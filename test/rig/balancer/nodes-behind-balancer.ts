@@ -34,6 +34,8 @@ export interface NodesOptions {
   readonly ownNetwork?: boolean;
   /** Whether a source address stays with its node. */
   readonly together: boolean;
+  /** `source_limits` of balancer.yml; default: none, because many clients of a test have one address. */
+  readonly sourceLimits?: object;
 }
 
 /** A login node, and a function that stops it together with what was started for it. */
@@ -88,7 +90,7 @@ export class NodesBehindBalancer {
 
   /** @param startNode starts a login node in a place, with the homes of the first one */
   static async startWith<Node extends StartedNode>(
-    { nodes = 3, balancers = 1, ownNetwork = false, together }: NodesOptions,
+    { nodes = 3, balancers = 1, ownNetwork = false, together, sourceLimits }: NodesOptions,
     startNode: (place: Place, first: Node | undefined) => Promise<Node>,
   ): Promise<NodesBehindBalancer> {
     const network = ownNetwork ? await TestNetwork.make(clientBytes) : undefined;
@@ -119,6 +121,7 @@ export class NodesBehindBalancer {
       const config = await renderHaproxyConfig({
         ...(ownNetwork ? {} : loopback),
         hostname: 'login.example.org',
+        source_limits: sourceLimits ?? { connections: 0, rate: 0 },
         balancers: places.map(({ name, address }) => ({ name, address })),
         systems: [{ name: 'alpha', nodes: hosts.map(({ name, address }) => ({ name, address })) }],
         kinds: [{ name: 'test', system: 'alpha', port, node_port: hosts[0]?.port, together }],

@@ -120,6 +120,26 @@ describe('the objects of the balancer', () => {
     });
   });
 
+  it('let only the monitoring reach the statistics, and nobody the port of the readiness probe', () => {
+    const objects = balancerObjects(settings({ peers_port: 8405 }));
+    const ingress = (find(objects, 'NetworkPolicy').spec as { ingress: object[] }).ingress;
+    expect(ingress.at(-1)).toEqual({
+      from: [
+        { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } },
+      ],
+      ports: [{ protocol: 'TCP', port: 8404 }],
+    });
+    expect(JSON.stringify(ingress)).not.toContain('8406');
+    const pod = JSON.stringify(find(objects, 'Deployment', 'ssh-balancer-1'));
+    expect(pod).toContain('{"containerPort":8406,"name":"health"}');
+    expect(pod).toContain('"httpGet":{"path":"/health","port":"health"}');
+    const { data } = find(objects, 'ConfigMap');
+    expect(data?.['haproxy.cfg']).toContain(
+      'frontend health\n    bind 0.0.0.0:8406\n    bind [::]:8406 v6only\n    maxconn 20\n',
+    );
+    expect(data?.['haproxy.cfg']?.match(/monitor-uri/g)).toHaveLength(1);
+  });
+
   it('refuse a transparent kind', () => {
     const kinds = [{ ...podman, client_address: 'transparent' }];
     expect(refusal(() => balancerObjects(settings({ kinds })))).toMatchObject({

@@ -68,7 +68,7 @@ describe('haproxy.cfg', () => {
     expect(linesOf(withKind({ together: true }), 'listen a.podman')).toContain(
       'stick on src table berth/a',
     );
-    expect(withKind({})).not.toMatch(/stick|track-sc0|table/);
+    expect(withKind({})).not.toMatch(/^ *stick on|track-sc0|^ *table/m);
   });
 
   it('has one table for all kinds of a system', () => {
@@ -99,11 +99,35 @@ describe('haproxy.cfg', () => {
     ]);
   });
 
+  it('has nothing but IPv6 where the list has', () => {
+    const text = rendered({
+      listen: ['2001:db8::100'],
+      balancers: [
+        { name: 'lb1', address: '2001:db8::1' },
+        { name: 'lb2', address: '2001:db8::2' },
+      ],
+      systems: [{ name: 'a', nodes: [{ name: 'n1', address: '2001:db8::11' }] }],
+      kinds: [{ ...document.kinds[0], together: true, client_address: 'transparent' }],
+      statistics: { address: '::1' },
+    });
+    expect(text.match(/^ *(?:bind|peer|server) .*/gm)).toEqual([
+      '    peer lb1 [2001:db8::1]:1024',
+      '    peer lb2 [2001:db8::2]:1024',
+      '    bind [2001:db8::100]:22 v6only',
+      '    server n1 [2001:db8::11]:22 source [::] usesrc clientip',
+      '    bind [::1]:8404 v6only',
+    ]);
+  });
+
   it('takes the address of a transparent client, as root, in the family of the node', () => {
     const text = withKind({ client_address: 'transparent' });
     expect(linesOf(text, 'listen a.podman')).toEqual([
       'bind 0.0.0.0:22',
       'maxconn 2000',
+      'tcp-request connection track-sc1 src,ipmask(32,64) table sources',
+      'tcp-request connection set-var(sess.refused) str(rate) if { sc1_conn_rate gt 100 }',
+      'tcp-request connection set-var(sess.refused) str(connections) if { sc1_conn_cur gt 200 }',
+      'tcp-request content reject if { var(sess.refused) -m found }',
       'tcp-response inspect-delay 30s',
       'tcp-response content accept if { res.len gt 0 }',
       'tcp-response content reject if WAIT_END',
@@ -111,6 +135,29 @@ describe('haproxy.cfg', () => {
     ]);
     expect(linesOf(text, 'global')).not.toContain('user haproxy');
     expect(linesOf(withKind({}), 'global')).toContain('user haproxy');
+  });
+
+  it('limits what one source uses, except for the networks that are exempt', () => {
+    const text = rendered({ source_limits: { connections: 5, rate: 0, exempt: ['192.0.2.0/24'] } });
+    expect(
+      linesOf(text, 'listen a.podman').filter((line) => /exempt|sc1|refused/.test(line)),
+    ).toEqual([
+      'acl exempt src 192.0.2.0/24',
+      'tcp-request connection track-sc1 src,ipmask(32,64) table sources unless exempt',
+      'tcp-request connection set-var(sess.refused) str(connections) if { sc1_conn_cur gt 5 }',
+      'tcp-request content reject if { var(sess.refused) -m found }',
+    ]);
+    const none = rendered({ source_limits: { connections: 0, rate: 0, exempt: ['192.0.2.0/24'] } });
+    expect(none).not.toMatch(/sources|exempt|sc1/);
+  });
+
+  it('closes idle connections to the statistics', () => {
+    expect(linesOf(rendered({}), 'defaults http')).toContain('timeout http-request 5s');
+  });
+
+  it('has the checks of the issue, and a short wait for the second one', () => {
+    expect(rendered({})).toMatch(/ inter 10s fastinter 1s fall 2 rise 1 /);
+    expect(rendered({})).toContain('    timeout check 3s\n');
   });
 
   it('never ends the sessions of an old process', () => {

@@ -33,8 +33,10 @@ describe('balancer.yml', () => {
         },
       ],
       statistics: { address: '127.0.0.1', port: 8404 },
+      sourceLimits: { connections: 200, rate: 100, exempt: [] },
       kubernetes: {
         ...{ namespace: 'ssh-balancer', replicas: 2, image: 'docker.io/library/haproxy:2.6' },
+        monitoringNamespace: 'monitoring',
         addresses: [],
       },
     });
@@ -132,6 +134,16 @@ describe('balancer.yml', () => {
       `${least}kubernetes: {addresses: [192.0.2.1]}`,
       'kubernetes.addresses are those of kubernetes.pool, which is missing',
     ],
+    [
+      `${least}source_limits: {rate: -1}`,
+      'source_limits.rate must be 1 or more, or 0 for no limit',
+    ],
+    ...['192.0.2.0/33', '2001:db8::/129', 'login.example.org', '192.0.2.0/24/1', '1.2.3.4 # x'].map(
+      (network) => [
+        `${least}source_limits: {exempt: ['${network}']}`,
+        'source_limits.exempt.0 must be an IP address, or a network as ADDRESS/LENGTH',
+      ],
+    ),
     [`${least}kubernetes: {replicas: 0}`, 'kubernetes.replicas must be 1 or more'],
     [
       `${least}kubernetes: {pool: p, addresses: [a]}`,
@@ -156,7 +168,8 @@ describe('balancer.yml', () => {
 
 describe('etc/berth/balancer.yml.example', () => {
   it('shows the defaults where it says so', () => {
-    const { listen, peersPort, statistics, kubernetes, kinds: all } = read(example);
+    const { listen, peersPort, statistics, kubernetes, sourceLimits, kinds: all } = read(example);
+    expect({ ...sourceLimits, exempt: [] }).toEqual(read(least).sourceLimits);
     const { pool, addresses, ...rest } = kubernetes;
     expect([pool, addresses.length]).toEqual(['ssh', 2]);
     expect({ listen, peersPort, statistics, kubernetes: { ...rest, addresses: [] } }).toEqual(
