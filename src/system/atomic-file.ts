@@ -129,7 +129,7 @@ const notPermitted = {
 const quotaExceeded = {
   code: 'disk-quota-exceeded',
   reason: 'the disk quota is used up',
-  hint: 'Free some space or raise the quota. The next login tries again.',
+  hint: 'Free some space or raise the quota, then try again. The next login does so by itself.',
 } as const;
 const knownErrors: Readonly<
   Record<
@@ -145,7 +145,7 @@ const knownErrors: Readonly<
   ENOSPC: {
     code: 'disk-full',
     reason: 'the disk is full',
-    hint: 'Free some space or inodes (see `df` and `df -i`). The next login tries again.',
+    hint: 'Free some space or inodes (see `df` and `df -i`), then try again. The next login does so by itself.',
   },
   EDQUOT: quotaExceeded,
   EROFS: readOnly,
