@@ -71,7 +71,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     .option('output', outputOption)
     .check((args) => checkEndpoints(args))
     .example('berth lint sshd', 'Check sshd_config before sshd is reloaded')
-    .example('berth lint sshd --user alice --port 2222', 'Check connections of alice to one port')
+    .example('berth lint sshd --user alice --port 332', 'Check connections of alice to one port')
     .example(
       'berth lint sshd --config /etc/ssh/sshd_config.new',
       'Check a new file before it is installed',

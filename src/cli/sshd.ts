@@ -69,7 +69,7 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
       type: 'number',
       requiresArg: true,
       demandOption: true,
-      describe: 'Port of this sshd',
+      describe: 'Port of this sshd; below 1024, or any user can listen on it while sshd is stopped',
     })
     .option('profile', {
       ...file,
@@ -85,7 +85,7 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     .option('host-key', { ...list, describe: 'Private host keys [default: those in /etc/ssh]' })
     .option('accept', {
       ...list,
-      describe: 'Doors that the linter may find, by code, such as shell-reads-home',
+      describe: 'Findings of the linter that are accepted, by code, such as shell-reads-home',
     })
     .option('settings', { ...file, default: '/etc/berth/ssh.yml', describe: 'ssh.yml' })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
@@ -97,10 +97,10 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     .option('output', outputOption)
     .check(({ port }) => checkPort(port) > 0)
     .example(
-      'berth sshd new podman --port 2222 --profile login-connection',
-      'Sessions with this profile at port 2222',
+      'berth sshd new podman --port 332 --profile login-connection',
+      'Sessions with this profile at port 332',
     )
-    .example('berth sshd new podman --port 2222 --dry-run', 'Print what would be written')
+    .example('berth sshd new podman --port 332 --dry-run', 'Print what would be written')
     .epilogue(
       'Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host’s own sshd is not changed.',
     );

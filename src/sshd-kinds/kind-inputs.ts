@@ -35,7 +35,7 @@ export const defaultHostKeys = ['ed25519', 'ecdsa', 'rsa'].map(
  * @throws {BerthError} `usage`, `sshd-kind-name-invalid`, `profile-missing`, `profile-invalid`, `host-key-missing`, and
  *   those of `loadSshSettings`
  */
-export async function kindConfigOf(options: NewKindOptions): Promise<KindConfig> {
+export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindConfig, 'limits'>> {
   const { name, mode, port, addresses, profile, banner, accepted } = options;
   assertKindName(name);
   for (const address of addresses)

@@ -9,6 +9,7 @@ import { assertRoot } from '../system/as-user.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { balancerLimits } from './balancer-limits.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { kindFile, kindsDirectory } from './kind-files.ts';
 import { kindConfigText, type KindConfig } from './rules/kind-config.ts';
@@ -55,7 +56,7 @@ const lockTimes = { waitMs: 20_000, foreignStaleMs: 120_000 } as const;
  */
 export async function newKind(input: NewKindInput): Promise<NewKind> {
   assertRoot();
-  const kind = await kindConfigOf(input);
+  const kind = { ...(await kindConfigOf(input)), limits: await balancerLimits(input) };
   const file = kindFile(kind.name);
   const text = kindConfigText(templates[kind.mode], kind);
   if (input.dryRun) return await tried({ kind, file, text }, input);

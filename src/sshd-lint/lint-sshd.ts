@@ -13,6 +13,7 @@ import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
 import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
+import { portFindings } from './rules/port-findings.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -23,6 +24,7 @@ import {
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { pamFileFindings } from './lint-pam.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
+import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 
@@ -103,6 +105,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const host = [
     ...(await loginFindings(login)),
     ...settings.findings,
+    ...placed(portFindings(base, await firstUnprivilegedPort()), directives),
     ...placed(balancerFindings(base, settings.balancers, config), directives),
     ...(await eachOf(files, (file) => replaceableFindings(file, 'sshd-config-writable'))).flat(),
     ...(await eachOf(includes, includeFindings)).flat(),

@@ -19,6 +19,8 @@ export interface KindConfig {
   readonly login: string;
   /** Path of sftp-server on this host. */
   readonly sftpServer: string;
+  /** Lines of sshd_config(5) for an sshd behind balancers. */
+  readonly limits: readonly string[];
   /** Codes of the linter that the admin accepts. */
   readonly accepted: readonly string[];
 }
@@ -46,6 +48,7 @@ export function kindConfigText(template: string, kind: KindConfig): string {
     ...hostKeys.map((file) => `HostKey ${file}`),
     ...hostCertificates.map((file) => `HostCertificate ${file}`),
     ...(banner === undefined ? [] : [`Banner ${banner}`]),
+    ...kind.limits,
     '',
   ];
   return `${head.join('\n')}\n${bodyOf(template)}`

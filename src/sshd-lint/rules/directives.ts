@@ -39,6 +39,7 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
   'pam-off': 'usepam',
   'client-alive-off': 'clientaliveinterval',
   'max-sessions-low': 'maxsessions',
+  'port-unprivileged': 'port',
   'balancer-penalties': 'persourcepenalties',
   'balancer-source-startups': 'persourcemaxstartups',
   'balancer-net-block': 'persourcenetblocksize',

@@ -109,6 +109,7 @@ export type SshdFindingCode =
   | 'pam-session-early'
   | 'pam-line-mistyped'
   | 'pam-user-environment'
+  | 'port-unprivileged'
   // Behind a balancer.
   | 'balancer-penalties'
   | 'balancer-source-startups'

@@ -53,7 +53,11 @@ beforeAll(async () => {
           {
             ...site.connection(node),
             berth_login_node_kinds: [
-              { name: 'podman', port: ports.node, addresses: [node.address] },
+              {
+                ...{ name: 'podman', port: ports.node, addresses: [node.address] },
+                // Ports of tests are free ones, which are high.
+                accept: ['port-unprivileged'],
+              },
             ],
           },
         ]),

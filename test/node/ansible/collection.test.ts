@@ -44,7 +44,18 @@ describe('the Ansible collection', () => {
     expect(kind).toContain('# berth-accepts: shell-reads-home\n');
     expect(kind).toContain('ForceCommand /usr/lib/berth/shell/login --profile gpu\n');
     expect(kind).toContain('Subsystem sftp /usr/libexec/openssh/sftp-server\n');
+    expect(kind).toContain(
+      'MaxStartups 100:30:500\nPerSourcePenaltyExemptList 192.0.2.1,2001:db8::/64\n',
+    );
     expect(kind.match(/^AllowGroups/gm)).toHaveLength(1);
+  });
+
+  it("opens the peers' port to the other balancers only, and the statistics to the monitoring", async () => {
+    await evaluate('balancer-sources.yml', 'berth_balancer');
+    expect(JSON.parse(await readFile(site.path('sources.json'), 'utf8'))).toEqual([
+      ['2001:db8::2', 1025],
+      ['198.51.100.0/24', 8404],
+    ]);
   });
 
   it('writes a configuration that keepalived accepts', async () => {

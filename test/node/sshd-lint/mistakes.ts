@@ -25,13 +25,25 @@ export const mistakes: readonly Mistake[] = [
   {
     what: 'a port without the forced command',
     seed: (text) =>
-      after('Match LocalPort 2222\n  ForceCommand none')(before('Port 22\nPort 2222')(text)),
+      after('Match LocalPort 332\n  ForceCommand none')(before('Port 22\nPort 332')(text)),
     code: 'no-forced-command',
+  },
+  {
+    what: 'a port on which any user may listen while sshd is stopped',
+    seed: before('Port 2222'),
+    code: 'port-unprivileged',
+    severity: 'weakness',
+  },
+  {
+    what: 'such a port of ListenAddress',
+    seed: before('ListenAddress 127.0.0.1:1024'),
+    code: 'port-unprivileged',
+    severity: 'weakness',
   },
   {
     what: 'a port of ListenAddress without the forced command',
     seed: (text) =>
-      after('Match LocalPort 2222\n  ForceCommand none')(before('ListenAddress [::]:2222')(text)),
+      after('Match LocalPort 332\n  ForceCommand none')(before('ListenAddress [::]:332')(text)),
     code: 'no-forced-command',
   },
   {

@@ -13,6 +13,7 @@ const kind: KindConfig = {
   hostCertificates: ['/etc/ssh/key-cert.pub'],
   login: '/opt/berth/shell/login',
   sftpServer: '/usr/libexec/openssh/sftp-server',
+  limits: [],
   accepted: ['shell-reads-home', 'tcp-forwarding'],
 };
 const template = (name: string): string =>
@@ -40,4 +41,13 @@ it.each(['forced-command', 'login-shell'])('%s.conf is the template of a kind', 
       .map(({ keyword }) => keyword)
       .filter((keyword) => !own.includes(keyword));
   expect(rest(text)).toEqual(rest(template(name)));
+});
+
+it('has the limits behind balancers before any Match', () => {
+  const text = kindConfigText(template('forced-command'), {
+    ...kind,
+    limits: ['MaxStartups 100:30:500'],
+  });
+  expect(values(text, 'maxstartups')[0]).toBe('100:30:500');
+  expect(text.indexOf('MaxStartups')).toBeLessThan(text.search(/^ForceCommand/m));
 });
