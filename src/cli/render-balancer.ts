@@ -11,6 +11,7 @@ interface BalancerArguments {
   readonly write?: string | undefined;
   readonly overwrite: boolean;
   readonly haproxy: string;
+  readonly 'check-nodes'?: boolean | undefined;
 }
 
 /** `berth render balancer`: the balancer's configuration, from one list of nodes and kinds. */
@@ -57,6 +58,10 @@ export function renderBalancerCommand(
           default: '/usr/sbin/haproxy',
           describe: 'The haproxy that checks the file',
         })
+        .option('check-nodes', {
+          type: 'boolean',
+          describe: 'Connect to each node, and warn if no sshd answers [default with --write]',
+        })
         .example('berth render balancer', 'Print haproxy.cfg for all balancers')
         .example(
           'berth render balancer --write /etc/haproxy/haproxy.cfg',
@@ -67,7 +72,7 @@ export function renderBalancerCommand(
           'Run the balancer in a cluster',
         )
         .epilogue(
-          'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed.',
+          'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed. Nodes at which no sshd answers do not change it.',
         ),
     handler: async (args) => {
       try {
@@ -81,6 +86,18 @@ export function renderBalancerCommand(
 
 async function render(args: BalancerArguments, terminal: Terminal): Promise<void> {
   const settings = await settingsOf(args);
+  await output(settings, args, terminal);
+  if (args['check-nodes'] ?? args.write !== undefined) {
+    const { warnOfNodes } = await import('./warn-of-nodes.ts');
+    await warnOfNodes(settings, terminal);
+  }
+}
+
+async function output(
+  settings: BalancerSettings,
+  args: BalancerArguments,
+  terminal: Terminal,
+): Promise<void> {
   if (args.for === 'kubernetes') {
     if (args.write !== undefined || args.balancer !== undefined)
       throw new BerthError('--write and --balancer are for haproxy.cfg', {

@@ -1,6 +1,9 @@
 import type { SshdOptions } from './options.ts';
 import type { SshdFinding } from './sshd-finding.ts';
 
+/** That of the examples; no other service has it. */
+const usualPort = 332;
+
 /**
  * Ports on which any user of the host may listen. While sshd is stopped there, as in a drain or an upgrade, a user can take
  * the port, also with `ssh -R`: then sshd does not start again, and clients or a balancer reach the user's program.
@@ -20,9 +23,9 @@ export function portFindings(
       severity: 'weakness',
       message: `while sshd is stopped, any user of this host can listen on ${named}, so that users log in to a false sshd`,
       closedBy:
-        firstUnprivileged > 1
-          ? `Port with a number below ${firstUnprivileged}, such as 332`
-          : 'sysctl net.ipv4.ip_unprivileged_port_start=1024, and Port with a number below 1024, such as 332',
+        firstUnprivileged > usualPort
+          ? `Port ${usualPort}, or another one below ${firstUnprivileged}`
+          : `Port ${usualPort}, once the lowest port of this kernel for users other than root is 1024 again (man 7 ip)`,
     },
   ];
 }

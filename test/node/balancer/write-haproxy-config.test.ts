@@ -32,7 +32,7 @@ async function listNodes(...addresses: readonly string[]): Promise<void> {
 async function write(...args: readonly string[]) {
   const { exitCode, stdout, stderr } = await execa(
     join(installDirectory, 'berth'),
-    ['render', 'balancer', '--config', list, '--write', file, ...args],
+    ['render', 'balancer', '--config', list, '--write', file, '--no-check-nodes', ...args],
     { reject: false },
   );
   return { exitCode, stdout, stderr };
