@@ -45,7 +45,10 @@ it('a source that opens connections fast is refused for a while, and no exempt o
     for (let number = 0; number < 30; number += 1) {
       const { address: host, port } = site.front;
       const socket = createConnection({ host, port, localAddress });
-      const [first] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      const [first] = (await Promise.race([
+        once(socket, 'data'),
+        once(socket, 'close'),
+      ])) as readonly unknown[];
       if (Buffer.isBuffer(first)) greeted += 1;
       socket.destroy();
     }

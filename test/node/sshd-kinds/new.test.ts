@@ -36,6 +36,22 @@ describe('berth sshd new', () => {
     expect(await node.files()).toEqual([]);
   });
 
+  it('writes the limits that an sshd behind balancers needs, as far as this sshd knows them', async () => {
+    await node.shell(
+      "printf 'rules: [{profile: base}]\\nbalancers: [192.0.2.1, 192.0.2.2]\\n' >/etc/berth/behind.yml",
+    );
+    const { exitCode, stdout, stderr } = await make(
+      ...(['podman', port, '--settings', '/etc/berth/behind.yml', '--dry-run'] as const),
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('\nMaxStartups 100:30:500\n');
+    expect(stdout).not.toMatch(/^PerSourcePenaltyExemptList/m);
+    expect(stdout).not.toContain('balancer-max-startups');
+    expect(stdout).toContain('port-unprivileged');
+    const { stdout: alone } = await make('podman', port, '--dry-run');
+    expect(alone).not.toContain('MaxStartups 100:30:500');
+  });
+
   it('makes a configuration with which sshd starts the login program with the profile', async () => {
     await node.shell('echo Welcome to kind podman >/etc/ssh/kind-banner');
     const more = ['--profile', 'base', '--banner', '/etc/ssh/kind-banner', '-o', 'json'];
