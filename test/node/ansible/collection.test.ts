@@ -1,12 +1,16 @@
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FloatingAddress } from '../../rig/addresses/floating-address.ts';
 import { AnsibleSite } from '../../rig/ansible/ansible-site.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 
 const source = new URL('../../../etc/ansible/', import.meta.url).pathname;
 const rig = new URL('../../rig/ansible/', import.meta.url).pathname;
+/** Milliseconds; many times what it takes on an idle machine. */
+const timeout = 120_000;
+
 let site: AnsibleSite;
 let collection: string;
 
@@ -17,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => site.remove());
 
 describe('the Ansible collection', () => {
-  it('has nothing that ansible-lint reports', { timeout: 120_000 }, async () => {
+  it('has nothing that ansible-lint reports', { timeout }, async () => {
     for (const name of ['galaxy.yml', '.ansible-lint'])
       await copyFile(join(source, name), join(collection, name));
     const { exitCode, stdout, stderr } = await site.run('ansible-lint', ['--nocolor', '-q'], {
@@ -35,6 +39,11 @@ describe('the Ansible collection', () => {
       expect(exitCode, output).toBe(0);
     },
   );
+
+  it('has a Molecule scenario whose playbooks suit the example', async () => {
+    const { exitCode, output } = await site.molecule('syntax');
+    expect(exitCode, output).toBe(0);
+  });
 
   it("computes Red Hat's packages and paths", async () => {
     await evaluate('red-hat.yml', 'berth_login_node');
@@ -61,16 +70,37 @@ describe('the Ansible collection', () => {
   it('writes a configuration that keepalived accepts', async () => {
     await ensurePackages(['keepalived', 'iproute2']);
     await evaluate('keepalived.yml', 'berth_balancer');
-    const file = site.path('keepalived.conf');
+    const file = site.path('keepalived-lb1.conf');
     expect(await readFile(file, 'utf8')).toContain('192.0.2.10/24');
     // In a network of its own, with the interface that the file names.
     const check = /validate: >-\n(.*)$/m.exec(
       await readFile(join(collection, 'roles/berth_balancer/tasks/keepalived.yml'), 'utf8'),
     );
-    const script = `ip link add vrrp0 type bridge; ${check?.[1]?.replace('%s', file) ?? 'false'}`;
+    const script = `ip link add eth0 type bridge; ${check?.[1]?.replace('%s', file) ?? 'false'}`;
     const { exitCode, stderr } = await run('unshare', ['--net', 'sh', '-ec', script]);
     expect(exitCode, stderr).toBe(0);
   });
+
+  it(
+    'writes configurations with which an address moves when its balancer fails',
+    { timeout },
+    async () => {
+      const texts = new Map<string, string>();
+      for (const name of ['lb1', 'lb2'])
+        texts.set(name, await readFile(site.path(`keepalived-${name}.conf`), 'utf8'));
+      expect(texts.get('lb1')).toMatch(/unicast_peer \{\s+192\.0\.2\.2\s+\}/);
+      const balancers = await FloatingAddress.start((name) => texts.get(name) ?? '');
+      try {
+        const [first = ''] = await balancers.owners();
+        await balancers.powerOff(first);
+        await balancers.waitForOwnerOtherThan(first);
+        const { stdout, stderr } = await balancers.ssh('ada', ['hostname']);
+        expect(stdout.toString(), stderr).toBe('login1\n');
+      } finally {
+        await balancers.stop();
+      }
+    },
+  );
 
   /** Runs a playbook of the rig on the controller, with the templates of a role. */
   async function evaluate(name: string, role: string): Promise<void> {

@@ -9,7 +9,8 @@ describe('two balancers and an address of keepalived', () => {
   let site: FloatingAddress;
 
   beforeAll(async () => {
-    site = await FloatingAddress.start(await readFile(example, 'utf8'));
+    const text = await readFile(example, 'utf8');
+    site = await FloatingAddress.start(() => text);
   }, 120_000);
   afterAll(() => site.stop());
 

@@ -37,8 +37,8 @@ export class FloatingAddress implements SshServer {
     this.#balancers = balancers;
   }
 
-  /** @param keepalivedConf the text of /etc/keepalived/keepalived.conf of both hosts */
-  static async start(keepalivedConf: string): Promise<FloatingAddress> {
+  /** @param keepalivedConf the text of /etc/keepalived/keepalived.conf of a balancer, 192.0.2.1 or 192.0.2.2 */
+  static async start(keepalivedConf: (name: string) => string): Promise<FloatingAddress> {
     await ensurePackages(['keepalived', 'procps']);
     const lan = await TestNetwork.make([77]);
     const place = await lan.addNode(11);
@@ -53,7 +53,7 @@ export class FloatingAddress implements SshServer {
         const host = await BalancerHost.start({ name, config: haproxyConfig(node), network });
         balancers.set(name, { host, cable });
         const write = 'mkdir -p /etc/keepalived && cat >/etc/keepalived/keepalived.conf';
-        const input = { input: keepalivedConf };
+        const input = { input: keepalivedConf(name) };
         assertSuccess('writing', await host.asRoot(['sh', '-c', write], input));
         const argv = ['keepalived', '--use-file=/etc/keepalived/keepalived.conf', '--log-console'];
         assertSuccess(

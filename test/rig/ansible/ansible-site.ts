@@ -110,13 +110,19 @@ export class AnsibleSite {
     };
   }
 
-  /** Runs a playbook of the collection. */
+  /** Runs a playbook of the collection, or that of a path. */
   async play(playbook: string, ...args: readonly string[]): Promise<PlaybookRun> {
-    const command = [`berth.berth.${playbook}`, '--inventory', this.path('inventory.yml'), ...args];
-    const { exitCode, stdout, stderr } = await this.run('ansible-playbook', command);
-    const output = stdout.toString() + stderr;
-    const changedTasks = (host: string): string[] => changedOn(host, output);
-    return { exitCode, output, recap: recapOf(output), changedTasks };
+    const name = playbook.startsWith('/') ? playbook : `berth.berth.${playbook}`;
+    const command = [name, '--inventory', this.path('inventory.yml'), ...args];
+    return playbookRun(await this.run('ansible-playbook', command));
+  }
+
+  /** Runs an action of the collection's Molecule scenario, such as `converge`. */
+  async molecule(action: string, ...args: readonly string[]): Promise<PlaybookRun> {
+    const command = [action, ...(args.length === 0 ? [] : ['--', ...args])];
+    return playbookRun(
+      await this.run('molecule', command, { cwd: join(repository, 'etc/ansible') }),
+    );
   }
 
   /** Runs a program of Ansible with the site's settings. */
@@ -136,6 +142,8 @@ export class AnsibleSite {
         ANSIBLE_PIPELINING: 'true',
         ANSIBLE_NOCOLOR: 'true',
         ANSIBLE_FORCE_COLOR: 'false',
+        NO_COLOR: '1',
+        BERTH_INVENTORY: this.path('inventory.yml'),
       },
     });
   }
@@ -156,6 +164,12 @@ export class AnsibleSite {
     const built = this.path('berth-berth-0.1.0.tar.gz');
     await galaxy('install', built, '--collections-path', this.path('collections'), '--offline');
   }
+}
+
+function playbookRun({ exitCode, stdout, stderr }: ClientResult): PlaybookRun {
+  const output = stdout.toString() + stderr;
+  const changedTasks = (host: string): string[] => changedOn(host, output);
+  return { exitCode, output, recap: recapOf(output), changedTasks };
 }
 
 /** The counts of `PLAY RECAP` by host. */
