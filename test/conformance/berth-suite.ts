@@ -43,7 +43,7 @@ function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
 }
 
 /** Whether a balancer sends all connections of a client to one node. The modes differ, so that both are tested. */
-const together = { forced: false, 'login-shell': true };
+export const together = { forced: false, 'login-shell': true };
 
 /**
  * Defines the tests of the conformance cases against Berth with Podman, on three login nodes behind a balancer.

@@ -1,11 +1,17 @@
+import { NodesBehindBalancer } from '../../../rig/balancer/nodes-behind-balancer.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { conformance } from '../../../conformance/define-tests.ts';
 import {
   profilesByLifetime,
+  together,
   userTitles,
   usersByLifetime,
 } from '../../../conformance/berth-suite.ts';
-import { startPodHost, type PodHostOptions } from '../../../rig/login-node/pod-host.ts';
+import {
+  startPodHost,
+  type PodHost,
+  type PodHostOptions,
+} from '../../../rig/login-node/pod-host.ts';
 
 const shellSays =
   'the shell around the command ends with 128 + N, whether the command died of signal N or said so';
@@ -28,11 +34,23 @@ const expectedFailuresWhenForced = {
     'sshd hands no signals to a session whose command is forced',
 };
 
-/** The suite against Berth in one of its modes. */
+/** Defines the tests of the conformance cases against Berth with pods, on two login nodes behind a balancer. */
 export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): void {
   const profiles = profilesByLifetime({});
-  conformance(`Berth in pods as ${mode}`, {
-    start: async () => startPodHost(await openSite(), { mode, profiles, ...usersByLifetime }),
+  const setup = { mode, profiles, ...usersByLifetime };
+  conformance(`Berth in pods as ${mode}, behind a balancer`, {
+    start: async () => {
+      const site = await openSite();
+      const behind = await NodesBehindBalancer.startWith<PodHost>(
+        { nodes: 2, together: together[mode] },
+        ({ name, address }, beside) =>
+          startPodHost(site, {
+            ...{ ...setup, name, address },
+            ...(beside === undefined ? {} : { beside }),
+          }),
+      );
+      return { host: behind.front, stop: () => behind.stop() };
+    },
     ...{ users: userTitles, first },
     expectedFailures: {
       ...expectedFailures,
