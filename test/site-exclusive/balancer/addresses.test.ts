@@ -48,7 +48,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
       const beside = first === undefined ? { users: { ada: [] } } : { beside: first };
       const started = await SshHost.start({
         // The example's port, besides one of its own.
-        ...{ mode: 'plain', name: host, images: false, sshd: 'Port 2222' },
+        ...{ mode: 'plain', name: host, images: false, sshd: 'Port 332' },
         ...{ ...place, ...beside },
       });
       nodes.push(started);
