@@ -1,12 +1,18 @@
 import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
+import { changedSinceRead, sshdService } from '../sshd-kinds/changed-files.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../sshd-kinds/kind-files.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
+import { processProblems } from '../sshd-kinds/rules/kind-problems.ts';
 import { endpointsOf, type SshdEndpoint } from '../sshd-kinds/rules/sshd-endpoints.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
 import { balancerFindings } from '../sshd-lint/rules/balancer-findings.ts';
-import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
+import {
+  effectiveOptions,
+  parseSshdConfigFiles,
+  type SshdConfigFiles,
+} from '../sshd-lint/sshd-effective.ts';
 
 /**
  * Asks each sshd that runs on this host, its own one and those of kinds: its version, whether it has read its present
@@ -40,9 +46,10 @@ async function sshdFinding(
   const [first, ...others] = [
     ...balancerFindings(options, balancers, parsed).map(({ message, closedBy }) => ({
       message,
-      next: closedBy,
+      // Some fixes are a directive of sshd_config(5), others a sentence.
+      next: /^[A-Z]/.test(closedBy) ? `Write into ${config}: ${closedBy}` : closedBy,
     })),
-    ...(await kindFindings(config)),
+    ...(await processFindings(running, parsed)),
   ];
   if (first === undefined) return ok(`sshd of ${name}`);
   const more =
@@ -50,19 +57,30 @@ async function sshdFinding(
   return warning(`sshd of ${name}: ${first.message}${more}`, first.next);
 }
 
-/** What concerns a process that runs: whether it has read its files, and whether it is the installed program. */
-const ofTheProcess = ['settings-not-loaded', 'program-replaced'];
-
-async function kindFindings(config: string): Promise<{ message: string; next: string }[]> {
-  const name = config.startsWith(`${kindsDirectory}/`)
-    ? config.slice(kindsDirectory.length + 1).replace(/\.conf$/, '')
-    : undefined;
-  if (name === undefined) return [];
-  const { problems } = await inspectKind(name, { now: Date.now() });
-  return problems.filter(
-    ({ code }) => ofTheProcess.includes(code) || code.startsWith('certificate-'),
-  );
+/** What concerns the process: whether it has read its files, and whether it is the installed program. */
+async function processFindings(
+  running: RunningSshd,
+  { files, directives }: SshdConfigFiles,
+): Promise<readonly { message: string; next: string }[]> {
+  const { config, pid, program } = running;
+  if (config.startsWith(`${kindsDirectory}/`)) {
+    const name = config.slice(kindsDirectory.length + 1).replace(/\.conf$/, '');
+    const { problems } = await inspectKind(name, { now: Date.now() });
+    return problems.filter(
+      ({ code }) => ofTheProcess.includes(code) || code.startsWith('certificate-'),
+    );
+  }
+  const service = sshdService(pid);
+  // Without systemd, when it was reloaded is unknown.
+  if (service === undefined) return [];
+  const keys = directives
+    .filter(({ keyword }) => keyword === 'hostkey' || keyword === 'hostcertificate')
+    .flatMap(({ args: [file] }) => file ?? []);
+  const changedFiles = await changedSinceRead(running, [...files, ...keys]);
+  return processProblems({ service, program, changedFiles });
 }
+
+const ofTheProcess = ['settings-not-loaded', 'program-replaced'];
 
 /** Longer than any banner (RFC 4253, 4.2); characters. */
 const longestBanner = 255;

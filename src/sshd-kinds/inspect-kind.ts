@@ -1,9 +1,9 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { asBerthError } from '../errors.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
-import { processStartedAt } from '../system/process-start.ts';
+import { changedSinceRead } from './changed-files.ts';
 import { fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
 import { hostConfig, kindFile, kindNames } from './kind-files.ts';
 import { defaultHostKeys } from './kind-inputs.ts';
@@ -12,7 +12,7 @@ import type { HostCertificate } from './rules/host-certificate.ts';
 import { acceptedCodes } from './rules/kind-config.ts';
 import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
 import { collides, endpointsOf, type SshdEndpoint } from './rules/sshd-endpoints.ts';
-import { runningSshds, type RunningSshd } from './running-sshds.ts';
+import { runningSshds } from './running-sshds.ts';
 import { declaredEndpoints } from './taken-ports.ts';
 
 /** One kind of session on this host. */
@@ -90,7 +90,7 @@ async function inspected(
       ...{ name, unit, drained: existsSync(drainFile) },
       ...(running === undefined ? {} : { running }),
       silentPorts: endpoints.map(({ port }) => port).filter((port) => !listening.has(port)),
-      changedFiles: running === undefined ? [] : changedSince(read, readAt(running, unit)),
+      changedFiles: running === undefined ? [] : await changedSinceRead(running, read),
       samePort: await samePorts(file, endpoints),
       certificates: certificates.map((one) => ({ ...one, keys })),
     },
@@ -107,23 +107,6 @@ async function inspected(
 async function certificateIn(file: string): Promise<KindCertificate> {
   const certificate = await readHostCertificate(file).catch(() => undefined);
   return { file, ...(certificate === undefined ? {} : { certificate }) };
-}
-
-/** When sshd last read its configuration: when it started, or when systemd saw it reload. Milliseconds since the epoch. */
-function readAt({ pid }: RunningSshd, unit: KindUnit): number {
-  const started = processStartedAt(pid) ?? Date.now();
-  const uptimeMs = Number(process.hrtime.bigint() / 1_000_000n);
-  const changed =
-    unit.active === 'active' ? Date.now() - uptimeMs + unit.changedUs / 1000 : started;
-  return Math.max(started, changed);
-}
-
-/** Start times are known to 10 ms only. */
-function changedSince(files: readonly string[], readMs: number): string[] {
-  return files.filter((file) => {
-    const status = statSync(file, { throwIfNoEntry: false });
-    return status !== undefined && status.ctimeMs > readMs + 20;
-  });
 }
 
 async function samePorts(

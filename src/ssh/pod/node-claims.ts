@@ -68,15 +68,22 @@ export async function readClaims(
   return claimsOf(answer.body.metadata as ObjectMeta, place, now);
 }
 
-/** Removes the expired claims of nodes that are gone, unless the namespace has changed. @throws as `writeClaim` */
-export async function removeExpiredClaims(
+/**
+ * Removes the expired claims of nodes that are gone, and adds a time to those that have none, unless the namespace has
+ * changed.
+ *
+ * @throws as `writeClaim`
+ */
+export async function correctClaims(
   client: ApiClient,
   place: ClaimPlace,
-  { expired, resourceVersion }: NamespaceClaims,
+  { corrections, resourceVersion }: NamespaceClaims,
   now: number,
 ): Promise<void> {
-  if (expired.length === 0) return;
-  const annotations = Object.fromEntries(expired.map((host) => [claimAnnotation(host), null]));
+  if (corrections.size === 0) return;
+  const annotations = Object.fromEntries(
+    [...corrections].map(([host, text]) => [claimAnnotation(host), text]),
+  );
   await patch(client, place, { annotations, resourceVersion }, now);
 }
 

@@ -4,7 +4,13 @@ import type { User } from '../../identity/user.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrantContext } from './grant-pod-access.ts';
-import { readClaims, writeClaim, type ClaimPlace, type NamespaceClaims } from './node-claims.ts';
+import {
+  correctClaims,
+  readClaims,
+  writeClaim,
+  type ClaimPlace,
+  type NamespaceClaims,
+} from './node-claims.ts';
 import { renewClaimMs, sharedUntil } from './objects/node-claim.ts';
 import {
   expirePodGrant,
@@ -72,6 +78,7 @@ export class UserClaims {
     const now = this.#now();
     const claims = await writeClaim(this.#client, this.#place, 'closing', now);
     this.#announced = performance.now();
+    if (claims !== undefined) await correctClaims(this.#client, this.#place, claims, now);
     const until = claims === undefined ? undefined : sharedUntil(claims, now);
     const nodes = new Set(claims?.valid.keys());
     if (until !== undefined) return { since: undefined, until, nodes };

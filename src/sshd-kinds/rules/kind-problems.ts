@@ -1,3 +1,4 @@
+import { installedPath } from '../../installed-path.ts';
 import type { HostCertificate } from './host-certificate.ts';
 import { endReason } from './host-certificate.ts';
 
@@ -62,7 +63,7 @@ function unitProblems({ name, unit, drained, running }: KindState): KindProblem[
       {
         code: 'unit-missing',
         message: `systemd has no unit ${service}`,
-        next: 'Copy berth-sshd@.service of Berth to /etc/systemd/system, and run `systemctl daemon-reload`.',
+        next: `Run \`cp ${installedPath('share/etc/systemd/berth-sshd@.service')} /etc/systemd/system/\`, then \`systemctl daemon-reload\`.`,
       },
     ];
   const problems: KindProblem[] = [];
@@ -86,7 +87,7 @@ function unitProblems({ name, unit, drained, running }: KindState): KindProblem[
 
 function listenerProblems(state: KindState): KindProblem[] {
   const { name, unit, running, silentPorts, changedFiles, samePort } = state;
-  const reload = `Run \`systemctl reload berth-sshd@${name}\`; open sessions continue.`;
+  const service = `berth-sshd@${name}`;
   const problems: KindProblem[] = samePort.map(({ file, port }) => ({
     code: 'port-named-twice',
     message: `${file} also names port ${port}`,
@@ -95,23 +96,45 @@ function listenerProblems(state: KindState): KindProblem[] {
   if (silentPorts.length > 0 && (unit.active === 'active' || running !== undefined))
     problems.push({
       code: 'port-silent',
-      message: `nothing listens on port ${silentPorts.join(', ')}`,
-      next: reload,
+      message: `nothing listens on ${silentPorts.length === 1 ? 'port' : 'ports'} ${silentPorts.join(', ')}`,
+      next: reload(service),
     });
   if (running === undefined) return problems;
+  return [...problems, ...processProblems({ service, program: running.program, changedFiles })];
+}
+
+/**
+ * Problems of an sshd that is running, of a kind or the host's own.
+ *
+ * @param sshd its systemd service, its program as /proc names it, and the files that changed after it read them
+ */
+export function processProblems({
+  service,
+  program,
+  changedFiles,
+}: {
+  readonly service: string;
+  readonly program: string;
+  readonly changedFiles: readonly string[];
+}): KindProblem[] {
+  const problems: KindProblem[] = [];
   if (changedFiles.length > 0)
     problems.push({
       code: 'settings-not-loaded',
-      message: `${changedFiles.join(', ')} changed after sshd read it: sshd uses the old contents`,
-      next: reload,
+      message: `sshd still uses the contents that ${changedFiles.join(', ')} had before the last change`,
+      next: reload(service),
     });
-  if (running.program.endsWith(' (deleted)'))
+  if (program.endsWith(' (deleted)'))
     problems.push({
       code: 'program-replaced',
       message: 'sshd was replaced by an update, and the old one is still running',
-      next: `Run \`systemctl restart berth-sshd@${name}\`; open sessions continue.`,
+      next: `Run \`systemctl restart ${service}\`; open sessions continue.`,
     });
   return problems;
+}
+
+function reload(service: string): string {
+  return `Run \`systemctl reload ${service}\`; open sessions continue.`;
 }
 
 function certificateProblems(
@@ -133,7 +156,10 @@ function certificateProblems(
   return [
     ...(end === undefined
       ? []
-      : problem('certificate-ends-soon', `${file} expires in ${days} days`)),
+      : problem(
+          'certificate-ends-soon',
+          `${file} expires in ${days === 1 ? '1 day' : `${days} days`}`,
+        )),
     ...(hostname === undefined || certificate.principals.includes(hostname)
       ? []
       : problem('certificate-principals', `${file} is not for ${hostname}, which users type`)),

@@ -7,8 +7,9 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
   let port: number;
 
   beforeAll(async () => {
-    host = await UnitHost.boot();
-    ({ port } = await freePorts(['port']));
+    const ports = await freePorts(['port', 'own']);
+    port = ports.port;
+    host = await UnitHost.boot(ports.own);
   });
   afterAll(() => host.stop());
 
@@ -72,5 +73,28 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
     await host.shell('rm /etc/berth/drain; systemctl start berth-sshd@podman');
     const fresh = await host.shell(`${host.ssh(port)} true; echo $?`);
     expect(fresh.stdout.toString()).not.toContain('255');
+  });
+
+  it("`berth doctor` says that the host's own sshd has not read a change, until it is reloaded", async () => {
+    const ofSshd = async (): Promise<string[]> => {
+      const { stdout } = await host.berth('doctor -o json');
+      const { checks } = JSON.parse(stdout.toString()) as {
+        checks: { id: string; message: string; next?: string }[];
+      };
+      return checks
+        .filter(({ id, message }) => id === 'sshd' && message.includes('/etc/ssh/sshd_config'))
+        .map(({ message, next = '' }) => `${message}; ${next}`);
+    };
+    await host.shell(`mkdir -p /etc/berth; echo 'rules: [{ profile: base }]' >/etc/berth/ssh.yml
+      systemctl start ssh`);
+    expect(await ofSshd()).toEqual([expect.not.stringContaining('before the last change')]);
+    await host.shell("echo '# a change' >>/etc/ssh/sshd_config");
+    expect(await ofSshd()).toEqual([
+      expect.stringMatching(
+        /contents that \/etc\/ssh\/sshd_config had.*systemctl reload ssh\.service/,
+      ),
+    ]);
+    await host.shell('systemctl reload ssh');
+    await expect.poll(ofSshd).toEqual([expect.not.stringContaining('before the last change')]);
   });
 });

@@ -1,13 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { accountFiles } from '../site/account-files.ts';
 import { publicDirectory } from '../site/directories.ts';
-import { childOf } from '../site/processes.ts';
-import { waitFor } from '../site/wait.ts';
-import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
+import { BootedSystem } from '../systemd/booted-system.ts';
+import type { ClientOptions, ClientResult } from '../login-node/run-program.ts';
 
 export interface SystemdHostOptions {
   readonly name: string;
@@ -29,42 +25,26 @@ export class SystemdHost {
   readonly address: string;
   readonly adminPort: number;
   readonly directory: string;
-  readonly #unshare: ChildProcess;
-  readonly #init: number;
+  readonly #system: BootedSystem;
 
-  private constructor(
-    options: SystemdHostOptions,
-    directory: string,
-    unshare: ChildProcess,
-    init: number,
-  ) {
-    this.name = options.name;
-    this.address = options.address;
-    this.adminPort = options.adminPort;
-    this.directory = directory;
-    this.#unshare = unshare;
-    this.#init = init;
+  private constructor({ name, address, adminPort }: SystemdHostOptions, system: BootedSystem) {
+    this.name = name;
+    this.address = address;
+    this.adminPort = adminPort;
+    this.directory = system.directory;
+    this.#system = system;
   }
 
-  /** Boots a host. @throws Error with the end of its log if systemd does not start */
+  /** Boots a host. @throws Error with what it printed if systemd does not start */
   static async boot(options: SystemdHostOptions): Promise<SystemdHost> {
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, `${options.name}-`));
-    await execa('chmod', ['0755', directory]);
+    await chmod(directory, 0o755);
     await writeFiles(directory, options);
-    const log = await open(join(directory, 'log'), 'a', 0o600);
     const init = new URL('systemd-host-init.sh', import.meta.url).pathname;
-    const namespaces = ['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'];
-    const unshare = spawn(
-      'setpriv',
-      ['--pdeathsig', 'KILL', 'unshare', ...namespaces, 'bash', init, directory, options.name],
-      { stdio: ['ignore', log.fd, log.fd], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
-    );
-    await log.close();
-    const waiting = { what: 'the first process of the host', timeoutMs: 10_000, everyMs: 10 };
-    const first = await waitFor(waiting, () => childOf(unshare.pid));
-    const host = new SystemdHost(options, directory, unshare, first);
-    await host.#waitUntilBooted();
+    const ready = { command: ['is-system-running'], answer: /running|degraded/ };
+    const system = await BootedSystem.boot({ init, directory, args: [options.name], ready });
+    const host = new SystemdHost(options, system);
     // It kept systemd from changing the machine's settings; with it, users cannot mount a proc(5) of their own.
     await host.script('umount --lazy /proc/sys');
     return host;
@@ -72,17 +52,7 @@ export class SystemdHost {
 
   /** Runs a command as root on the host. */
   asRoot(argv: readonly string[], options?: ClientOptions): Promise<ClientResult> {
-    const there = [
-      '--target',
-      String(this.#init),
-      '--mount',
-      '--pid',
-      '--ipc',
-      '--uts',
-      '--cgroup',
-    ];
-    const environment = ['env', '-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LANG=C.UTF-8'];
-    return run('nsenter', [...there, '--', ...environment, ...argv], options);
+    return this.#system.run(argv, options);
   }
 
   /** Runs a shell script as root. @returns its output @throws Error with its output if it fails */
@@ -95,27 +65,8 @@ export class SystemdHost {
   }
 
   /** Stops the host with all its processes. */
-  async stop(): Promise<void> {
-    const ended = once(this.#unshare, 'exit');
-    process.kill(this.#init, 'SIGKILL');
-    await ended;
-    const cgroup = (await readFile(join(this.directory, 'cgroup'), 'utf8')).trim();
-    const remove = `mount -t cgroup2 cgroup2 /sys/fs/cgroup
-      find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {} +`;
-    await execa('unshare', ['--mount', 'bash', '-euc', remove, cgroup]);
-    await rm(this.directory, { recursive: true });
-  }
-
-  async #waitUntilBooted(): Promise<void> {
-    const log = (): Promise<string> => readFile(join(this.directory, 'log'), 'utf8');
-    const alive = async (): Promise<void> => {
-      if (this.#unshare.exitCode !== null) throw new Error(`it exited: ${await log()}`);
-    };
-    const what = { what: `${this.name} to boot`, timeoutMs: 60_000, everyMs: 100, alive };
-    await waitFor(what, async () => {
-      const { stdout } = await this.asRoot(['systemctl', 'is-system-running']);
-      return /running|degraded/.test(stdout.toString()) ? true : undefined;
-    });
+  stop(): Promise<void> {
+    return this.#system.stop();
   }
 }
 

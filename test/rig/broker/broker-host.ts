@@ -1,15 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { childOf } from '../site/processes.ts';
-import { waitFor } from '../site/wait.ts';
+import { BootedSystem } from '../systemd/booted-system.ts';
 
 const etc = new URL('../../../etc/systemd/', import.meta.url).pathname;
-const init = new URL('broker-init.sh', import.meta.url).pathname;
+const init = new URL('../systemd/own-units-init.sh', import.meta.url).pathname;
 
 export interface BrokerHostOptions {
   /** Command line of the compiled `hooks/credential-broker`, which may start with, for example, strace. */
@@ -31,13 +27,11 @@ export interface BrokerHostOptions {
  */
 export class BrokerHost {
   readonly directory: string;
-  readonly #unshare: ChildProcess;
-  readonly #init: number;
+  readonly #system: BootedSystem;
 
-  private constructor(directory: string, unshare: ChildProcess, first: number) {
-    this.directory = directory;
-    this.#unshare = unshare;
-    this.#init = first;
+  private constructor(system: BootedSystem) {
+    this.directory = system.directory;
+    this.#system = system;
   }
 
   /** Whether this process is root and systemd is installed. */
@@ -53,19 +47,8 @@ export class BrokerHost {
       for (const name of ['etc', 'work']) await mkdir(join(directory, name));
       await writePasswd(join(directory, 'etc/passwd'), options.users);
     }
-    const namespaces = ['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'];
-    const unshare = spawn(
-      'setpriv',
-      ['--pdeathsig', 'KILL', 'unshare', ...namespaces, 'bash', init, directory],
-      { stdio: 'ignore' },
-    );
-    const waiting = { what: 'the first process of the host', timeoutMs: 10_000, everyMs: 10 };
-    const first = await waitFor(waiting, () => childOf(unshare.pid));
-    const host = new BrokerHost(directory, unshare, first);
-    await host.#waitUntil(
-      async () => (await host.systemctl('is-active', 'portal.target')) === 'active',
-    );
-    return host;
+    const ready = { command: ['is-active', 'portal.target'], answer: /^active/ };
+    return new BrokerHost(await BootedSystem.boot({ init, directory, ready }));
   }
 
   /** Replaces the accounts that exist on this host only. */
@@ -83,18 +66,13 @@ export class BrokerHost {
 
   /** Runs systemctl. @returns its output, also if it fails */
   async systemctl(...args: readonly string[]): Promise<string> {
-    const [file = '', ...rest] = this.enter(['systemctl', ...args]);
-    return await new Promise((resolve) => {
-      execFile(file, rest, (_, stdout, stderr) => {
-        resolve((stdout + stderr).trim());
-      });
-    });
+    const { stdout, stderr } = await this.#system.run(['systemctl', ...args]);
+    return (stdout.toString() + stderr).trim();
   }
 
   /** A command line that runs `argv` on this host as root. */
   enter(argv: readonly string[], directory = '/'): string[] {
-    const there = ['--target', String(this.#init), '--mount', '--pid', `--wd=${directory}`];
-    return ['nsenter', ...there, '--', ...argv];
+    return this.#system.enter(argv, ['--mount', '--pid', `--wd=${directory}`]);
   }
 
   /** A command line that runs `argv` on this host as a user. */
@@ -108,22 +86,8 @@ export class BrokerHost {
     return readFileSync(join(this.directory, 'log'), 'utf8');
   }
 
-  async stop(): Promise<void> {
-    const ended = once(this.#unshare, 'exit');
-    process.kill(this.#init, 'SIGKILL');
-    await ended;
-    const cgroup = (await readFile(join(this.directory, 'cgroup'), 'utf8')).trim();
-    const remove = `mount -t cgroup2 cgroup2 /sys/fs/cgroup
-      find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {} +`;
-    await promisify(execFile)('unshare', ['--mount', 'bash', '-euc', remove, cgroup]);
-    await rm(this.directory, { recursive: true });
-  }
-
-  async #waitUntil(done: () => Promise<boolean>): Promise<void> {
-    const alive = (): Promise<void> =>
-      this.#unshare.exitCode === null ? Promise.resolve() : Promise.reject(new Error('it exited'));
-    const what = { what: 'systemd to start', timeoutMs: 30_000, everyMs: 20, alive };
-    await waitFor(what, async () => (await done()) || undefined);
+  stop(): Promise<void> {
+    return this.#system.stop();
   }
 }
 

@@ -5,7 +5,7 @@ import { hostLabel } from './pod-object.ts';
  *
  * `login.berth.dev/login1: open 1790000000 berth-session`: the time in seconds since the epoch, and the Secret of the
  * node's tokens. A node renews it while it has connections; of a node that failed it expires. Before a node deletes the pods that all nodes share, it changes its claim to `closing`.
- * A former version of Berth wrote `open` only.
+ * A former version of Berth wrote `open` only, and does not renew it: whoever sees that adds a time (`claimWithTime`).
  */
 export interface NodeClaim {
   readonly state: 'open' | 'closing';
@@ -13,7 +13,7 @@ export interface NodeClaim {
   readonly written: number | undefined;
   /** When it expires: Infinity if it says no time. Milliseconds since the epoch. */
   readonly until: number;
-  /** Name of the Secret to which the node's tokens are bound; undefined if a former version wrote the claim. */
+  /** Name of the Secret to which the node's tokens are bound; undefined, which may be any, if a former version wrote the claim. */
   readonly secret: string | undefined;
 }
 
@@ -22,6 +22,12 @@ const validMs = 30 * 60_000;
 
 /** Age at which a node renews its claim, in milliseconds: `berth reap` may miss some runs before it expires. */
 export const renewClaimMs = 10 * 60_000;
+
+/** How long a claim of a former version is valid after it was first seen, as a balancer's connections. Milliseconds. */
+const formerValidMs = 36 * 3600_000;
+
+/** In place of the Secret's name: it is not known. */
+const anySecret = '*';
 
 const prefix = 'login.berth.dev/';
 
@@ -37,26 +43,33 @@ export function claimText(state: NodeClaim['state'], secret: string, now: number
   return `${state} ${Math.floor(now / 1000)} ${secret}`;
 }
 
+/** The value of a claim of a former version, which expires if its node does not come back. @param now milliseconds since the epoch */
+function claimWithTime(now: number): string {
+  return claimText('open', anySecret, now + formerValidMs - validMs);
+}
+
 type Annotations = Readonly<Record<string, string>>;
 
-/** The claims of other login nodes, by `hostLabel`: the valid ones, and the names of nodes whose claim has expired. */
+/** The claims of other login nodes, by `hostLabel`. */
 export interface OtherClaims {
   readonly valid: ReadonlyMap<string, NodeClaim>;
-  readonly expired: readonly string[];
+  /** The annotations of these nodes are to be changed: null for one that has expired, which is removed. */
+  readonly corrections: ReadonlyMap<string, string | null>;
 }
 
 /** @param now milliseconds since the epoch */
 export function otherClaims(annotations: Annotations, loginHost: string, now: number): OtherClaims {
   const valid = new Map<string, NodeClaim>();
-  const expired: string[] = [];
+  const corrections = new Map<string, string | null>();
   for (const [key, text] of Object.entries(annotations)) {
     if (!key.startsWith(prefix) || key === claimAnnotation(loginHost)) continue;
     const host = key.slice(prefix.length);
     const claim = parse(text);
     if (claim.until > now) valid.set(host, claim);
-    else expired.push(host);
+    if (claim.until <= now) corrections.set(host, null);
+    else if (claim.written === undefined) corrections.set(host, claimWithTime(now));
   }
-  return { valid, expired };
+  return { valid, corrections };
 }
 
 /** The login nodes with connections of the user, by `hostLabel`. @param now milliseconds since the epoch */
@@ -76,7 +89,8 @@ function parse(text: string): NodeClaim {
     return { state: 'open', written: undefined, until: Infinity, secret: undefined };
   const written = Number(seconds) * 1000;
   const until = written + validMs;
-  return { state: state === 'closing' ? 'closing' : 'open', written, until, secret };
+  const name = secret === anySecret ? undefined : secret;
+  return { state: state === 'closing' ? 'closing' : 'open', written, until, secret: name };
 }
 
 /** Whether another node needs the Secret. */

@@ -1,8 +1,8 @@
 #!/bin/bash
-# The first process of a portal host, in new mount, PID, IPC and UTS namespaces. It mounts its own /run and
-# cgroups and then executes systemd.
+# The first process of a host that has only its own units, in new mount, PID, IPC and UTS namespaces. It mounts its own
+# /run and cgroups and then executes systemd.
 #
-# broker-init.sh DIRECTORY
+# own-units-init.sh DIRECTORY
 #   DIRECTORY  contains units/, the only units of this systemd, and etc/passwd if the host has its own users
 set -eu
 directory=$1
