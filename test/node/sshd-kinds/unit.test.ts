@@ -85,7 +85,8 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
         .filter(({ id, message }) => id === 'sshd' && message.includes('/etc/ssh/sshd_config'))
         .map(({ message, next = '' }) => `${message}; ${next}`);
     };
-    await host.shell(`mkdir -p /etc/berth; echo 'rules: [{ profile: base }]' >/etc/berth/ssh.yml
+    await host.shell(`mkdir -p /etc/berth/profiles; echo 'rules: [{ profile: base }]' >/etc/berth/ssh.yml
+      echo 'image: localhost/berth-site:1' >/etc/berth/profiles/base.yml
       systemctl start ssh`);
     expect(await ofSshd()).toEqual([expect.not.stringContaining('before the last change')]);
     await host.shell("echo '# a change' >>/etc/ssh/sshd_config");
