@@ -37,6 +37,13 @@ const notes = async (host: SshHost, user: string): Promise<string[]> =>
     .toString()
     .split('\n')
     .filter((line) => line !== '');
+/** Waits until ada's home has these notes only. */
+async function untilNotes(wanted: readonly string[]): Promise<void> {
+  const waiting = { what: `the notes ${wanted.join()}`, timeoutMs: 30_000, everyMs: 200 };
+  await waitFor(waiting, async () =>
+    (await notes(login1, 'ada')).join() === wanted.join() ? true : undefined,
+  );
+}
 const line =
   /^you also have a container \(profile base\) on (\S+), since \d{4}-\d\d-\d\d \d\d:\d\d; to get there: ssh -p \d+ \1\r$/m;
 
@@ -45,6 +52,8 @@ it('a user is told at an interactive login on which other node a container runs,
   const working = await LiveSession.startReady(login1, 'ada', 'cat');
 
   expect(line.exec(await seen(login2, 'ada'))?.[1]).toBe('login1.example.org');
+  // The session of this test on login2 has ended, and its container too after a while.
+  await untilNotes(['login1.example.org.base.json']);
   // Other nodes' containers only, and nobody else's.
   expect(await seen(login1, 'ada')).not.toMatch(line);
   expect(await seen(login2, 'bob')).not.toMatch(line);
@@ -56,9 +65,7 @@ it('a user is told at an interactive login on which other node a container runs,
   expect(terminal.stdout.toString()).toBe('done\r\n');
 
   await working.kill();
-  await waitFor({ what: 'the notes to be removed', timeoutMs: 20_000, everyMs: 200 }, async () =>
-    (await notes(login1, 'ada')).length === 0 ? true : undefined,
-  );
+  await untilNotes([]);
   expect(await seen(login2, 'ada')).not.toMatch(line);
 });
 

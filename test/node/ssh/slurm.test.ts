@@ -57,7 +57,9 @@ describe('Slurm from inside a session', () => {
   it('passes input, output, errors and exit code of a command on the node', async () => {
     const command = 'srun --quiet sh -c "cat; echo wrong >&2; exit 7"';
     const { exitCode, stdout, stderr } = await host.ssh(user, [command], { input: 'given\n' });
-    expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 7, stdout: 'given\n' });
+    expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({
+      ...{ exitCode: 7, stdout: 'given\n' },
+    });
     expect(stderr).toContain('wrong\n');
   });
 
