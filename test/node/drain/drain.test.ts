@@ -135,6 +135,102 @@ describe.skipIf(!supported)('a node with systemd', () => {
       }
   });
 
+  it('killed between two of its steps, leaves a state that undrain undoes', async () => {
+    const all = ['alpha', 'beta'];
+    // Nothing has been written.
+    await killedAt('before', 'list-units', 'drain');
+    expect([await isRecorded('drain'), await answering()]).toEqual([false, all]);
+
+    // Recorded, and nothing is stopped yet.
+    await killedAt('before', 'stop', 'drain');
+    expect([await isRecorded('drain'), await answering()]).toEqual([true, all]);
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+    expect([await isRecorded('drain'), await answering()]).toEqual([false, all]);
+
+    // Stopped, and not said.
+    await killedAt('after', 'stop', 'drain');
+    expect([await isRecorded('drain'), await answering()]).toEqual([true, []]);
+
+    // The undrain has begun, and nothing is started yet.
+    await killedAt('before', 'start', 'undrain');
+    expect([await isRecorded('drain'), await isRecorded('drain.undo')]).toEqual([false, true]);
+    expect((await berth('node', 'status')).out).toContain('an undrain was interrupted');
+
+    // Started, and the undrain is not yet forgotten.
+    await killedAt('after', 'start', 'undrain');
+    expect([await isRecorded('drain.undo'), await answering()]).toEqual([true, all]);
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+    expect([await isRecorded('drain.undo'), await answering()]).toEqual([false, all]);
+    expect((await berth('node', 'undrain')).out).toContain('this node is not drained');
+  });
+
+  it('twice at once is as once', async () => {
+    const both = await Promise.all([berth('node', 'drain'), berth('node', 'drain')]);
+    expect(both).toMatchObject([
+      { code: 0, err: '' },
+      { code: 0, err: '' },
+    ]);
+    expect(await answering()).toEqual([]);
+    const { units } = JSON.parse(await recorded()) as { units: { stopped: boolean }[] };
+    expect(units.map(({ stopped }) => stopped)).toEqual([true, true]);
+    const [one, two] = await Promise.all([berth('node', 'undrain'), berth('node', 'undrain')]);
+    expect([one.code, two.code, one.err + two.err]).toEqual([0, 0, '']);
+    expect([one.out, two.out].sort()).toEqual([
+      'in service again: started berth-sshd@alpha.service, berth-sshd@beta.service\n',
+      'this node is not drained; nothing was done\n',
+    ]);
+    expect(await answering()).toEqual(['alpha', 'beta']);
+  });
+
+  it('on a full disk changes nothing, and an undrain needs no space', async () => {
+    const fill = 'cat /dev/zero >/etc/berth/filling 2>/dev/null; true';
+    await shell(`mkdir /run/small; mount -t tmpfs -o size=256k none /run/small
+      cp -a /etc/berth/. /run/small; mount --bind /run/small /etc/berth; ${fill}`);
+    const before = await shell('ls -A /etc/berth');
+    const refused = await berth('node', 'drain');
+    expect(refused.err).toMatch(/\[disk-full\]\nnext: /);
+    expect(refused.code).not.toBe(0);
+    expect([await shell('ls -A /etc/berth'), await answering()]).toEqual([
+      before,
+      ['alpha', 'beta'],
+    ]);
+
+    await shell('rm /etc/berth/filling');
+    expect(await berth('node', 'drain')).toMatchObject({ code: 0, err: '' });
+    await shell(fill);
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+    expect(await answering()).toEqual(['alpha', 'beta']);
+    await shell('umount /etc/berth /run/small');
+    expect(await isRecorded('drain')).toBe(false);
+  });
+
+  const shell = async (script: string): Promise<string> => {
+    const { exitCode, stdout, stderr } = await node.run(['sh', '-euc', script]);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    return stdout.toString();
+  };
+
+  const isRecorded = async (name: string): Promise<boolean> =>
+    (await node.run(['test', '-e', `/etc/berth/${name}`])).exitCode === 0;
+
+  /** Kills the command right before or after it runs `systemctl VERB`. Nothing else stops it between two steps for sure. */
+  async function killedAt(when: 'before' | 'after', verb: string, what: string): Promise<void> {
+    const wrapper = `#!/bin/sh
+case " $* " in *" ${verb} "*) is=yes ;; esac
+[ "$is ${when}" = "yes before" ] && kill -9 $PPID && exit 1
+/run/systemctl.real "$@"; code=$?
+[ "$is ${when}" = "yes after" ] && kill -9 $PPID
+exit $code
+`;
+    await node.run(['sh', '-c', 'cat >/run/wrapper; chmod +x /run/wrapper'], { input: wrapper });
+    await shell(
+      'cp /usr/bin/systemctl /run/systemctl.real; mount --bind /run/wrapper /usr/bin/systemctl',
+    );
+    const { code } = await berth('node', what);
+    await shell('umount /usr/bin/systemctl');
+    expect(code).not.toBe(0);
+  }
+
   async function ended(session: LiveSession): Promise<void> {
     expect(await berth('sessions', 'end', '--all')).toMatchObject({ code: 0, err: '' });
     expect(await session.exitCode()).toBe(255);

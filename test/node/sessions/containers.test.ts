@@ -69,6 +69,18 @@ describe('sessions in containers', () => {
     await ada.exitCode();
   });
 
+  it('that are not there are no error, and are said to be none', async () => {
+    expect(await berthOn(host, ['sessions', 'list'])).toEqual({
+      ...{ code: 0, out: '', err: 'no session is open\n' },
+    });
+    expect(await berthOn(host, ['sessions', 'list', '--user', 'ada'])).toMatchObject({
+      ...{ code: 0, out: '', err: 'no session matches the filters\n' },
+    });
+    expect(await berthOn(host, ['sessions', 'end', '--all'])).toMatchObject({
+      ...{ code: 0, out: '', err: 'there is no session to end\n' },
+    });
+  });
+
   it('are nobody else’s business', async () => {
     const { exitCode, stderr } = await host.asUser('ada', [berth, ...['sessions', 'list']]);
     expect(exitCode).toBe(77);

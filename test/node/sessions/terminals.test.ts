@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { berthOn, listed } from './berth-on.ts';
+import { berth, berthOn, listed } from './berth-on.ts';
 import { HaproxyInFront } from './haproxy-in-front.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -48,6 +48,58 @@ describe('sessions with terminals', () => {
     expect(await ada.exitCode()).toBe(255);
     expect(await bob.exitCode()).toBe(255);
     expect(await listed(host)).toEqual([]);
+  });
+
+  it('are shown again and again on a terminal, and end quietly with a pipe that is not read', async () => {
+    const ada = await withTerminal('ada', 'cat');
+    // script(1) gives the command a terminal, and ends with it.
+    const watch = `timeout --foreground -s INT 7 script -qec '${berth} sessions list --watch' /dev/null`;
+    const watched = await host.asRoot(['sh', '-c', watch]);
+    const shown = watched.stdout.toString().split('\u001b[H\u001b[2J\u001b[3J').slice(1);
+    expect(shown.length).toBeGreaterThan(1);
+    for (const text of shown.slice(0, -1))
+      expect(text).toMatch(/^ID +USER .*\r\n\d+\.\d+ +ada [^\n]*\n$/);
+    expect((await host.asRoot(['pgrep', '-f', 'sessions list --watch'])).stdout.toString()).toBe(
+      '',
+    );
+
+    expect(await berthOn(host, ['sessions', 'list', '--watch'])).toMatchObject({
+      ...{ code: 64, out: '' },
+      err: expect.stringContaining('--watch needs a terminal') as unknown,
+    });
+    const early = `(${berth} sessions list; echo $? >&3) 3>&2 | true`;
+    const { stderr } = await host.asRoot(['bash', '-c', early]);
+    expect(stderr).toBe('141\n');
+    await berthOn(host, ['sessions', 'end', 'ada']);
+    expect(await ada.exitCode()).toBe(255);
+  });
+
+  it('have no profile, whatever a process of theirs calls its container', async () => {
+    // conmon runs the OCI runtime that its user names, and the first process of a PID namespace becomes its child.
+    const runtime = `#!/bin/sh
+unshare --user --map-root-user --pid --fork sh -c 'echo inside; exec sleep 9000' >"$HOME/said" &
+until grep -q inside "$HOME/said"; do sleep 0.05; done
+cat /proc/$!/task/$!/children >"$HOME/container.pid"
+kill -9 $!
+`;
+    await host.asUser('ada', ['sh', '-c', 'cat >runtime; chmod +x runtime; mkdir -p bundle'], {
+      input: runtime,
+    });
+    const conmon =
+      'conmon -n berth-admin -c x -u x -r $HOME/runtime -b $HOME/bundle -p $HOME/container.pid -l none';
+    const ada = await withTerminal('ada', `${conmon}; cat`);
+    await expect
+      .poll(() => listed(host), { timeout: 10_000 })
+      .toEqual([expect.objectContaining({ claimedName: 'berth-admin' })]);
+    expect(await listed(host)).toMatchObject([{ profile: null, name: null, backend: 'host' }]);
+    expect(await listed(host, '--profile', 'admin')).toEqual([]);
+    expect((await berthOn(host, ['sessions', 'list'])).out).not.toContain('admin');
+    expect((await berthOn(host, ['sessions', 'show', 'ada'])).out).toMatch(
+      /^Claimed name: +berth-admin$/m,
+    );
+    await host.asUser('ada', ['pkill', '-9', '-f', 'sleep 9000|conmon']);
+    await berthOn(host, ['sessions', 'end', 'ada']);
+    await ada.exitCode();
   });
 
   it('of another user are not written to, whatever terminal a user pretends to have', async () => {
