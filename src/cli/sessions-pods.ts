@@ -20,6 +20,8 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
     import('../system/deadline.ts'),
   ]);
   const targets = await sessionTargets();
+  if (targets.length === 0)
+    terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
   const { signal } = deadlineIn(patienceMs);
   const work = targets.map(async (target): Promise<readonly PodSession[]> => {
     try {
