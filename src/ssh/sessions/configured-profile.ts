@@ -37,7 +37,8 @@ export async function withConfiguredProfiles(
   });
 }
 
-function withGiven(session: Session, given: Given): Session {
+/** The session with what it was given; the name of its container counts only if it is that of the profile. */
+export function withGiven(session: Session, given: Given): Session {
   if (given === 'unknown') return session;
   if (given === 'host') return { ...session, backend: 'host' };
   const { id, claimedName } = session;

@@ -74,34 +74,6 @@ describe('sessions with terminals', () => {
     expect(await ada.exitCode()).toBe(255);
   });
 
-  it('have no profile, whatever a process of theirs calls its container', async () => {
-    // conmon runs the OCI runtime that its user names, and the first process of a PID namespace becomes its child.
-    const runtime = `#!/bin/sh
-unshare --user --map-root-user --pid --fork sh -c 'echo inside; exec sleep 9000' >"$HOME/said" &
-until grep -q inside "$HOME/said"; do sleep 0.05; done
-cat /proc/$!/task/$!/children >"$HOME/container.pid"
-kill -9 $!
-`;
-    await host.asUser('ada', ['sh', '-c', 'cat >runtime; chmod +x runtime; mkdir -p bundle'], {
-      input: runtime,
-    });
-    const conmon =
-      'conmon -n berth-admin -c x -u x -r $HOME/runtime -b $HOME/bundle -p $HOME/container.pid -l none';
-    const ada = await withTerminal('ada', `${conmon}; cat`);
-    await expect
-      .poll(() => listed(host), { timeout: 10_000 })
-      .toEqual([expect.objectContaining({ claimedName: 'berth-admin' })]);
-    expect(await listed(host)).toMatchObject([{ profile: null, name: null, backend: 'host' }]);
-    expect(await listed(host, '--profile', 'admin')).toEqual([]);
-    expect((await berthOn(host, ['sessions', 'list'])).out).not.toContain('admin');
-    expect((await berthOn(host, ['sessions', 'show', 'ada'])).out).toMatch(
-      /^Claimed name: +berth-admin$/m,
-    );
-    await host.asUser('ada', ['pkill', '-9', '-f', 'sleep 9000|conmon']);
-    await berthOn(host, ['sessions', 'end', 'ada']);
-    await ada.exitCode();
-  });
-
   it('of another user are not written to, whatever terminal a user pretends to have', async () => {
     const bob = await withTerminal('bob', 'cat');
     // Another instance of devpts, whose first terminal has the number of bob's, as the controlling one of what sshd started.
