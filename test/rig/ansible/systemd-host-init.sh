@@ -20,6 +20,8 @@ root=/mnt/root
 cp -a "$directory/etc/." "$root/etc/"
 # Locks of a test that creates accounts on the machine at this moment.
 rm -f "$root"/etc/{passwd,shadow,group,gshadow,subuid,subgid}.lock
+# dpkg refuses to run if it names a group of a package of the machine that the host does not have.
+: >"$root/var/lib/dpkg/statoverride"
 
 mount -t proc proc "$root/proc"
 # Read-only while systemd boots, as with systemd-nspawn(1), so that it does not change the machine's kernel settings.
