@@ -12,6 +12,7 @@ interface BalancerArguments {
   readonly overwrite: boolean;
   readonly haproxy: string;
   readonly 'check-nodes'?: boolean | undefined;
+  readonly 'no-check-nodes'?: boolean | undefined;
 }
 
 /** `berth render balancer`: the balancer's configuration, from one list of nodes and kinds. */
@@ -62,6 +63,11 @@ export function renderBalancerCommand(
           type: 'boolean',
           describe: 'Connect to each node, and warn if no sshd answers [default with --write]',
         })
+        .option('no-check-nodes', {
+          type: 'boolean',
+          conflicts: 'check-nodes',
+          describe: 'With --write, do not connect to the nodes',
+        })
         .example('berth render balancer', 'Print haproxy.cfg for all balancers')
         .example(
           'berth render balancer --write /etc/haproxy/haproxy.cfg',
@@ -87,7 +93,8 @@ export function renderBalancerCommand(
 async function render(args: BalancerArguments, terminal: Terminal): Promise<void> {
   const settings = await settingsOf(args);
   await output(settings, args, terminal);
-  if (args['check-nodes'] ?? args.write !== undefined) {
+  const byDefault = args.write !== undefined && args['no-check-nodes'] !== true;
+  if (args['check-nodes'] ?? byDefault) {
     const { warnOfNodes } = await import('./warn-of-nodes.ts');
     await warnOfNodes(settings, terminal);
   }

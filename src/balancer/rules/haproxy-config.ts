@@ -5,7 +5,7 @@ import type {
   SourceLimits,
 } from '../../config/balancer-settings.ts';
 import { hostPort, isIpv6 } from '../../config/ip-address.ts';
-import { sourceLines, sourceTable } from './source-limits.ts';
+import { refusal, sourceLines, sourceTable, unlessRefused } from './source-limits.ts';
 
 /** Where haproxy runs, as far as its configuration depends on it. */
 export interface Placement {
@@ -140,9 +140,13 @@ function kindLines(kind: SessionKind, limits: SourceLimits): string[] {
   const { nodes, nodePort, together } = kind;
   const table = `berth/${tableOf(kind)}`;
   return [
-    // Without it an entry expires 36 hours after its last new connection, however long that lasts.
-    ...(together ? [`tcp-request connection track-sc0 src table ${table}`] : []),
     ...sourceLines(limits),
+    // Without it an entry expires 36 hours after its last new connection, however long that lasts. Refused ones would fill
+    // the table: one network of 64 bits has more addresses than it has entries.
+    ...(together
+      ? [`tcp-request connection track-sc0 src table ${table}${unlessRefused(limits)}`]
+      : []),
+    ...refusal(limits),
     ...silentNode,
     ...(together ? [`stick on src table ${table}`] : []),
     ...nodes.map((node) => {

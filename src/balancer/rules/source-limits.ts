@@ -16,10 +16,7 @@ export function sourceTable(limits: SourceLimits): string[][] {
   ];
 }
 
-/**
- * The rules of a kind by which a source with too many connections is refused. By `content`, because haproxy does not log
- * what `connection` rejects.
- */
+/** The rules of a kind that mark a connection of a source with too many as refused. */
 export function sourceLines(limits: SourceLimits): string[] {
   if (!isLimited(limits)) return [];
   const { connections, rate, exempt } = limits;
@@ -35,9 +32,20 @@ export function sourceLines(limits: SourceLimits): string[] {
     `tcp-request connection track-sc1 src,ipmask(32,64) table sources${unless}`,
     ...refuse('rate', 'sc1_conn_rate', rate),
     ...refuse('connections', 'sc1_conn_cur', connections),
-    'tcp-request content reject if { var(sess.refused) -m found }',
   ];
 }
+
+/** The condition of rules for connections that are not refused. */
+export function unlessRefused(limits: SourceLimits): string {
+  return isLimited(limits) ? ` unless ${refused}` : '';
+}
+
+/** Refuses by `content`, because haproxy does not log what `connection` rejects. It follows the rules of `connection`. */
+export function refusal(limits: SourceLimits): string[] {
+  return isLimited(limits) ? [`tcp-request content reject if ${refused}`] : [];
+}
+
+const refused = '{ var(sess.refused) -m found }';
 
 function isLimited({ connections, rate }: SourceLimits): boolean {
   return connections > 0 || rate > 0;

@@ -5,6 +5,7 @@ import { asBerthError, BerthError, withHint } from '../../errors.ts';
 import { installedPath } from '../../installed-path.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import type { ApiServer } from '../../reconcile/api-server.ts';
+import { apiError } from '../../reconcile/api-errors.ts';
 import { deleteObject } from '../../reconcile/delete-object.ts';
 import { waitForPodDeletion } from '../../reconcile/delete-pod.ts';
 import { reduceListPages } from '../../reconcile/list-all.ts';
@@ -36,6 +37,8 @@ export async function listClusterPods(
     const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
     const pods = await reduceListPages(client, '/api/v1/pods', {
       ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
+      // Quotas do not count those, so that a user could make any number of them.
+      fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
       begin: (): PodSession[] => [],
       add: (all, pod) => {
         const session = podSession(pod, place);
@@ -97,11 +100,15 @@ export async function endPodSession(
   try {
     const what = `pod ${namespace}/${name}`;
     const path = objectPath(pod);
-    if (!(await deleteObject(client, { what, path, preconditions: { uid } }))) return false;
+    if (
+      !(await deleteObject(client, { what, path, preconditions: { uid }, gracePeriodSeconds: 1 }))
+    )
+      return false;
     await waitForPodDeletion(client, { namespace, name, uid }, patienceMs);
-    const { status, body } = await client.send({ method: 'GET', path });
-    if (status === 200 && (body.metadata as { readonly uid?: string }).uid === uid)
-      throw notEnded(what);
+    const answer = await client.send({ method: 'GET', path });
+    if (answer.status === 404) return true;
+    if (answer.status !== 200) throw apiError(`looking whether ${what} has ended`, answer);
+    if ((answer.body.metadata as { readonly uid?: string }).uid === uid) throw notEnded(what);
     return true;
   } finally {
     client.close();

@@ -8,7 +8,7 @@ export function balancerLimitLines(balancers: readonly string[], version: string
   // PerSourcePenalties came with 9.8; an older sshd refuses the keyword.
   const punishes = Number(major) > 9 || (Number(major) === 9 && Number(minor) >= 8);
   return [
-    'MaxStartups 100:30:500',
+    'MaxStartups 500:30:1000',
     ...(punishes ? [`PerSourcePenaltyExemptList ${balancers.join(',')}`] : []),
   ];
 }

@@ -19,8 +19,11 @@ export function balancerFindings(
   return [...limitFindings(options, balancers), ...addressFindings(balancers, blocks, directives)];
 }
 
-/** Fewer, and sshd refuses connections while twenty people log in at once. */
-const fewestStartups = 100;
+/**
+ * What one source gets from two balancers (`source_limits`). With fewer, it makes sshd refuse others and the balancers'
+ * checks.
+ */
+const fewestStartups = 400;
 
 function limitFindings(options: SshdOptions, balancers: readonly string[]): SshdFinding[] {
   const { perSourcePenalties, perSourceMaxStartups, perSourceNetBlockSize, useDns } = options;
@@ -58,7 +61,7 @@ function limitFindings(options: SshdOptions, balancers: readonly string[]): Sshd
       code: 'balancer-max-startups',
       severity: 'advice',
       message: `from ${options.maxStartups} connections that are not logged in yet, sshd refuses some at random, also checks of the balancer (MaxStartups)`,
-      closedBy: 'MaxStartups 100:30:500',
+      closedBy: 'MaxStartups 500:30:1000',
     });
   if (useDns)
     findings.push({

@@ -54,7 +54,7 @@ describe('the Ansible collection', () => {
     expect(kind).toContain('ForceCommand /usr/lib/berth/shell/login --profile gpu\n');
     expect(kind).toContain('Subsystem sftp /usr/libexec/openssh/sftp-server\n');
     expect(kind).toContain(
-      'MaxStartups 100:30:500\nPerSourcePenaltyExemptList 192.0.2.1,2001:db8::/64\n',
+      'MaxStartups 500:30:1000\nPerSourcePenaltyExemptList 192.0.2.1,2001:db8::/64\n',
     );
     expect(kind.match(/^AllowGroups/gm)).toHaveLength(1);
   });

@@ -44,12 +44,12 @@ describe('berth sshd new', () => {
       ...(['podman', port, '--settings', '/etc/berth/behind.yml', '--dry-run'] as const),
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toContain('\nMaxStartups 100:30:500\n');
+    expect(stdout).toContain('\nMaxStartups 500:30:1000\n');
     expect(stdout).not.toMatch(/^PerSourcePenaltyExemptList/m);
     expect(stdout).not.toContain('balancer-max-startups');
     expect(stdout).toContain('port-unprivileged');
     const { stdout: alone } = await make('podman', port, '--dry-run');
-    expect(alone).not.toContain('MaxStartups 100:30:500');
+    expect(alone).not.toContain('MaxStartups 500:30:1000');
   });
 
   it('makes a configuration with which sshd starts the login program with the profile', async () => {

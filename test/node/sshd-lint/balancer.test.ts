@@ -33,7 +33,7 @@ it('the real sshd behind a balancer: what it decides by address is found', async
   const places = report?.host.map(({ code, place }) => `${code} ${place?.split(':').at(-1) ?? ''}`);
   expect(places).toEqual(expect.arrayContaining(['balancer-use-dns 3']));
 
-  const mended = await host.lint(`MaxStartups 100:30:500\n${example}`);
+  const mended = await host.lint(`MaxStartups 500:30:1000\n${example}`);
   expect(own(mended.codes)).toEqual([]);
 
   await host.write('ssh.yml', `${profiles}balancers: [lb1.example.org]\n`);

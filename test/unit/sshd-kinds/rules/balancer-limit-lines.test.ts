@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { balancerLimitLines } from '../../../../src/sshd-kinds/rules/balancer-limit-lines.ts';
 
-const startups = 'MaxStartups 100:30:500';
+const startups = 'MaxStartups 500:30:1000';
 const exempt = 'PerSourcePenaltyExemptList 192.0.2.1,2001:db8::/64';
 
 it.each([

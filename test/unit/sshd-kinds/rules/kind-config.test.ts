@@ -46,8 +46,8 @@ it.each(['forced-command', 'login-shell'])('%s.conf is the template of a kind', 
 it('has the limits behind balancers before any Match', () => {
   const text = kindConfigText(template('forced-command'), {
     ...kind,
-    limits: ['MaxStartups 100:30:500'],
+    limits: ['MaxStartups 500:30:1000'],
   });
-  expect(values(text, 'maxstartups')[0]).toBe('100:30:500');
+  expect(values(text, 'maxstartups')[0]).toBe('500:30:1000');
   expect(text.indexOf('MaxStartups')).toBeLessThan(text.search(/^ForceCommand/m));
 });

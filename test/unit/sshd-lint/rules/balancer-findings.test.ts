@@ -61,7 +61,7 @@ describe('an sshd behind balancers', () => {
     ['persourcenetblocksize', '24:64', ['balancer-penalties', 'balancer-net-block']],
     ['usedns', 'yes', ['balancer-penalties', 'balancer-use-dns']],
   ])('%s %s', (keyword, value, expected) => {
-    const text = set(keyword, value).replace('10:30:100', '100:30:500');
+    const text = set(keyword, value).replace('10:30:100', '500:30:1000');
     expect(codes(text).map(({ code }) => code)).toEqual(expected);
   });
 
@@ -72,13 +72,13 @@ describe('an sshd behind balancers', () => {
     ['AllowUsers alice@192.0.2.* bob', 'weakness', 'x:1'],
     ['DenyUsers *@10.0.0.0/8', 'advice', 'x:1'],
   ])('sees its address in %s', (config, severity, place) => {
-    expect(codes(set('persourcepenalties', 'no').replace('10:', '100:'), config)).toMatchObject([
+    expect(codes(set('persourcepenalties', 'no').replace('10:', '500:'), config)).toMatchObject([
       { code: 'balancer-address', severity, place },
     ]);
   });
 
   it('may treat the balancers themselves differently', () => {
     const config = 'Match Address 192.0.2.1\nMatch User alice\nAllowUsers alice';
-    expect(codes(set('persourcepenalties', 'no').replace('10:', '100:'), config)).toEqual([]);
+    expect(codes(set('persourcepenalties', 'no').replace('10:', '500:'), config)).toEqual([]);
   });
 });
