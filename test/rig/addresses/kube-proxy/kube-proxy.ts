@@ -7,14 +7,19 @@ import { waitFor } from '../../site/wait.ts';
 import { Daemon } from '../daemon.ts';
 import { kubeProxyBinary } from './build.ts';
 
-/** Starts kube-proxy on the node, which otherwise has only the Service `kubernetes`. */
+/** A node, as far as kube-proxy needs it. */
+type ProxiedNode = Pick<TestNode, 'machineAddress' | 'enter' | 'inside'> & {
+  readonly name: string;
+};
+
+/** Starts kube-proxy on a node, which otherwise has only the Service `kubernetes`. */
 export async function startKubeProxy(
   site: Site,
-  node: TestNode,
+  node: ProxiedNode,
   directory: string,
 ): Promise<{ stop(): Promise<void> }> {
   const binary = await kubeProxyBinary();
-  const kubeconfig = join(directory, 'kube-proxy.kubeconfig');
+  const kubeconfig = join(directory, `kube-proxy-${node.name}.kubeconfig`);
   await writeKubeconfig(kubeconfig, {
     server: `https://${node.machineAddress}:${new URL(site.server).port}`,
     ca: site.ca.file,
@@ -32,7 +37,7 @@ export async function startKubeProxy(
     'conntrack-tcp-timeout-close-wait': '0s',
   };
   const flags = Object.entries(values).map(([name, value]) => `--${name}=${value}`);
-  const log = join(directory, 'kube-proxy.log');
+  const log = join(directory, `kube-proxy-${node.name}.log`);
   const daemon = await Daemon.start(node.enter, [binary, ...flags], log);
   const waiting = { what: 'kube-proxy to be healthy', timeoutMs: 30_000 };
   await waitFor({ ...waiting, alive: () => daemon.assertRunning() }, () =>
