@@ -6,16 +6,19 @@ import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
 import { durationText } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { readSessionSettings, type SettingsRead } from './session-settings.ts';
 import { endAndReport } from './sessions-end.ts';
 import { tellBySettings } from './sessions-notice.ts';
-import { readSessions } from './sessions-select.ts';
-import type { Terminal } from './terminal.ts';
+import { openSessions } from './sessions-select.ts';
+import { escapedForTerminal, type Terminal } from './terminal.ts';
 
 export interface WaitOptions {
   readonly wait: boolean;
   readonly deadlineSeconds: number | undefined;
   readonly message?: string | undefined;
   readonly config?: string | undefined;
+  /** ssh.yml as it was before the drain. */
+  readonly read: SettingsRead;
 }
 
 /** How often to look, and how long before the deadline sessions are told again. Milliseconds. */
@@ -33,13 +36,22 @@ export async function waitForSessions(
 ): Promise<void> {
   const { wait, deadlineSeconds, message, config } = options;
   const left = async (): Promise<readonly Session[]> =>
-    drainedSessions(await readSessions(terminal, { profiles: false }), state);
+    drainedSessions(await openSessions(), state.units);
+  let { read } = options;
+  /** After a mistake in ssh.yml, which may have been corrected meanwhile. */
+  const readAgain = async (): Promise<SettingsRead> =>
+    (read = read.error === undefined ? read : await readSessionSettings(config));
   const tell = async (remaining: number | undefined): Promise<void> => {
     const when =
       remaining === undefined ? '' : ` Sessions end in ${durationText(remaining / 1000)}.`;
     const text = `This node is being taken out of service.${when} ${message ?? ''}`.trim();
-    await tellBySettings(await left(), text, config);
+    const sessions = await left();
+    if (sessions.length === 0) return;
+    const { settings, error } = await readAgain();
+    if (settings !== undefined) await tellBySettings(sessions, text, settings);
+    else terminal.stderr.write(once(nobodyToldText(error)));
   };
+  const once = onlyOnce();
   const end = performance.now() + (deadlineSeconds ?? Infinity) * 1000;
   const remaining = (): number => end - performance.now();
   if (message !== undefined || deadlineSeconds !== undefined)
@@ -67,15 +79,32 @@ export async function waitForSessions(
   assertDrained();
   const late = await left();
   const kept =
-    late.length === 0 ? [] : await endAndReport(late, { graceSeconds: 0, config }, terminal);
+    late.length === 0
+      ? []
+      : await endAndReport(late, { graceSeconds: 0, read: await readAgain() }, terminal);
   if (kept.length === 0) terminal.stdout.write('no session is left\n');
-  else terminal.stderr.write(`${countText(kept.length, 'session')} could not be ended\n`);
+  else terminal.stderr.write(keptText(kept.length));
+}
+
+export function keptText(count: number): string {
+  return `${countText(count, 'session')} could not be ended\nnext: \`berth reap\` tries again; see \`berth sessions list\`\n`;
+}
+
+export function nobodyToldText({ message, code, hint }: BerthError): string {
+  const error = escapedForTerminal(`${message} [${code}]`);
+  return `warning: The node is drained, but no session was told: ${error}\nnext: correct ssh.yml and run the same command again, or \`berth node undrain\`. ${escapedForTerminal(hint)}\n`;
+}
+
+/** The text, and '' if it was given before. */
+function onlyOnce(): (text: string) => string {
+  const given = new Set<string>();
+  return (text) => (given.has(text) ? '' : (given.add(text), text));
 }
 
 /** The sessions that a drain waits for: not those of the host's own sshd, and not the admin's own. */
 export function drainedSessions(
   sessions: readonly Session[],
-  { units }: DrainState,
+  units: readonly { readonly name: string }[],
 ): readonly Session[] {
   const own = ownSession(sessions);
   return sessions.filter(

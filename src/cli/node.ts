@@ -1,11 +1,19 @@
 import type { Argv, CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { parseSeconds, timestamp } from './duration.ts';
+import { parseSeconds } from './duration.ts';
+import {
+  drainedText,
+  statusJson,
+  statusText,
+  undrainedText,
+  type NodeStatus,
+} from './node-text.ts';
 import { drainedSessions, waitForSessions } from './node-wait.ts';
 import { outputOption } from './report-options.ts';
-import { readSessions } from './sessions-select.ts';
-import { escapedForTerminal, escapeInvisible, reportError, type Terminal } from './terminal.ts';
+import { readSessionSettings } from './session-settings.ts';
+import { openSessions } from './sessions-select.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface DrainArguments {
   readonly reason: string;
@@ -103,26 +111,27 @@ function statusCommand(terminal: Terminal): CommandModule<object, { readonly out
 async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   const seconds = args.deadline === undefined ? undefined : parseSeconds(args.deadline, 'deadline');
   assertRoot();
+  const { wait, message, config } = args;
   const now = Math.floor(terminal.now() / 1000);
   const { drainNode } = await import('../ssh/drain/drain-node.ts');
+  // Before anything is stopped; with a mistake in it, the node is drained all the same.
+  const read = await readSessionSettings(config);
   const state = await drainNode({
     ...{ run: runDir, by: await admin(), reason: args.reason, now },
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
   });
-  const names = state.units.map(({ name }) => name).join(', ');
-  const open = drainedSessions(await readSessions(terminal, { profiles: false }), state).length;
-  terminal.stdout.write(`drained: ${names} accept no new connections; open sessions: ${open}\n`);
-  await waitForSessions(state, { ...args, deadlineSeconds: seconds }, terminal);
+  const open = drainedSessions(await openSessions(), state.units).length;
+  const waits = wait || seconds !== undefined;
+  terminal.stdout.write(drainedText(state, { open, waits }));
+  await waitForSessions(state, { wait, message, config, read, deadlineSeconds: seconds }, terminal);
 }
 
 async function undrain(terminal: Terminal): Promise<void> {
   assertRoot();
   const { undrainNode } = await import('../ssh/drain/drain-node.ts');
-  const { wasDrained, started, skipped } = await undrainNode({ run: runDir });
-  if (!wasDrained) terminal.stdout.write('this node is not drained; nothing was done\n');
-  else terminal.stdout.write(`in service again: started ${started.join(', ') || 'no unit'}\n`);
-  for (const name of skipped)
-    terminal.stderr.write(`not started: ${name}, which was disabled since the drain\n`);
+  const { out, err } = undrainedText(await undrainNode({ run: runDir }));
+  terminal.stdout.write(out);
+  terminal.stderr.write(err);
 }
 
 async function status(output: string, terminal: Terminal): Promise<void> {
@@ -133,29 +142,15 @@ async function status(output: string, terminal: Terminal): Promise<void> {
   ]);
   const units = await listenerUnits();
   const state = readDrainState(drainFiles.drain);
-  const undoing = readDrainState(drainFiles.undo) !== undefined;
-  const sessions = (await readSessions(terminal, { profiles: false })).length;
-  if (output === 'json') {
-    const drained = state === undefined ? null : { ...state, since: timestamp(state.since) };
-    const document = { version: 1, drained, undrainIncomplete: undoing, units, sessions };
-    terminal.stdout.write(`${escapeInvisible(JSON.stringify(document, null, 2))}\n`);
-    return;
-  }
-  const lines = [
-    state === undefined ? 'not drained' : `drained${state.since > 0 ? whoAndWhen(state) : ''}`,
-    ...(state === undefined || state.reason === '' ? [] : [`reason: ${state.reason}`]),
-    ...(undoing ? ['an undrain was interrupted: run `berth node undrain` again'] : []),
-    ...units.map(
-      ({ name, active, enabled }) =>
-        `${name}: ${active ? 'listening' : 'stopped'}, ${enabled ? 'enabled' : 'not enabled'}`,
-    ),
-    `open sessions: ${sessions}`,
-  ];
-  terminal.stdout.write(lines.map((line) => `${escapedForTerminal(line)}\n`).join(''));
-}
-
-function whoAndWhen({ since, by }: { readonly since: number; readonly by: string }): string {
-  return ` since ${timestamp(since)} by ${by}`;
+  const sessions = await openSessions();
+  // As drain finds them: it does not wait for sessions of a listener that an admin had stopped.
+  const drainable = units.filter(({ active, enabled }) => active || enabled);
+  const found: NodeStatus = {
+    ...{ state, undrainIncomplete: readDrainState(drainFiles.undo) !== undefined, units },
+    sessions: sessions.length,
+    waitedFor: drainedSessions(sessions, [...drainable, ...(state?.units ?? [])]).length,
+  };
+  terminal.stdout.write(output === 'json' ? statusJson(found) : statusText(found));
 }
 
 /** Who logged in, by the kernel's audit UID, which sudo keeps. */

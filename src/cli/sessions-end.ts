@@ -9,6 +9,7 @@ import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
 import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import type { SettingsRead } from './session-settings.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { errorText, escapedForTerminal, reportError, type Terminal } from './terminal.ts';
 import {
@@ -16,7 +17,7 @@ import {
   filterOf,
   filterOptions,
   readAll,
-  sayNothingFound,
+  nothingFoundText,
   sessionPositional,
   type FilterArguments,
   type ScopeArguments,
@@ -91,9 +92,9 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
 
 async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   const graceSeconds = parseSeconds(args.grace, 'grace', { least: '0s', most: '1d' });
-  const { sessions, pods, alsoIn } = await chosen(args, terminal);
+  const { sessions, pods, alsoIn, read } = await chosen(args, terminal);
   if (sessions.length + pods.length === 0) {
-    sayNothingFound(terminal, args, 'there is no session to end');
+    terminal.stderr.write(nothingFoundText(args, 'end'));
     return;
   }
   const { endPodsAndReport, podText } = await import('./sessions-pods.ts');
@@ -103,7 +104,11 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
     return;
   }
   const grace = performance.now() + graceSeconds * 1000;
-  await endAndReport(sessions, { ...args, graceSeconds, alsoTell: alsoIn }, terminal);
+  await endAndReport(
+    sessions,
+    { message: args.message, graceSeconds, read, alsoTell: alsoIn },
+    terminal,
+  );
   if (pods.length === 0) return;
   // Who uses a pod from another login node is not known here, so it lasts as long as was promised.
   await withProgress(
@@ -117,7 +122,8 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
 interface EndAndReportOptions {
   readonly graceSeconds: number;
   readonly message?: string | undefined;
-  readonly config?: string | undefined;
+  /** With a mistake in ssh.yml, nobody is told, and what PAM's hook does not clean up is left for the reaper. */
+  readonly read: SettingsRead;
   /** Sessions whose pods end then. */
   readonly alsoTell?: readonly Session[];
 }
@@ -129,23 +135,19 @@ interface EndAndReportOptions {
  */
 export async function endAndReport(
   sessions: readonly Session[],
-  { graceSeconds, message, config, alsoTell = [] }: EndAndReportOptions,
+  { graceSeconds, message, read, alsoTell = [] }: EndAndReportOptions,
   terminal: Terminal,
 ): Promise<readonly Session[]> {
-  const [{ endSessions }, { loadSshSettings }] = await Promise.all([
-    import('../ssh/sessions/end-sessions.ts'),
-    import('../settings/load-ssh-settings.ts'),
-  ]);
-  const settings = await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
+  const { endSessions } = await import('../ssh/sessions/end-sessions.ts');
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
-  const site = { settings, run: runDir, log, now: terminal.now };
+  const site = { settings: read.settings ?? read.error, run: runDir, log, now: terminal.now };
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
-  if (message !== undefined || graceSeconds > 0)
-    await tellBySettings(
-      [...sessions, ...alsoTell],
-      `This session ends ${when}. ${message ?? ''}`.trim(),
-      config,
-    );
+  if (message !== undefined || graceSeconds > 0) {
+    const text = `This session ends ${when}. ${message ?? ''}`.trim();
+    if (read.settings !== undefined)
+      await tellBySettings([...sessions, ...alsoTell], text, read.settings);
+    else terminal.stderr.write('warning: no session was told, because ssh.yml cannot be read\n');
+  }
   let over = 0;
   const ended = await withProgress(
     terminal,
@@ -170,6 +172,7 @@ function report({ session, outcome, failed }: EndedSession, terminal: Terminal):
 interface Chosen extends SessionsAndPods {
   /** Sessions of this node in these pods, which are not chosen themselves. */
   readonly alsoIn: readonly Session[];
+  readonly read: SettingsRead;
 }
 
 async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
@@ -185,7 +188,7 @@ async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
   const alsoIn = sessionsIn(all.sessions, found.pods).filter(
     (one) => !found.sessions.includes(one),
   );
-  return { ...found, alsoIn };
+  return { ...found, alsoIn, read: all.read };
 }
 
 /** Without the session that this command runs in, and its pod. */

@@ -5,12 +5,10 @@ import type { Session } from '../ssh/sessions/session.ts';
 export async function tellBySettings(
   sessions: readonly Session[],
   text: string,
-  config: string | undefined,
+  settings: SshSettings,
 ): Promise<void> {
-  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
   const { tellSessions } = await import('../ssh/sessions/tell-sessions.ts');
   const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
-  const settings = await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
   const known = await withConfiguredProfiles(sessions, settings);
   tellSessions(
     known.filter((one) => wantsNotices(one, settings)),

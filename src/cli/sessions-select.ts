@@ -7,6 +7,7 @@ import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { readSessionSettings, type SettingsRead } from './session-settings.ts';
 import { errorText, type Terminal } from './terminal.ts';
 
 export interface FilterArguments {
@@ -60,36 +61,47 @@ export const sessionPositional = {
   describe: 'ID of a session, its first part (the PID of sshd), a user, or a pod: NAMESPACE/NAME',
 } as const;
 
-/** The sessions of this node, and with `--all-nodes`, or if a word is a pod's name, the pods of all. @throws as `readSessions` */
+interface AllFound extends SessionsAndPods {
+  readonly areAllAsked: boolean;
+  /** With a mistake in it, which was reported, profiles and the addresses of clients behind a balancer are not known. */
+  readonly read: SettingsRead;
+}
+
+/** The sessions of this node, and with `--all-nodes`, or if a word is a pod's name, the pods of all. @throws {BerthError} `not-root` */
 export async function readAll(
-  { 'all-nodes': allNodes }: ScopeArguments,
+  args: ScopeArguments & FilterArguments,
   words: readonly string[],
   { terminal, config }: { readonly terminal: Terminal; readonly config?: string | undefined },
-): Promise<SessionsAndPods & { readonly areAllAsked: boolean }> {
-  const sessions = await readSessions(terminal, { config, profiles: true });
-  const areAllAsked = allNodes || words.some((word) => word.includes('/'));
-  if (!areAllAsked) return { sessions, pods: [], areAllAsked };
+): Promise<AllFound> {
+  assertRoot();
+  const read = await readSessionSettings(config);
+  if (read.error !== undefined) terminal.stderr.write(errorText(read.error));
+  const sessions = await readSessions(terminal, read.settings);
+  const areAllAsked = args['all-nodes'] || words.some((word) => word.includes('/'));
+  if (!areAllAsked) return { sessions, pods: [], areAllAsked, read };
+  terminal.stderr.write(podsLeftOutText(args));
   const { readPods } = await import('./sessions-pods.ts');
-  return { sessions, pods: await readPods(terminal), areAllAsked };
+  return { sessions, pods: await readPods(terminal), areAllAsked, read };
 }
 
-interface ReadOptions {
-  readonly config?: string | undefined;
-  /** Whether to look up the profiles, for which sshd is started once for each user. */
-  readonly profiles: boolean;
+/** The sessions of this node, for counting and ending: without profiles and the addresses of clients. @throws {BerthError} `not-root` */
+export async function openSessions(): Promise<readonly Session[]> {
+  assertRoot();
+  const { listSessions } = await import('../ssh/sessions/list-sessions.ts');
+  return listSessions({
+    ...{ run: runDir, now: Date.now, balancerLog: () => '', onTooManySockets: () => undefined },
+  });
 }
 
-/** @throws {BerthError} `not-root` */
-export async function readSessions(
+/** @param settings for the profiles, for which sshd is started once for each user, and the balancer's log */
+async function readSessions(
   terminal: Terminal,
-  { config, profiles }: ReadOptions,
+  settings: SshSettings | undefined,
 ): Promise<readonly Session[]> {
-  if (process.geteuid?.() !== 0) throw notRoot();
   const [{ listSessions }, { readBalancerLog }] = await Promise.all([
     import('../ssh/sessions/list-sessions.ts'),
     import('../ssh/connections/balancer-log.ts'),
   ]);
-  const settings = await settingsOf(config, terminal);
   const balancerLog = (): string => {
     try {
       const path = settings?.balancerLog;
@@ -105,7 +117,7 @@ export async function readSessions(
   const sessions = listSessions({
     ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
   });
-  if (!profiles || settings === undefined || sessions.length === 0) return sessions;
+  if (settings === undefined || sessions.length === 0) return sessions;
   const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
   return await withProgress(
     terminal,
@@ -118,30 +130,34 @@ const tooManySockets =
   'this host has too many TCP connections to look up those of sshd: FROM may be a balancer';
 
 /** On standard error, as kubectl says it: an empty list is not an error. */
-export function sayNothingFound(
-  terminal: Terminal,
-  { user, profile, from, 'idle-over': idle }: FilterArguments,
-  unfiltered: string,
-): void {
+export function nothingFoundText(
+  args: FilterArguments & ScopeArguments,
+  what: 'list' | 'end',
+): string {
+  const { user, profile, from, 'idle-over': idle, 'all-nodes': all } = args;
   const isFiltered = [user, profile, from, idle].some((value) => value !== undefined);
-  terminal.stderr.write(`${isFiltered ? 'no session matches the filters' : unfiltered}\n`);
+  const none = all ? 'no session on this node and no pod' : 'no session';
+  if (isFiltered) return `${none} matches the filters\n`;
+  if (what === 'end') return `there is ${none} to end\n`;
+  return all ? `${none} of a session is open\n` : `${none} is open\n`;
+}
+
+/** For who asks for the pods, too. '' if nothing is left out. */
+export function podsLeftOutText({ from, 'idle-over': idle }: FilterArguments): string {
+  const given = [
+    ...(from === undefined ? [] : ['--from']),
+    ...(idle === undefined ? [] : ['--idle-over']),
+  ];
+  if (given.length === 0) return '';
+  const select = given.length === 1 ? 'selects' : 'select';
+  return `${given.join(' and ')} ${select} no pods: only the login nodes know where users come from and when they last typed\n`;
 }
 
 /** Bytes of the balancer's log: the last 40,000 connections. */
 const longestLog = 8 * 1024 * 1024;
 
-/** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
-async function settingsOf(
-  config: string | undefined,
-  terminal: Terminal,
-): Promise<SshSettings | undefined> {
-  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
-  try {
-    return await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' });
-  } catch (error) {
-    terminal.stderr.write(errorText(asBerthError(error, 'reading ssh.yml')));
-    return undefined;
-  }
+function assertRoot(): void {
+  if (process.geteuid?.() !== 0) throw notRoot();
 }
 
 function notRoot(): BerthError {

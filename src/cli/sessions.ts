@@ -10,7 +10,7 @@ import {
   filterOf,
   filterOptions,
   readAll,
-  sayNothingFound,
+  nothingFoundText,
   sessionPositional,
   type FilterArguments,
   type ScopeArguments,
@@ -102,15 +102,16 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const filter = filterOf(args);
   const format = args.output as SessionsFormat;
   const view = { format, headings: !args['no-headers'], node: hostname() };
-  const read = async (): Promise<SessionsAndPods> =>
-    filterAll(await readAll(args, [], { terminal }), filter);
+  const isTable = format === 'text' || format === 'wide';
+  const read = async (to: Terminal): Promise<SessionsAndPods> =>
+    filterAll(await readAll(args, [], { terminal: to }), filter);
   const textOf = ({ sessions, pods }: SessionsAndPods): string =>
     sessionsText(sessions, args['all-nodes'] ? pods : undefined, view);
+  const isNothing = ({ sessions, pods }: SessionsAndPods): boolean =>
+    isTable && sessions.length + pods.length === 0;
   if (!args.watch) {
-    const found = await read();
-    const isTable = format === 'text' || format === 'wide';
-    if (isTable && found.sessions.length + found.pods.length === 0)
-      sayNothingFound(terminal, args, 'no session is open');
+    const found = await read(terminal);
+    if (isNothing(found)) terminal.stderr.write(nothingFoundText(args, 'list'));
     else terminal.stdout.write(textOf(found));
     return;
   }
@@ -118,8 +119,11 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const { setTimeout: sleep } = await import('node:timers/promises');
   // Until a signal ends the program, also when the terminal is closed.
   for (;;) {
-    const now = textOf(await read());
-    terminal.stdout.write(`\u001b[H\u001b[2J\u001b[3J${now}`);
+    // Warnings would be cleared away at once, or fill a file: they are a part of what is shown.
+    const said: string[] = [];
+    const found = await read({ ...terminal, stderr: { write: (text) => said.push(text) } });
+    const now = isNothing(found) ? nothingFoundText(args, 'list') : textOf(found);
+    terminal.stdout.write(`\u001b[H\u001b[2J\u001b[3J${now}${said.join('')}`);
     await sleep(2_000);
   }
 }

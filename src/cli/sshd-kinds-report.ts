@@ -30,13 +30,19 @@ export function kindsText(kinds: readonly InspectedKind[]): string {
       `${' '.repeat(name.length + 2)}next: ${next}`,
     ]),
   );
-  const lines = problems.length === 0 ? table : [...table, '', ...problems];
+  const drained = kinds.some((kind) => kind.drained)
+    ? ['this node is drained (/etc/berth/drain): `berth node undrain` starts its listeners']
+    : [];
+  const lines = [table, drained, problems].flatMap((part, index) =>
+    part.length === 0 ? [] : [...(index === 0 ? [] : ['']), ...part],
+  );
   return `${lines.map((line) => escapedForTerminal(line)).join('\n')}\n`;
 }
 
-function stateText({ unit, pid }: InspectedKind): string {
+function stateText({ unit, pid, drained }: InspectedKind): string {
   if (unit.unit === 'none') return pid === undefined ? 'not running' : `running (PID ${pid})`;
-  return `${unit.active}, ${unit.enabled ? 'enabled' : 'not enabled'}`;
+  const state = drained && unit.active === 'inactive' ? 'drained' : unit.active;
+  return `${state}, ${unit.enabled ? 'enabled' : 'not enabled'}`;
 }
 
 /** For scripts. `version` changes when the meaning of a field changes. */

@@ -9,6 +9,8 @@ interface NewKindReport {
   readonly made: NewKind;
   readonly unit: KindUnit;
   readonly dryRun: boolean;
+  /** Whether this node is drained: systemd would not start the unit. */
+  readonly drained: boolean;
 }
 
 /** What was written, what the linter found, how to start it and how to go back. */
@@ -46,13 +48,18 @@ function nextSteps(report: NewKindReport): string[] {
   return lines.length === 0 ? [] : [lines.map((line) => `next: ${line}`).join('\n')];
 }
 
-function startSteps({ made: { change }, unit }: NewKindReport): string[] {
+function startSteps({ made: { change }, unit, drained }: NewKindReport): string[] {
   const template = installedPath('share/etc/systemd/berth-sshd@.service');
   const install =
     unit.unit === 'absent'
       ? [`cp ${template} /etc/systemd/system/ && systemctl daemon-reload`]
       : [];
   const service = unit.name.replace(/\.service$/, '');
+  if (unit.active !== 'active' && drained)
+    return [
+      ...install,
+      `this node is drained; after \`berth node undrain\`: systemctl enable --now ${service}`,
+    ];
   if (unit.active !== 'active') return [...install, `start it: systemctl enable --now ${service}`];
   return change === 'unchanged'
     ? []
@@ -67,6 +74,6 @@ function backSteps({ made: { file, change, former }, unit }: NewKindReport): str
 }
 
 /** For scripts. `version` changes when the meaning of a field changes. */
-export function newKindJson({ made, unit, dryRun }: NewKindReport): string {
-  return `${JSON.stringify({ version: 1, dryRun, ...made, unit }, null, 2)}\n`;
+export function newKindJson({ made, unit, dryRun, drained }: NewKindReport): string {
+  return `${JSON.stringify({ version: 1, dryRun, ...made, unit, drained }, null, 2)}\n`;
 }

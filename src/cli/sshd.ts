@@ -107,11 +107,13 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
 }
 
 async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
-  const [{ newKind }, { kindUnit }, { newKindText, newKindJson }] = await Promise.all([
-    import('../sshd-kinds/new-kind.ts'),
-    import('../sshd-kinds/kind-unit.ts'),
-    import('./sshd-new-report.ts'),
-  ]);
+  const [{ newKind }, { kindUnit }, { isNodeDrained }, { newKindText, newKindJson }] =
+    await Promise.all([
+      import('../sshd-kinds/new-kind.ts'),
+      import('../sshd-kinds/kind-unit.ts'),
+      import('../sshd-kinds/drained-node.ts'),
+      import('./sshd-new-report.ts'),
+    ]);
   const { name, port, profile, mode, banner } = args;
   const made = await withProgress(
     terminal,
@@ -130,7 +132,7 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
       }),
   );
   const unit = await kindUnit(name);
-  const report = { made, unit, dryRun: args['dry-run'] };
+  const report = { made, unit, drained: isNodeDrained(), dryRun: args['dry-run'] };
   terminal.stdout.write(
     args.output === 'json'
       ? newKindJson(report)

@@ -12,7 +12,7 @@ export async function warnOfNodes(settings: BalancerSettings, terminal: Terminal
   );
   if (silent.length === 0) return;
   const hint =
-    'next: correct address or node_port in balancer.yml, or run `berth sshd check` on the node. The balancer uses a node once its sshd answers.';
+    'next: correct address or node_port in balancer.yml, or run `berth node status` and `berth sshd check` on the node. The balancer uses a node once its sshd answers.';
   terminal.stderr.write(`${silent.map(warningOf).join('')}${hint}\n`);
 }
 

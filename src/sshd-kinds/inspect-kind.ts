@@ -4,6 +4,7 @@ import { asBerthError } from '../errors.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { changedSinceRead } from './changed-files.ts';
+import { isNodeDrained } from './drained-node.ts';
 import { fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
 import { hostConfig, kindFile, kindNames } from './kind-files.ts';
 import { defaultHostKeys } from './kind-inputs.ts';
@@ -23,6 +24,8 @@ export interface InspectedKind {
   /** Of `--profile` in ForceCommand; absent if the rules of ssh.yml choose. */
   readonly profile?: string;
   readonly unit: KindUnit;
+  /** Whether this node is drained, so that systemd does not start the unit. */
+  readonly drained: boolean;
   readonly pid?: number;
   readonly hostKeys: readonly { readonly file: string; readonly fingerprint: string }[];
   readonly certificates: readonly KindCertificate[];
@@ -36,9 +39,6 @@ interface KindCertificate {
   readonly certificate?: HostCertificate;
 }
 
-/** While it exists, `berth-sshd@.service` does not start. */
-const drainFile = '/etc/berth/drain';
-
 /**
  * Looks at the configuration, the unit and the running sshd of a kind. Changes nothing.
  *
@@ -51,9 +51,19 @@ export async function inspectKind(
 ): Promise<InspectedKind> {
   const file = kindFile(name);
   const unit = await kindUnit(name);
-  const bare = { name, file, unit, endpoints: [], hostKeys: [], certificates: [], accepted: [] };
+  const drained = isNodeDrained();
+  const bare = {
+    name,
+    file,
+    unit,
+    drained,
+    endpoints: [],
+    hostKeys: [],
+    certificates: [],
+    accepted: [],
+  };
   try {
-    return await inspected({ name, file, unit }, await parseSshdConfigFiles(file), about);
+    return await inspected({ name, file, unit, drained }, await parseSshdConfigFiles(file), about);
   } catch (thrown) {
     const { code, message, hint } = asBerthError(thrown, file);
     return { ...bare, problems: [{ code, message, next: hint }] };
@@ -61,7 +71,7 @@ export async function inspectKind(
 }
 
 async function inspected(
-  { name, file, unit }: Pick<InspectedKind, 'name' | 'file' | 'unit'>,
+  { name, file, unit, drained }: Pick<InspectedKind, 'name' | 'file' | 'unit' | 'drained'>,
   { directives, files }: SshdConfigFiles,
   about: { readonly now: number; readonly hostname?: string | undefined },
 ): Promise<InspectedKind> {
@@ -87,7 +97,7 @@ async function inspected(
   const keys = hostKeys.map(({ fingerprint }) => fingerprint);
   const problems = kindProblems(
     {
-      ...{ name, unit, drained: existsSync(drainFile) },
+      ...{ name, unit, drained },
       ...(running === undefined ? {} : { running }),
       silentPorts: endpoints.map(({ port }) => port).filter((port) => !listening.has(port)),
       changedFiles: running === undefined ? [] : await changedSinceRead(running, read),
@@ -97,7 +107,7 @@ async function inspected(
     about,
   );
   return {
-    ...{ name, file, endpoints, unit, hostKeys, certificates, problems },
+    ...{ name, file, endpoints, unit, drained, hostKeys, certificates, problems },
     ...(command.includes('--profile') && profile !== undefined ? { profile } : {}),
     ...(running === undefined ? {} : { pid: running.pid }),
     accepted: acceptedCodes(await readFile(file, 'utf8')),

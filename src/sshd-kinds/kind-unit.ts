@@ -1,4 +1,4 @@
-import { hasSystemd, unitProperties } from '../system/systemd-units.ts';
+import { hasSystemd, startsAtBoot, unitProperties } from '../system/systemd-units.ts';
 
 /** The state of berth-sshd@NAME.service. */
 export interface KindUnit {
@@ -22,6 +22,6 @@ export async function kindUnit(kind: string): Promise<KindUnit> {
     name,
     unit: found.get('LoadState') === 'not-found' ? 'absent' : 'known',
     active: found.get('ActiveState') ?? 'unknown',
-    enabled: found.get('UnitFileState') === 'enabled',
+    enabled: startsAtBoot(found.get('UnitFileState') ?? ''),
   };
 }

@@ -40,6 +40,15 @@ export async function unitProperties(
   });
 }
 
+/**
+ * Whether a unit is enabled for good: `enabled-runtime` is forgotten at a reboot.
+ *
+ * @param unitFileState systemd's property UnitFileState
+ */
+export function startsAtBoot(unitFileState: string): boolean {
+  return unitFileState === 'enabled';
+}
+
 /** Whether systemd is the service manager of this host, as in sd_booted(3). */
 export function hasSystemd(): boolean {
   return existsSync('/run/systemd/system');

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { BerthError } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { directoryNames } from '../../system/directory-names.ts';
+import { startsAtBoot } from '../../system/systemd-units.ts';
 import { isListenerUnit } from './drain-state.ts';
 
 const pattern = 'berth-sshd@*.service';
@@ -15,6 +16,8 @@ export interface ListenerUnit {
   readonly name: string;
   /** Running, starting, or about to be started again after a failure. */
   readonly active: boolean;
+  /** As systemd says: `active`, `activating`, `inactive`, `failed`, … */
+  readonly state: string;
   readonly enabled: boolean;
 }
 
@@ -49,9 +52,10 @@ function unitOf(block: string): ListenerUnit {
     new RegExp(`^${name}=(.*)$`, 'm').exec(block)?.[1] ?? '';
   return {
     name: property('Id'),
+    state: property('ActiveState'),
     // `activating`: it may be about to be started again after a failure.
     active: ['active', 'activating', 'reloading', 'deactivating'].includes(property('ActiveState')),
-    enabled: property('UnitFileState').startsWith('enabled'),
+    enabled: startsAtBoot(property('UnitFileState')),
   };
 }
 

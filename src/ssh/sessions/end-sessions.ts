@@ -23,6 +23,11 @@ export interface EndedSession {
   readonly failed: readonly BerthError[];
 }
 
+/** As for the other parts of sessions, or with the reason why ssh.yml cannot be read. */
+export interface EndingSite extends Omit<SessionContext, 'settings'> {
+  readonly settings: SessionContext['settings'] | BerthError;
+}
+
 export interface EndSessionsOptions {
   /** How long sessions may go on. Milliseconds. */
   readonly graceMs: number;
@@ -44,7 +49,7 @@ const everyMs = 50;
  * @returns one result for each session, after it is gone
  */
 export async function endSessions(
-  site: SessionContext,
+  site: EndingSite,
   sessions: readonly Session[],
   { graceMs, onEnd }: EndSessionsOptions,
 ): Promise<readonly EndedSession[]> {
@@ -61,7 +66,7 @@ export async function endSessions(
   });
 }
 
-async function endSession(site: SessionContext, session: Session): Promise<EndedSession> {
+async function endSession(site: EndingSite, session: Session): Promise<EndedSession> {
   const { id, uid } = session;
   const monitor = parseConnectionId(id);
   if (monitor === undefined || !isRunning(monitor)) return { session, outcome: 'left', failed: [] };
@@ -82,12 +87,15 @@ async function killMonitor(monitor: ProcessId): Promise<void> {
 }
 
 /** Does what PAM's hook did not: nothing is left to do if the record is gone. */
-async function cleanUp(site: SessionContext, { id, uid }: Session): Promise<readonly BerthError[]> {
+async function cleanUp(site: EndingSite, session: Session): Promise<readonly BerthError[]> {
+  const { id, uid } = session;
+  const { settings } = site;
   const file = connectionRecordPath(site, uid, id);
   const record = readConnectionRecord(file) ?? readConnectionRecord(closingRecordPath(file));
   const user = record === undefined ? undefined : userOfUid(uid);
   if (record === undefined || user === undefined) return [];
-  return (await closeConnection(site, user, { id, record, gone: true })).failed;
+  if (settings instanceof BerthError) return [notCleanedUp(session, settings)];
+  return (await closeConnection({ ...site, settings }, user, { id, record, gone: true })).failed;
 }
 
 function exists(path: string): boolean {
@@ -97,6 +105,13 @@ function exists(path: string): boolean {
 async function waitFor(done: () => boolean, mostMs: number): Promise<void> {
   const end = performance.now() + mostMs;
   while (!done() && performance.now() < end) await sleep(everyMs);
+}
+
+function notCleanedUp({ id, user }: Session, { message, code, hint }: BerthError): BerthError {
+  return new BerthError(`session ${id} of ${user} ended and is not cleaned up: ${message}`, {
+    code,
+    hint: `${hint} Then run \`berth reap\`.`,
+  });
 }
 
 function notEnded({ id, user }: Session): BerthError {

@@ -93,10 +93,12 @@ function listenerProblems(state: KindState): KindProblem[] {
     message: `${file} also names port ${port}`,
     next: 'Change the port in one of the two files: only the sshd that starts first gets it.',
   }));
-  if (silentPorts.length > 0 && (unit.active === 'active' || running !== undefined))
+  // One port at several addresses.
+  const silent = [...new Set(silentPorts)];
+  if (silent.length > 0 && (unit.active === 'active' || running !== undefined))
     problems.push({
       code: 'port-silent',
-      message: `nothing listens on ${silentPorts.length === 1 ? 'port' : 'ports'} ${silentPorts.join(', ')}`,
+      message: `nothing listens on ${silent.length === 1 ? 'port' : 'ports'} ${silent.join(', ')}`,
       next: reload(service),
     });
   if (running === undefined) return problems;
@@ -148,7 +150,7 @@ function certificateProblems(
   if (certificate === undefined)
     return problem('certificate-invalid', `${file} is not the certificate of a host key`);
   if (!keys.includes(certificate.key))
-    return problem('certificate-other-key', `${file} is for another host key`);
+    return problem('certificate-other-key', `${file} is for none of this kind's host keys`);
   const end = endReason(certificate, now);
   if (end === 'expired')
     return problem('certificate-expired', `${file} has expired: clients ask about the host key`);
@@ -156,12 +158,14 @@ function certificateProblems(
   return [
     ...(end === undefined
       ? []
-      : problem(
-          'certificate-ends-soon',
-          `${file} expires in ${days === 1 ? '1 day' : `${days} days`}`,
-        )),
+      : problem('certificate-ends-soon', `${file} expires in ${daysText(days)}`)),
     ...(hostname === undefined || certificate.principals.includes(hostname)
       ? []
       : problem('certificate-principals', `${file} is not for ${hostname}, which users type`)),
   ];
+}
+
+function daysText(days: number): string {
+  if (days < 1) return 'less than a day';
+  return days === 1 ? '1 day' : `${days} days`;
 }

@@ -50,7 +50,9 @@ describe.skipIf(!supported)('a node with systemd', () => {
       'Bye',
     );
     expect(drained).toMatchObject({ code: 0, err: '' });
-    expect(drained.out).toMatch(/accept no new connections; open sessions: 1\n$/);
+    expect(drained.out).toMatch(
+      /^drained: no new connections at berth-sshd@.*; open sessions: 1\nnext: `berth node undrain` takes .*\n$/,
+    );
     expect(await answering()).toEqual([]);
     await ada.waitForOutput('*** This node is being taken out of service. Bye ***');
     ada.client.stdin?.write('still here\r');
@@ -63,7 +65,7 @@ describe.skipIf(!supported)('a node with systemd', () => {
     await node.run(['systemctl', 'start', 'berth-sshd@alpha']);
     expect(await answering()).toEqual([]);
     expect((await berth('node', 'status')).out).toMatch(
-      /^drained since .*\nreason: new\\u\{1b\} kernel\nberth-sshd@alpha\.service: stopped, enabled\n/,
+      /^drained since .*\nreason: new\\u\{1b\} kernel\nberth-sshd@alpha\.service: inactive, enabled\n/,
     );
 
     // Twice is as once, and the first record stays.
@@ -89,6 +91,21 @@ describe.skipIf(!supported)('a node with systemd', () => {
     await berth('node', 'undrain');
   });
 
+  it('drains and waits with a mistake in ssh.yml, and says once that nobody was told', async () => {
+    const bob = await node.session('beta', 'bob', 'sleep 6');
+    await shell('mv /etc/berth/ssh.yml /etc/berth/ssh.yml.away');
+    const drained = await berth('node', 'drain', '--wait', '--message', 'Bye');
+    await shell('mv /etc/berth/ssh.yml.away /etc/berth/ssh.yml');
+    expect(drained).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/no session is left\n$/) as unknown,
+    });
+    expect(drained.err.match(/no session was told/g)).toHaveLength(1);
+    expect(drained.err.match(/^next: /gm)).toHaveLength(1);
+    expect(await bob.exitCode()).toBe(0);
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+  });
+
   it('does not start what was disabled since, and says so', async () => {
     await berth('node', 'drain');
     await node.run(['rm', '/etc/systemd/system/multi-user.target.wants/berth-sshd@beta.service']);
@@ -96,7 +113,7 @@ describe.skipIf(!supported)('a node with systemd', () => {
     const { code, err } = await berth('node', 'undrain');
     expect({ code, err }).toEqual({
       code: 0,
-      err: 'not started: berth-sshd@beta.service, which was disabled since the drain\n',
+      err: 'not started: berth-sshd@beta.service, which was disabled since the drain; to start it: systemctl enable --now berth-sshd@beta.service\n',
     });
     expect(await answering()).toEqual(['alpha']);
     await node.run(['systemctl', 'start', 'berth-sshd@beta']);
@@ -108,7 +125,7 @@ describe.skipIf(!supported)('a node with systemd', () => {
       '-c',
       'echo maintenance >/etc/berth/drain; systemctl stop berth-sshd@alpha',
     ]);
-    expect((await berth('node', 'status')).out).toMatch(/^drained\nberth-sshd@alpha.*: stopped/);
+    expect((await berth('node', 'status')).out).toMatch(/^drained\nberth-sshd@alpha.*: inactive/);
     // Nobody recorded what ran: what starts at boot is started.
     expect(await berth('node', 'undrain')).toMatchObject({
       ...{ code: 0, err: '' },

@@ -74,6 +74,19 @@ describe('sessions with terminals', () => {
     expect(await ada.exitCode()).toBe(255);
   });
 
+  it('are ended with a mistake in ssh.yml, and what it keeps from being cleaned up is reported', async () => {
+    const ada = await withTerminal('ada', 'cat');
+    await host.asRoot(['mv', '/etc/berth/ssh.yml', '/etc/berth/ssh.yml.away']);
+    const { code, out, err } = await berthOn(host, ['sessions', 'end', '--all']);
+    await host.asRoot(['mv', '/etc/berth/ssh.yml.away', '/etc/berth/ssh.yml']);
+    expect(await ada.exitCode()).toBe(255);
+    expect(out).toMatch(/^ended \d+\.\d+ of ada\n$/);
+    expect(err).toContain('ssh.yml');
+    expect([0, 75]).toContain(code);
+    expect((await host.asRoot([berth, 'reap'])).exitCode).toBe(0);
+    expect(await listed(host)).toEqual([]);
+  });
+
   it('of another user are not written to, whatever terminal a user pretends to have', async () => {
     const bob = await withTerminal('bob', 'cat');
     // Another instance of devpts, whose first terminal has the number of bob's, as the controlling one of what sshd started.

@@ -195,6 +195,6 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
   const rest = await sessions('end', '--all', '-A', '--user', own);
   expect(rest).toMatchObject({ code: 0, out: `ended pod u-${own}/berth-shared of ${own}\n` });
   expect(await sessions('end', '--all', '-A', '--user', own)).toEqual({
-    ...{ code: 0, out: '', err: 'no session matches the filters\n' },
+    ...{ code: 0, out: '', err: 'no session on this node and no pod matches the filters\n' },
   });
 });
