@@ -20,6 +20,7 @@ import { subidCommand } from './subid.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-outputs.ts';
 import { tokenCommand } from './token.ts';
+import { usageText } from './usage-text.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
 async function main(args: readonly string[], terminal: Terminal): Promise<void> {
@@ -58,7 +59,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw error ?? usageError(message ?? 'wrong command line');
+      throw error ?? refused(parser, message ?? 'wrong command line', args);
     });
   try {
     await parser.parseAsync(args, {}, (_error, _argv, output) => {
@@ -68,7 +69,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
   } catch (thrown) {
     reportError(
       terminal,
-      isYargsError(thrown) ? usageError(thrown.message) : asBerthError(thrown, 'berth'),
+      isYargsError(thrown) ? refused(parser, thrown.message, args) : asBerthError(thrown, 'berth'),
     );
   }
 }
@@ -78,10 +79,21 @@ function isYargsError(thrown: unknown): thrown is Error {
   return thrown instanceof Error && thrown.name === 'YError';
 }
 
-function usageError(message: string): BerthError {
-  return new BerthError(message.trim().replaceAll(/\s+/g, ' '), {
+/** What yargs knows of the command that was being read, which its types leave out. */
+interface ParserState {
+  readonly getOptions: () => { readonly key: Readonly<Record<string, unknown>> };
+  readonly getInternalMethods: () => {
+    readonly getContext: () => { readonly commands: readonly string[] };
+  };
+}
+
+function refused(parser: unknown, message: string, args: readonly string[]): BerthError {
+  const { getOptions, getInternalMethods } = parser as ParserState;
+  const options = Object.keys(getOptions.call(parser).key);
+  const { commands } = getInternalMethods.call(parser).getContext();
+  return new BerthError(usageText({ message, args, options }), {
     code: 'usage',
-    hint: 'See `berth --help` and `berth COMMAND --help`.',
+    hint: `See \`${['berth', ...commands].join(' ')} --help\`.`,
   });
 }
 

@@ -69,7 +69,8 @@ function drainOptions(yargs: Argv): Argv<DrainArguments> {
     .option('message', {
       type: 'string',
       requiresArg: true,
-      describe: 'A line for the terminals of all sessions, unless their profile has notices: false',
+      describe:
+        'A line for the terminals of the sessions, without your own and those whose profile has notices: false',
     })
     .option('config', {
       type: 'string',

@@ -1,5 +1,5 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
@@ -19,7 +19,7 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
     import('../ssh/sessions/cluster-pods.ts'),
     import('../system/deadline.ts'),
   ]);
-  const targets = await sessionTargets();
+  const targets = await knownTargets();
   if (targets.length === 0)
     terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
   const { signal } = deadlineIn(patienceMs);
@@ -39,6 +39,18 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
     () => Promise.all(work),
   );
   return all.flat();
+}
+
+/** @throws {BerthError} as `loadSite`; without `clusters.d`, the next step names what the command can do */
+async function knownTargets(): Promise<readonly ClusterTarget[]> {
+  try {
+    return await sessionTargets();
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError) || thrown.code !== 'config-missing') throw thrown;
+    const hint =
+      'Give this node the clusters.d of the portal (`clusters_dir` of berth.yml), or leave out --all-nodes and names of pods.';
+    throw withHint(thrown, hint);
+  }
 }
 
 /** The clusters that allow SSH sessions, as root of this host reaches them. */

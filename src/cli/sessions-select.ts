@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { SessionFilter, SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
@@ -127,7 +127,8 @@ async function readSessions(
 }
 
 const tooManySockets =
-  'this host has too many TCP connections to look up those of sshd: FROM may be a balancer';
+  'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +
+  "next: search the balancer's log for the `source_port` that `ss -tnp` shows as the port of sshd's peer";
 
 /** On standard error, as kubectl says it: an empty list is not an error. */
 export function nothingFoundText(
@@ -153,7 +154,7 @@ export function podsLeftOutText({ from, 'idle-over': idle }: FilterArguments): s
   return `${given.join(' and ')} ${select} no pods: only the login nodes know where users come from and when they last typed\n`;
 }
 
-/** Bytes of the balancer's log: the last 40,000 connections. */
+/** Bytes of the balancer's log: about the last 35,000 connections. */
 const longestLog = 8 * 1024 * 1024;
 
 function assertRoot(): void {

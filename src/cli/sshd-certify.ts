@@ -86,13 +86,13 @@ async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
     const end = Number.isFinite(until) ? `valid until ${new Date(until).toISOString()}` : 'valid';
     return `${escapedForTerminal(file)}: ${change}${why}, ${end}`;
   });
-  const settings = certified.keys.map(({ file }) => `HostCertificate ${escapedForTerminal(file)}`);
   terminal.stdout.write(
     [
       ...lines,
       '',
-      'for sshd, if this is the login node; then reload it (`berth sshd new` writes these lines):',
-      ...settings,
+      'on each login node: copy its certificate beside the host key (/etc/ssh/ssh_host_ed25519_key-cert.pub), add',
+      '`HostCertificate PATH` to the file of each sshd (`berth sshd new` writes the line if the certificate is there), and',
+      'reload it: systemctl reload berth-sshd@NAME',
       '',
       'for known_hosts of users, or /etc/ssh/ssh_known_hosts:',
       escapedForTerminal(certified.knownHostsLine),

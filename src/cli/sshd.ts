@@ -78,7 +78,8 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     .option('mode', {
       choices: ['forced', 'login-shell'] as const,
       default: 'forced' as const,
-      describe: 'Which of the two examples in etc/sshd is used',
+      describe:
+        'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell',
     })
     .option('address', { ...list, describe: 'Addresses to listen on [default: all]' })
     .option('banner', { ...file, describe: 'File that clients see before they log in' })

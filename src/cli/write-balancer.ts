@@ -1,6 +1,10 @@
 import { hostname } from 'node:os';
 import { createTwoFilesPatch } from 'diff';
-import { placeConfig, type PlacedConfig, type PlaceOptions } from '../balancer/place-config.ts';
+import {
+  placeConfig,
+  type PlacedConfig,
+  type PlaceOptions,
+} from '../balancer/place-haproxy-config.ts';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
 import { BerthError } from '../errors.ts';
 import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';

@@ -47,7 +47,10 @@ function* twice(values: readonly Placed[], what: string): Generator<ProblemMessa
     const before = first.get(key);
     if (before === undefined) first.set(key, path);
     else
-      yield { path, text: `${path.join('.')}: ${what} ${value} is taken by ${before.join('.')}` };
+      yield {
+        path,
+        text: `${path.join('.')}: ${what} ${value} is already used by ${before.join('.')}`,
+      };
   }
 }
 
@@ -58,7 +61,7 @@ function* unknownSystems({ systems, kinds }: BalancerDocument): Generator<Proble
     const path = ['kinds', index, 'system'];
     const near = nearestKey(system, known);
     const help = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${near}?`;
-    yield { path, text: `${path.join('.')}: there is no system ${system}: ${help}` };
+    yield { path, text: `${path.join('.')}: there is no system ${system} in systems: ${help}` };
   }
 }
 
@@ -68,19 +71,26 @@ function* takenPorts({
   peers_port: peers,
   statistics,
 }: BalancerDocument): Generator<ProblemMessage> {
-  const ports: [Path, number][] = kinds.map(({ port }, index) => [['kinds', index, 'port'], port]);
-  ports.push([['peers_port'], peers ?? 1024]);
-  ports.push([['statistics', 'port'], statistics?.port ?? 8404]);
-  const first = new Map<number, Path>();
-  for (const [path, port] of ports) {
+  const ports: [Path, number | undefined, number][] = [
+    ...kinds.map(({ port }, index): [Path, number, number] => [['kinds', index, 'port'], port, 0]),
+    [['peers_port'], peers, 1024],
+    [['statistics', 'port'], statistics?.port, 8404],
+  ];
+  const first = new Map<number, string>();
+  for (const [path, given, standard] of ports) {
+    const port = given ?? standard;
+    const name = given === undefined ? `${path.join('.')} (default)` : path.join('.');
     const before = first.get(port);
-    if (before === undefined) first.set(port, path);
-    else yield { path, text: `${path.join('.')}: port ${port} is taken by ${before.join('.')}` };
+    if (before === undefined) first.set(port, name);
+    else yield { path, text: `${name}: port ${port} is already used by ${before}` };
   }
 }
 
 function* poolWithoutName({ kubernetes }: BalancerDocument): Generator<ProblemMessage> {
   if (kubernetes?.addresses === undefined || kubernetes.pool !== undefined) return;
   const path = ['kubernetes', 'addresses'];
-  yield { path, text: 'kubernetes.addresses are those of kubernetes.pool, which is missing' };
+  yield {
+    path,
+    text: 'kubernetes.addresses needs kubernetes.pool: the name of the pool that Berth makes of these addresses',
+  };
 }

@@ -19,13 +19,13 @@ export const sessionErrors = {
   },
   'balancer-log-unsafe': {
     what: 'The file that `balancer_log` of ssh.yml names can be written by others than root, so its addresses are not shown.',
-    why: 'syslog writes it as another user or with another mode, or it is a symbolic link.',
+    why: 'syslog writes it as another user or with another mode, or it is a symbolic link or another special file.',
     next: 'Give it to root with mode 0640 (`FileOwner`, `FileCreateMode` of rsyslog), and remove the old file.',
   },
   'listeners-missing': {
     what: '`berth node drain` found no listener of sessions to stop: no unit of berth-sshd@.service runs or is enabled.',
     why: "The host's own sshd serves sessions. Berth does not stop that one: admins need it.",
-    next: 'Take the node out of service at the balancer. In haproxy: `set server BACKEND/NODE state drain` on its admin socket. Or give sessions an sshd of their own.',
+    next: 'Take the node out of service at each balancer, for each kind, with the names of balancer.yml: `echo "set server SYSTEM.KIND/NODE state drain" | socat - /run/haproxy.sock`. Or give sessions an sshd of their own with `berth sshd new`.',
   },
   'listener-not-started': {
     what: 'systemd did not start a listener of sessions that `berth node undrain` wanted to start.',
@@ -98,7 +98,7 @@ export const sessionErrors = {
     next: '`berth reap` tries again. Check `ulimit -u` of the user and pids.max of the user’s cgroup.',
   },
   'sshd-missing': {
-    what: '`berth lint sshd` cannot run sshd.',
+    what: '`berth lint sshd`, `berth sshd new` or `berth sshd check` cannot run sshd.',
     why: 'It is not installed, or is at another path than /usr/sbin/sshd.',
     next: 'Install the OpenSSH server, or name it with `--sshd`.',
   },
@@ -133,9 +133,9 @@ export const sessionErrors = {
     next: 'Choose another port: `berth sshd list` prints those of all kinds, and `ss -ltnp` all that are in use.',
   },
   'host-key-missing': {
-    what: 'There is no host key for the new sshd.',
-    why: 'The OpenSSH server was installed without its keys, as in an image of a virtual machine.',
-    next: 'Run `ssh-keygen -A`, or name a key with `--host-key FILE`.',
+    what: 'There is no host key for the sshd that `berth sshd new` was to make, or no public half of a key that `berth sshd certify` was to sign.',
+    why: 'The OpenSSH server was installed without its keys, as in an image of a virtual machine, or the public half was not copied to the host of the CA.',
+    next: 'On the login node, run `ssh-keygen -A`, or name a key with `--host-key FILE`. For a CA elsewhere, copy the .pub file of the key there.',
   },
   'keygen-failed': {
     what: 'ssh-keygen could not read a key, or did not sign it. No certificate was changed.',

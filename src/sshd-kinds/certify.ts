@@ -61,40 +61,64 @@ export async function certifyHostKeys(input: CertifyInput): Promise<Certified> {
   for (const name of input.principals) assertPrincipal(name);
   const keys = input.hostKeys.map((key) => ({ key, publicKey: publicHalf(key) }));
   const authority = await authorityOf(input);
-  const certified: CertifiedKey[] = [];
+  // All keys are read before one is signed, and all are signed before a certificate is replaced.
+  const planned: Planned[] = [];
   for (const { key, publicKey } of keys)
-    certified.push(await certifyKey(key, publicKey, authority.fingerprint, input));
+    planned.push(await plan(key, publicKey, authority.fingerprint, input));
+  const signed: { readonly key: CertifiedKey; readonly contents?: Buffer }[] = [];
+  for (const one of planned) signed.push(await certifyKey(one, input));
+  for (const { key, contents } of signed)
+    if (contents !== undefined) await writeAtomically(key.file, contents, { mode: 0o644 });
   return {
-    keys: certified,
+    keys: signed.map(({ key }) => key),
     knownHostsLine: `@cert-authority ${input.principals.join(',')} ${authority.text}`,
   };
 }
 
-async function certifyKey(
+interface Planned {
+  readonly hostKey: string;
+  readonly publicKey: string;
+  readonly file: string;
+  readonly present: HostCertificate | undefined;
+  readonly reason: CertifiedKey['reason'] | undefined;
+}
+
+async function plan(
   hostKey: string,
   publicKey: string,
   authority: string,
   input: CertifyInput,
-): Promise<CertifiedKey> {
+): Promise<Planned> {
   const file = certificateFileOf(hostKey);
   const present = await readHostCertificate(file);
   const wanted = { key: await fingerprintOf(publicKey), authority, principals: input.principals };
   const needed = present === undefined ? undefined : renewalReason(present, wanted, input.now);
-  const reason = needed ?? (input.force ? 'forced' : undefined);
-  if (present !== undefined && reason === undefined)
-    return { hostKey, file, change: 'kept', certificate: present };
-  const certificate = await sign(publicKey, file, input);
-  return present === undefined
-    ? { hostKey, file, change: 'made', certificate }
-    : { hostKey, file, change: 'renewed', certificate, ...(reason && { reason }) };
+  return {
+    ...{ hostKey, publicKey, file, present },
+    reason: needed ?? (input.force ? 'forced' : undefined),
+  };
 }
 
-/** ssh-keygen writes beside the key, so it works on a copy; the certificate is put in place at once. */
+async function certifyKey(
+  { hostKey, publicKey, file, present, reason }: Planned,
+  input: CertifyInput,
+): Promise<{ readonly key: CertifiedKey; readonly contents?: Buffer }> {
+  if (present !== undefined && reason === undefined)
+    return { key: { hostKey, file, change: 'kept', certificate: present } };
+  const { certificate, contents } = await sign(publicKey, file, input);
+  const key: CertifiedKey =
+    present === undefined
+      ? { hostKey, file, change: 'made', certificate }
+      : { hostKey, file, change: 'renewed', certificate, ...(reason && { reason }) };
+  return { key, contents };
+}
+
+/** ssh-keygen writes beside the key, so it works on a copy. */
 async function sign(
   publicKey: string,
   file: string,
   { ca, agent, principals, validitySeconds, identity, now, env }: CertifyInput,
-): Promise<HostCertificate> {
+): Promise<{ readonly certificate: HostCertificate; readonly contents: Buffer }> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-certify-'));
   try {
     const copy = join(directory, 'key.pub');
@@ -107,8 +131,7 @@ async function sign(
     const made = join(directory, 'key-cert.pub');
     const certificate = await readHostCertificate(made);
     if (certificate === undefined) throw new Error(`ssh-keygen made no certificate for ${file}`);
-    await writeAtomically(file, await readFile(made), { mode: 0o644 });
-    return certificate;
+    return { certificate, contents: await readFile(made) };
   } finally {
     await rm(directory, { recursive: true });
   }

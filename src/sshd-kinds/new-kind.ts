@@ -9,7 +9,7 @@ import { assertRoot } from '../system/as-user.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
-import { balancerLimits } from './balancer-limits.ts';
+import { balancerLimits } from './sshd-limits-behind-balancer.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { kindFile, kindsDirectory } from './kind-files.ts';
 import { kindConfigText, type KindConfig } from './rules/kind-config.ts';
@@ -117,7 +117,7 @@ async function checked(
   if (doors.length > 0)
     throw new BerthError(`with ${file}, users can run code on the host: ${doors.join('; ')}`, {
       code: 'sshd-kind-open',
-      hint: 'Correct it, or accept it with --accept CODE. `berth explain sshd-kind-open` says more. Nothing was changed.',
+      hint: `${doors.some((door) => door.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
       fields: { file },
     });
   const before = await readIfPresent(file);

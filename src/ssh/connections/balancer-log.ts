@@ -92,6 +92,8 @@ export function readBalancerLog(path: string, most: number): string {
     descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return '';
+    // O_NOFOLLOW: a symbolic link.
+    if (isErrno(error, 'ELOOP')) throw unsafe(path, error);
     throw error;
   }
   try {
@@ -106,10 +108,11 @@ export function readBalancerLog(path: string, most: number): string {
   }
 }
 
-function unsafe(path: string): BerthError {
+function unsafe(path: string, cause?: unknown): BerthError {
   return new BerthError(`the balancer's log ${path} is not a file that only root can write`, {
     code: 'balancer-log-unsafe',
     hint: 'Let rsyslog write it with FileOwner root and FileCreateMode 0640, and correct the existing file.',
     fields: { file: path },
+    cause,
   });
 }

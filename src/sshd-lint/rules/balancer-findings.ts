@@ -43,7 +43,7 @@ function limitFindings(options: SshdOptions, balancers: readonly string[]): Sshd
     findings.push({
       code: 'balancer-source-startups',
       severity: 'advice',
-      message: `only ${perSourceMaxStartups} people can log in at the same time through a balancer (PerSourceMaxStartups)`,
+      message: `only ${perSourceMaxStartups} ${perSourceMaxStartups === 1 ? 'person' : 'people'} can log in at the same time through a balancer (PerSourceMaxStartups)`,
       closedBy: 'PerSourceMaxStartups none',
     });
   if (
@@ -60,7 +60,7 @@ function limitFindings(options: SshdOptions, balancers: readonly string[]): Sshd
     findings.push({
       code: 'balancer-max-startups',
       severity: 'advice',
-      message: `from ${options.maxStartups} connections that are not logged in yet, sshd refuses some at random, also checks of the balancer (MaxStartups)`,
+      message: `with ${options.maxStartups} or more connections before login, sshd refuses some at random, also the balancer's checks (MaxStartups)`,
       closedBy: 'MaxStartups 500:30:1000',
     });
   if (useDns)

@@ -46,6 +46,13 @@ beforeAll(async () => {
       echo '${key}' | install -m 0600 -o alice -g alice /dev/stdin ~alice/.ssh/authorized_keys
       apt-get --quiet update
       apt-get --quiet --yes purge catatonit`);
+  const balancerConfig = {
+    ...{ hostname: 'login.example.org', listen: [front], peers_port: ports.peers },
+    statistics: { port: ports.statistics },
+    balancers: [{ name: 'login1', address: front }],
+    systems: [{ name: 'alpha', nodes: nodes.map(({ name, address }) => ({ name, address })) }],
+    kinds: [{ name: 'podman', system: 'alpha', port: ports.front, node_port: ports.node }],
+  };
   await site.writeInventory({
     login_nodes: {
       hosts: Object.fromEntries(
@@ -53,6 +60,8 @@ beforeAll(async () => {
           node.name,
           {
             ...site.connection(node),
+            // The first one has it as a balancer.
+            berth_login_node_balancer: node === nodes[0] ? {} : balancerConfig,
             berth_login_node_kinds: [
               {
                 ...{ name: 'podman', port: ports.node, addresses: [node.address] },
@@ -81,15 +90,7 @@ beforeAll(async () => {
     balancers: {
       hosts: { login1: {} },
       vars: {
-        berth_balancer_config: {
-          ...{ hostname: 'login.example.org', listen: [front], peers_port: ports.peers },
-          statistics: { port: ports.statistics },
-          balancers: [{ name: 'login1', address: front }],
-          systems: [
-            { name: 'alpha', nodes: nodes.map(({ name, address }) => ({ name, address })) },
-          ],
-          kinds: [{ name: 'podman', system: 'alpha', port: ports.front, node_port: ports.node }],
-        },
+        berth_balancer_config: balancerConfig,
       },
     },
     portals: {

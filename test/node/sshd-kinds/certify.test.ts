@@ -149,6 +149,15 @@ describe('berth sshd certify', () => {
     expect((await node.shell(`cd ${admin}; cat one-cert.pub; ls -A`)).stdout).toBe(before);
   });
 
+  it('changes no certificate if the second key is bad', async () => {
+    await node.shell(`cd ${admin}; echo nonsense >bad.pub`);
+    const before = (await node.shell(`cd ${admin}; cat one-cert.pub; ls -A`)).stdout;
+    const result = await certify('--force', '--host-key', `${admin}/one.pub`, `${admin}/bad.pub`);
+    expect(result).toMatchObject({ exitCode: 69, stdout: '' });
+    expect(result.stderr).toContain('[keygen-failed]');
+    expect((await node.shell(`cd ${admin}; cat one-cert.pub; ls -A`)).stdout).toBe(before);
+  });
+
   it('refuses a host key that is not there', async () => {
     const result = await certify('--host-key', `${admin}/absent`);
     expect(result).toMatchObject({ exitCode: 78, stdout: '' });

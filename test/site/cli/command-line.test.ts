@@ -43,7 +43,7 @@ describe('the command line', () => {
     [['frobnicate'], 'Unknown command: frobnicate'],
     [['doctr'], 'Did you mean doctor?'],
     [['explain', 'token-expierd'], 'did you mean token-expired?'],
-    [['doctor', '--usr', 'alice'], 'Unknown argument'],
+    [['doctor', '--usr', 'alice'], 'unknown option --usr (did you mean --user?)'],
     [['doctor', '--user'], 'Not enough arguments following: user'],
     [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
     [['doctor', 'alice'], 'Unknown'],

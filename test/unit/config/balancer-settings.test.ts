@@ -98,42 +98,42 @@ describe('balancer.yml', () => {
     ],
     [
       least.replace('system: a', 'system: alpha'),
-      'kinds.0.system: there is no system alpha: there are: a',
+      'kinds.0.system: there is no system alpha in systems: there are: a',
     ],
     [
       least.replace('name: a,', 'name: alpha,').replace('system: a', 'system: alhpa'),
-      'kinds.0.system: there is no system alhpa: did you mean alpha?',
+      'kinds.0.system: there is no system alhpa in systems: did you mean alpha?',
     ],
     [
       least.replace('}]}]', '}, {name: N1, address: 192.0.2.12}]}]'),
-      'systems.0.nodes.1.name: the name N1 is taken by systems.0.nodes.0.name',
+      'systems.0.nodes.1.name: the name N1 is already used by systems.0.nodes.0.name',
     ],
     [
       least.replace('}]}]', '}, {name: n2, address: 192.0.2.11}]}]'),
-      'systems.0.nodes.1.address: the address 192.0.2.11 is taken by systems.0.nodes.0.address',
+      'systems.0.nodes.1.address: the address 192.0.2.11 is already used by systems.0.nodes.0.address',
     ],
     [
       least.replace('}]}]', '}]}, {name: a, nodes: [{name: n1, address: 192.0.2.11}]}]'),
-      'systems.1.name: the name a is taken by systems.0.name',
+      'systems.1.name: the name a is already used by systems.0.name',
     ],
     [
       `${least}balancers: [{name: lb1, address: '::1'}, {name: lb1, address: '::2'}]`,
-      'balancers.1.name: the name lb1 is taken by balancers.0.name',
+      'balancers.1.name: the name lb1 is already used by balancers.0.name',
     ],
     [
       least.replace('22}]', '22}, {name: podman, system: a, port: 23}]'),
-      'kinds.1.name: the kind podman of system a is taken by kinds.0.name',
+      'kinds.1.name: the kind podman of system a is already used by kinds.0.name',
     ],
     [
       least.replace('22}]', '22}, {name: pods, system: a, port: 22}]'),
-      'kinds.1.port: port 22 is taken by kinds.0.port',
+      'kinds.1.port: port 22 is already used by kinds.0.port',
     ],
-    [`${least}peers_port: 22`, 'peers_port: port 22 is taken by kinds.0.port'],
-    [`${least}statistics: {port: 1024}`, 'statistics.port: port 1024 is taken by peers_port'],
+    [`${least}peers_port: 22`, 'peers_port: port 22 is already used by kinds.0.port'],
     [
-      `${least}kubernetes: {addresses: [192.0.2.1]}`,
-      'kubernetes.addresses are those of kubernetes.pool, which is missing',
+      `${least}statistics: {port: 1024}`,
+      'statistics.port: port 1024 is already used by peers_port (default)',
     ],
+    [`${least}kubernetes: {addresses: [192.0.2.1]}`, 'kubernetes.addresses needs kubernetes.pool'],
     [
       `${least}source_limits: {rate: -1}`,
       'source_limits.rate must be 1 or more, or 0 for no limit',
@@ -161,7 +161,7 @@ describe('balancer.yml', () => {
       read(least.replace('22}]', '22}, {name: pods, system: b, port: 22}]')),
     );
     expect(error.message).toBe(
-      `${file}:3:67: kinds.1.system: there is no system b: did you mean a?; ${file}:3:76: kinds.1.port: port 22 is taken by kinds.0.port`,
+      `${file}:3:67: kinds.1.system: there is no system b in systems: did you mean a?; ${file}:3:76: kinds.1.port: port 22 is already used by kinds.0.port`,
     );
   });
 });
