@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
-import { asBerthError, BerthError, withHint } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { SessionFilter, SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from './count-text.ts';
