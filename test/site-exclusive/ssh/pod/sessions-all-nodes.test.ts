@@ -149,7 +149,9 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
     [own, 'berth-shared', []],
   ]);
   expect(all.pods[0]).toMatchObject({ cpuCores: null, memoryBytes: null });
-  expect((await listed('--from', '127.0.0.1')).pods).toEqual([]);
+  const here = await sessions('list', '-A', '-o', 'json', '--from', '127.0.0.1');
+  expect(here).toMatchObject({ code: 0, err: expect.stringContaining('--from selects no pods') });
+  expect((JSON.parse(here.out) as Listed).pods).toEqual([]);
 
   await create(metricsKind);
   const crd = `crd/${metricsKind.metadata.name}`;
