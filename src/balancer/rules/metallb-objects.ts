@@ -2,18 +2,16 @@ import type { BalancerPods } from '../../config/balancer-settings.ts';
 import { isIpAddress, isIpv6 } from '../../config/ip-address.ts';
 import type { Manifest } from './manifest.ts';
 
-const metallb = 'metallb-system';
+const namespace = 'metallb-system';
 
 /** MetalLB's pool and its announcement by ARP and NDP, if `balancer.yml` has the pool's addresses. */
-export function metallbObjects({ pool, addresses, namespace }: BalancerPods): Manifest[] {
+export function metallbObjects({ pool, addresses }: BalancerPods): Manifest[] {
   if (pool === undefined || addresses.length === 0) return [];
-  const metadata = { name: pool, namespace: metallb };
-  // No Service of another namespace gets the addresses, even if it names the pool.
-  const serviceAllocation = { namespaces: [namespace] };
+  const metadata = { name: pool, namespace };
   return [
     {
       ...{ apiVersion: 'metallb.io/v1beta1', kind: 'IPAddressPool', metadata },
-      spec: { addresses: addresses.map(withLength), autoAssign: false, serviceAllocation },
+      spec: { addresses: addresses.map(withLength), autoAssign: false },
     },
     {
       ...{ apiVersion: 'metallb.io/v1beta1', kind: 'L2Advertisement', metadata },
