@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
 import { hostPort } from '../config/ip-address.ts';
+import { mapConcurrent } from '../system/map-concurrent.ts';
 
 /** A port of a node at which no sshd answers. */
 export interface SilentNode {
@@ -26,23 +27,12 @@ const mostRead = 1024;
  * @returns the ports at which that is not an sshd, in the order of the list
  */
 export async function checkNodes(settings: Pick<BalancerSettings, 'kinds'>): Promise<SilentNode[]> {
-  const waiting = portsOf(settings);
-  const found = new Map<Port, string>();
-  const work = async (ports: Iterator<Port>): Promise<void> => {
-    for (let next = ports.next(); next.done !== true; next = ports.next()) {
-      const said = await whatAnswers(next.value);
-      if (said !== undefined) found.set(next.value, said);
-    }
-  };
-  const shared = waiting.values();
-  await Promise.all(Array.from({ length: atOnce }, () => work(shared)));
-  return waiting.flatMap((port) => {
-    const said = found.get(port);
-    const endpoint = hostPort(port.address, port.port);
-    return said === undefined
-      ? []
-      : [{ kinds: port.kinds, node: port.node, endpoint, found: said }];
+  const checked = await mapConcurrent(portsOf(settings), atOnce, async (one) => {
+    const { kinds, node, address, port } = one;
+    const found = await whatAnswers(one);
+    return found === undefined ? [] : [{ kinds, node, endpoint: hostPort(address, port), found }];
   });
+  return checked.flat();
 }
 
 interface Port {

@@ -1,9 +1,10 @@
-import { constants, realpathSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
 import { assertParentDirectories } from '../system/config-directories.ts';
+import { realPathIfPresent } from '../system/real-path.ts';
 import { runProgram } from '../system/run-program.ts';
 import { isUnchanged } from './rules/checksum-line.ts';
 
@@ -37,7 +38,7 @@ export async function placeConfig(
   { haproxy, overwrite, now }: PlaceOptions,
 ): Promise<PlacedConfig> {
   assertParentDirectories(path, process.geteuid?.() ?? 0);
-  const file = realPath(path);
+  const file = realPathIfPresent(path);
   const present = await readPresent(file);
   const before = present?.text;
   if (before === text) return { change: 'unchanged' };
@@ -59,16 +60,6 @@ export async function placeConfig(
     return { change: 'changed', before, kept };
   } finally {
     await staged.discard();
-  }
-}
-
-/** A symlink stays, and the file that it leads to is replaced. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return path;
-    throw error;
   }
 }
 

@@ -1,16 +1,16 @@
-import { realpathSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
-import { BerthError, isErrno, withHint } from '../errors.ts';
+import { BerthError, withHint } from '../errors.ts';
 import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
+import { realPathIfPresent } from '../system/real-path.ts';
 import { contextChoice, hookEntryName, readTrusted } from './hook-access.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 import { clusterAdminAccess } from './capi-admin-access.ts';
@@ -146,7 +146,7 @@ async function writeEntries(
 ): Promise<void> {
   const { admin } = cluster;
   await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
-  const file = realFile(admin.file);
+  const file = realPathIfPresent(admin.file);
   const name = hookEntryName(cluster);
   const context = admin.context ?? name;
   await withKubeconfigLock(file, deps, async () => {
@@ -169,15 +169,6 @@ async function writeEntries(
     if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
     await writeAtomically(file, text, { mode: 0o600 });
   });
-}
-
-function realFile(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return path;
-    throw error;
-  }
 }
 
 function readIfThere(file: string): string {

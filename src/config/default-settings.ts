@@ -11,3 +11,9 @@ export const defaultSettings = {
 
 /** Berth's runtime directory. It is not configurable, because the systemd units and PAM's configuration name it too. */
 export const runDir = '/run/berth';
+
+/** While it exists, `berth-sshd@.service`, which names it, does not start. */
+export const drainFile = '/etc/berth/drain';
+
+/** `NAME.conf` for each berth-sshd@NAME.service, which names it. */
+export const kindsDirectory = '/etc/ssh/berth';

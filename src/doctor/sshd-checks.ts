@@ -2,7 +2,7 @@ import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
 import { changedSinceRead, sshdService } from '../sshd-kinds/files-newer-than-sshd.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
-import { kindsDirectory } from '../sshd-kinds/kind-files.ts';
+import { kindsDirectory } from '../config/default-settings.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
 import { processProblems } from '../sshd-kinds/rules/kind-problems.ts';
 import { endpointsOf, type SshdEndpoint } from '../sshd-kinds/rules/sshd-endpoints.ts';

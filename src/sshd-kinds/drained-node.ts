@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs';
-
-/** While it exists, `berth-sshd@.service` does not start. */
-const drainFile = '/etc/berth/drain';
+import { drainFile } from '../config/default-settings.ts';
 
 /** Whether `berth node drain`, or an admin, has taken this node out of service. */
 export function isNodeDrained(): boolean {

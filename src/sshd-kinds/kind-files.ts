@@ -1,8 +1,6 @@
 import { join } from 'node:path';
+import { kindsDirectory } from '../config/default-settings.ts';
 import { directoryNames } from '../system/directory-names.ts';
-
-/** The files of all kinds: `NAME.conf`. */
-export const kindsDirectory = '/etc/ssh/berth';
 
 /** The configuration of the host's own sshd, which is read and never written. */
 export const hostConfig = '/etc/ssh/sshd_config';

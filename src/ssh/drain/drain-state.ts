@@ -1,3 +1,4 @@
+import { drainFile } from '../../config/default-settings.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 
@@ -29,8 +30,8 @@ export interface DrainFiles {
 }
 
 export const drainFiles: DrainFiles = {
-  drain: '/etc/berth/drain',
-  undo: '/etc/berth/drain.undo',
+  drain: drainFile,
+  undo: `${drainFile}.undo`,
 };
 
 const mostBytes = 64 * 1024;

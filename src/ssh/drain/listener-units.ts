@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { kindsDirectory } from '../../config/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { directoryNames } from '../../system/directory-names.ts';
@@ -21,9 +22,6 @@ export interface ListenerUnit {
   readonly enabled: boolean;
 }
 
-/** `NAME.conf` for each berth-sshd@NAME.service. */
-const configDirectory = '/etc/ssh/berth';
-
 /**
  * All instances of berth-sshd@.service that run or have a configuration.
  *
@@ -33,7 +31,7 @@ export async function listenerUnits(): Promise<readonly ListenerUnit[]> {
   // As sd_booted(3).
   if (!existsSync('/run/systemd/system')) throw noSystemd();
   const loaded = await run(['list-units', '--all', '--plain', '--no-legend', pattern]);
-  const configured = directoryNames(configDirectory)
+  const configured = directoryNames(kindsDirectory)
     .filter((name) => name.endsWith('.conf'))
     .map((name) => `berth-sshd@${name.slice(0, -'.conf'.length)}.service`);
   const names = [

@@ -1,3 +1,5 @@
+import { enoughStartups } from '../../sshd-lint/rules/balancer-findings.ts';
+
 /**
  * What sshd_config needs behind balancers that do not keep the client's address.
  *
@@ -8,7 +10,7 @@ export function balancerLimitLines(balancers: readonly string[], version: string
   // PerSourcePenalties came with 9.8; an older sshd refuses the keyword.
   const punishes = Number(major) > 9 || (Number(major) === 9 && Number(minor) >= 8);
   return [
-    'MaxStartups 500:30:1000',
+    enoughStartups,
     ...(punishes ? [`PerSourcePenaltyExemptList ${balancers.join(',')}`] : []),
   ];
 }

@@ -25,6 +25,9 @@ export function balancerFindings(
  */
 const fewestStartups = 400;
 
+/** More than that. */
+export const enoughStartups = 'MaxStartups 500:30:1000';
+
 function limitFindings(options: SshdOptions, balancers: readonly string[]): SshdFinding[] {
   const { perSourcePenalties, perSourceMaxStartups, perSourceNetBlockSize, useDns } = options;
   const exempt = options.perSourcePenaltyExemptList;
@@ -61,7 +64,7 @@ function limitFindings(options: SshdOptions, balancers: readonly string[]): Sshd
       code: 'balancer-max-startups',
       severity: 'advice',
       message: `with ${options.maxStartups} or more connections before login, sshd refuses some at random, also the balancer's checks (MaxStartups)`,
-      closedBy: 'MaxStartups 500:30:1000',
+      closedBy: enoughStartups,
     });
   if (useDns)
     findings.push({

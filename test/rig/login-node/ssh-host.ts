@@ -80,6 +80,8 @@ const packages = [
  * on an address of that network. Several login nodes can run at the same time, with the same users.
  */
 export class SshHost {
+  /** All hosts of this test file that were not stopped. */
+  static readonly running = new Set<SshHost>();
   readonly name: string;
   readonly address: string;
   readonly port: number;
@@ -134,6 +136,7 @@ export class SshHost {
       options.images === false ? '' : (options.images ?? (await testImageStore()).store);
     const parts = { name, address, port, network, directory, sharedDirectory, users, mode, images };
     const host = new SshHost(parts, await startProcesses(parts));
+    SshHost.running.add(host);
     if (ldap !== undefined) host.#ldap = await LdapDirectory.start(host);
     return host;
   }
@@ -252,6 +255,7 @@ export class SshHost {
 
   /** Stops the host with all its processes and mounts, and removes its directory. */
   async stop(): Promise<void> {
+    SshHost.running.delete(this);
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
       const exited = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();

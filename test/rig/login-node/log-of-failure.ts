@@ -1,0 +1,20 @@
+import { afterEach } from 'vitest';
+import { SshHost } from './ssh-host.ts';
+
+/**
+ * Adds what syslog says about the session to the message of a failed test: users are shown a session number only,
+ * and the host's log is gone when the test run ends.
+ */
+afterEach(async ({ task }) => {
+  for (const error of task.result?.errors ?? []) {
+    const shown = `${error.message}\n${error.diff ?? ''}`;
+    const sessions = new Set(
+      Array.from(shown.matchAll(/session ([0-9a-f]{8})\b/g), ([, id]) => id),
+    );
+    for (const host of sessions.size === 0 ? [] : SshHost.running) {
+      const lines = (await host.log()).split('\n');
+      const told = lines.filter((line) => [...sessions].some((id) => line.includes(String(id))));
+      error.message += `\nsyslog of ${host.name}:\n${told.join('\n')}`;
+    }
+  }
+});
