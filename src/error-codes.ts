@@ -229,6 +229,8 @@ export const exitClasses = {
   'image-not-runnable': 'unavailable',
   'container-start-deadline': 'temporary',
   'container-not-started': 'unavailable',
+  'container-database-mismatch': ['unavailable', 'temporary'],
+  'container-processes-killed': ['unavailable', 'temporary'],
   'container-ended': 'unavailable',
   'container-store-unreadable': 'io',
   'container-store-broken': 'io',

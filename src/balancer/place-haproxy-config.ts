@@ -39,6 +39,8 @@ export async function placeConfig(
 ): Promise<PlacedConfig> {
   assertParentDirectories(path, process.geteuid?.() ?? 0);
   const file = realPathIfPresent(path);
+  // In a directory with the sticky bit, a symlink may have been replaced since.
+  assertParentDirectories(file, process.geteuid?.() ?? 0);
   const present = await readPresent(file);
   const before = present?.text;
   if (before === text) return { change: 'unchanged' };

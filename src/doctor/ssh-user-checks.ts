@@ -87,11 +87,11 @@ export function runtimeDirFinding(
 }
 
 function whichRuntimeDir(user: User, found: string | undefined): string {
-  const [ofSystemd, mounted] = runtimeDirCandidates(user);
+  const [mounted, ofSystemd] = runtimeDirCandidates(user);
   const ours = `${mounted} (a tmpfs of ${maximumRuntimeDirMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
   if (found === undefined)
     return `the next login of ${user.name} creates ${ofSystemd} (pam_systemd), or else ${ours}`;
   return found === ofSystemd
     ? `${user.name} uses ${ofSystemd} (pam_systemd)`
-    : `${user.name} uses ${ours}: ${ofSystemd} is missing or accessible to others`;
+    : `${user.name} uses ${ours}: ${ofSystemd} was missing or accessible to others when the first of the open sessions began`;
 }

@@ -62,6 +62,16 @@ export const containerErrors = {
     why: 'The field `cause` of the log line contains podman’s message.',
     next: 'Read podman’s message in `cause`, then run `berth doctor --user NAME` and `berth images check`. `berth plan --ssh --user NAME` prints the podman command line.',
   },
+  'container-database-mismatch': {
+    what: 'Podman refuses the storage of the user: its database was made for another runtime directory (`database configuration mismatch`).',
+    why: 'The host got systemd-logind (or lost it) after the user’s first session, or the storage was moved. Logins and the reaper remove such a storage, and the next login creates it; this time that failed too.',
+    next: 'Read podman’s message in `cause`, and run `berth reap`. Check the disk with `df -h` and `df -i`.',
+  },
+  'container-processes-killed': {
+    what: 'Podman refuses the storage of the user: by its database a container runs, but none of its processes is there.',
+    why: 'All processes of the user were killed, by an admin (`pkill -KILL -u NAME`) or for lack of memory. Logins and the reaper repair this with `podman system migrate`; this time that failed too.',
+    next: 'Read podman’s message in `cause`, and run `berth reap`. Check the disk with `df -h` and `df -i`.',
+  },
   'container-ended': {
     what: 'The container ended as soon as it was started.',
     why: 'The image cannot run on this host (CPU architecture, missing loader), or the kernel killed it for lack of memory.',

@@ -29,7 +29,8 @@ const nobody = 65_534;
 
 /**
  * The users who should have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is usually not
- * enumerated (sssd's `enumerate`): then the users have to be named.
+ * enumerated (sssd's `enumerate`): then the users have to be named. Of accounts that were not named, those without a login
+ * shell are no users.
  *
  * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`
  */
@@ -40,7 +41,9 @@ export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> 
   const everybody = passwd.map(passwdEntry).filter((entry) => entry !== undefined);
   const chosen = wanted === undefined ? everybody : await named(wanted, nss);
   const skipped: { name: string; reason: string }[] = [];
-  const users = chosen.filter(({ name, uid }) => {
+  const users = chosen.filter(({ name, uid, shell }) => {
+    // Packages create accounts above the UIDs of users too (Debian Policy 9.2.2).
+    if (wanted === undefined && isNoLogin(shell)) return false;
     const reason = reasonToSkip(name, uid, minimumUid, maximumUid);
     // System accounts are only reported if they were named.
     if (reason !== undefined && (wanted !== undefined || reason === unusableName))
@@ -101,13 +104,19 @@ interface PasswdEntry {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
+  readonly shell: string;
 }
 
 function passwdEntry(line: string): PasswdEntry | undefined {
-  const [name = '', , uid = '', gid = ''] = line.split(':');
+  const [name = '', , uid = '', gid = '', , , shell = ''] = line.split(':');
   return name !== '' && isId(uid) && isId(gid)
-    ? { name, uid: Number(uid), gid: Number(gid) }
+    ? { name, uid: Number(uid), gid: Number(gid), shell }
     : undefined;
+}
+
+/** Whether nobody can log in with this shell (nologin(8), false(1)). */
+function isNoLogin(shell: string): boolean {
+  return /\/(?:nologin|false)$/.test(shell);
 }
 
 function groupEntry(line: string): { name: string; gid: number; members: string[] } | undefined {

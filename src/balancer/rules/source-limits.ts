@@ -40,9 +40,20 @@ export function unlessRefused(limits: SourceLimits): string {
   return isLimited(limits) ? ` unless ${refused}` : '';
 }
 
-/** Refuses by `content`, because haproxy does not log what `connection` rejects. It follows the rules of `connection`. */
+/**
+ * Refuses by `content`, because haproxy does not log what `connection` rejects. It follows the rules of `connection`. Of a
+ * source at twice the rate no line is written: the rate's first refusals name it.
+ */
 export function refusal(limits: SourceLimits): string[] {
-  return isLimited(limits) ? [`tcp-request content reject if ${refused}`] : [];
+  if (!isLimited(limits)) return [];
+  const { rate } = limits;
+  return [
+    // Thousands of lines would push those of other connections out of the log that `berth sessions` searches.
+    ...(rate === 0
+      ? []
+      : [`tcp-request content set-log-level silent if { sc1_conn_rate gt ${2 * rate} }`]),
+    `tcp-request content reject if ${refused}`,
+  ];
 }
 
 const refused = '{ var(sess.refused) -m found }';

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { removeStoreArgs } from '../podman/repair-store.ts';
 import { maxStoreListBytes, storedContainers } from '../../system/stored-containers.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
 import { podmanAsUser } from './podman-as-user.ts';
@@ -53,8 +54,7 @@ async function removeLayers({ host, owner, user }: UserState): Promise<void> {
   const store = `${owner.directory}/storage`;
   if (host === undefined || !(await hasLeakedLayers(store, user))) return;
   if ((await storedContainers(owner.directory, user)).length > 0) return;
-  // Only root of the user's namespace can remove files of subordinate UIDs.
-  await podmanAsUser(host, ['unshare', '/bin/rm', '-rf', '--', store], layersMs);
+  await podmanAsUser(host, removeStoreArgs(host), layersMs);
 }
 
 /** Podman names the layer of a container after the container. */

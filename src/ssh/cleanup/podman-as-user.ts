@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process';
 import { BerthError } from '../../errors.ts';
 import { podmanCommand } from '../podman/argv/podman-argv.ts';
+import { brokenStores, withRepairedStore, type PodmanOfUser } from '../podman/repair-store.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { SessionHost } from '../request/session-host.ts';
 
 const longestAnswer = 64 * 1024;
 
 /** RLIMIT_DATA: users can replace files that podman reads whole. Bytes. */
 const mostMemory = 512 * 1024 * 1024;
+
+/** How long to wait for a login that repairs the store of its user. Milliseconds. */
+const lockMs = 2_000;
 
 /** UIDs for which podman timed out in this process: it would time out again. */
 const hung = new Set<number>();
@@ -16,9 +21,24 @@ const hung = new Set<number>();
  * must not run as root on a store that the user can write: the user could make root run programs.
  *
  * @param timeoutMs After this, podman and its children are killed.
+ * A broken store is repaired first.
+ *
  * @throws {BerthError} `podman-failed`, `podman-timeout`
  */
 export async function podmanAsUser(
+  host: SessionHost,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
+  const user: PodmanOfUser = {
+    podman: (words) => runPodman(host, words, timeoutMs),
+    asOwner: (work) => asUserThenRoot(host.user, work),
+    waitMs: lockMs,
+  };
+  await withRepairedStore(host, user, () => runPodman(host, args, timeoutMs));
+}
+
+async function runPodman(
   host: SessionHost,
   args: readonly string[],
   timeoutMs: number,
@@ -58,7 +78,7 @@ export async function podmanAsUser(
   const reason =
     output.trim() || (result instanceof Error ? result.message : `exit code ${result}`);
   throw new BerthError(`${what}: ${reason}`, {
-    code: 'podman-failed',
+    code: brokenStores.find(({ pattern }) => pattern.test(output))?.code ?? 'podman-failed',
     exit: 'temporary',
     hint: '`berth reap` tries again. Check whether the disk or the quota is full.',
     ...(result instanceof Error ? { cause: result } : {}),

@@ -17,34 +17,38 @@ interface BalancedConnection {
 const [mostAfter, mostBefore] = [120, 900];
 
 /**
- * The client of one of sshd's connections, according to the lines of a balancer's log: the last one with the same ends, and
- * from the time at which it was opened, because ports are used again.
+ * Looks up the clients of sshd's connections in the lines of a balancer's log: the last line with the same ends, and from the
+ * time at which the connection was opened, because ports are used again. The text is searched once.
  *
  * @param text lines of syslog with the log-format of `berth render balancer`
- * @param opened seconds since the epoch
- * @returns undefined if there is no such line
+ * @returns given a connection and when it was opened (seconds since the epoch), its client; undefined without such a line
  */
-export function clientInLog(
+export function clientsInLog(
   text: string,
-  { peer, local }: TcpConnection,
-  opened: number,
-): Endpoint | undefined {
-  const mark = ` source_port=${peer.port} `;
-  // From the end: each look-up is one search through the text.
-  for (
-    let at = text.lastIndexOf(mark);
-    at !== -1;
-    at = at === 0 ? -1 : text.lastIndexOf(mark, at - 1)
-  ) {
-    const end = text.indexOf('\n', at);
-    const line = text.slice(text.lastIndexOf('\n', at) + 1, end === -1 ? undefined : end);
-    const found = balancedConnection(line, opened);
-    if (found?.nodePort !== local.port) continue;
-    if (found.source.address !== peer.address || found.source.port !== peer.port) continue;
-    if (opened - found.logged <= mostBefore && found.logged - opened <= mostAfter)
-      return found.client;
+): (connection: TcpConnection, opened: number) => Endpoint | undefined {
+  const offsets = new Map<number, number[]>();
+  for (const { 1: port, index } of text.matchAll(/ source_port=(\d{1,5}) /g)) {
+    const found = offsets.get(Number(port));
+    if (found === undefined) offsets.set(Number(port), [index]);
+    else found.push(index);
   }
-  return undefined;
+  return ({ peer, local }, opened) => {
+    const found = (offsets.get(peer.port) ?? [])
+      .map((offset) => balancedConnection(lineAt(text, offset), opened))
+      .findLast(
+        (one) =>
+          one?.nodePort === local.port &&
+          one.source.address === peer.address &&
+          opened - one.logged <= mostBefore &&
+          one.logged - opened <= mostAfter,
+      );
+    return found?.client;
+  };
+}
+
+function lineAt(text: string, offset: number): string {
+  const end = text.indexOf('\n', offset);
+  return text.slice(text.lastIndexOf('\n', offset) + 1, end === -1 ? undefined : end);
 }
 
 function balancedConnection(line: string, near: number): BalancedConnection | undefined {

@@ -6,7 +6,7 @@ import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-dire
 import type { TcpConnection } from '../../system/tcp-connection.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
-import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
+import { findRuntimeDir, systemdRuntimeDir } from './runtime-dir.ts';
 import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
 import { waitForCleanup } from './wait-for-cleanup.ts';
 
@@ -58,7 +58,7 @@ export async function registerConnection(
   writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), record);
   rmSync(idleSinceFile({ run }, user.uid), { force: true });
   ensureUserDirectory(`${storage}/users/${user.uid}`, user);
-  if (findRuntimeDir(user) !== runtimeDirCandidates(user)[0]) {
+  if (findRuntimeDir(user) !== systemdRuntimeDir(user)) {
     const { mountRuntimeDir } = await import('./mount-runtime-dir.ts');
     await mountRuntimeDir({ run, nsenter }, user);
   }
@@ -108,7 +108,7 @@ async function placesOf(
   input: { readonly log: string; readonly sshConnection: string | undefined; readonly now: number },
 ): Promise<Places> {
   const { log, sshConnection, now } = input;
-  const [{ tcpConnectionsOf }, { clientInLog, readBalancerLog }] = await Promise.all([
+  const [{ tcpConnectionsOf }, { clientsInLog, readBalancerLog }] = await Promise.all([
     import('../../system/tcp-connection.ts'),
     import('./balancer-log.ts'),
   ]);
@@ -118,7 +118,7 @@ async function placesOf(
   const connection = connections.get(monitor);
   if (connection === undefined) return {};
   try {
-    const client = clientInLog(readBalancerLog(log, recentLog), connection, now);
+    const client = clientsInLog(readBalancerLog(log, recentLog))(connection, now);
     return { ...connection, ...(client === undefined ? {} : { client }) };
   } catch {
     return connection;

@@ -4,9 +4,17 @@ import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { installedPath } from '../../installed-path.ts';
 
-/** The two possible runtime directories: systemd's, then the one that the PAM hook mounts. */
+/**
+ * The two possible runtime directories: the one that the PAM hook mounts, then systemd's. The mounted one is there only as
+ * long as sessions use it: it stays theirs if the host gets systemd-logind meanwhile.
+ */
 export function runtimeDirCandidates(user: Pick<User, 'uid'>): readonly [string, string] {
-  return [`/run/user/${user.uid}`, mountedRuntimeDir(user)];
+  return [mountedRuntimeDir(user), systemdRuntimeDir(user)];
+}
+
+/** Where systemd-logind mounts one. */
+export function systemdRuntimeDir({ uid }: Pick<User, 'uid'>): string {
+  return `/run/user/${uid}`;
 }
 
 /** Where the PAM hook mounts one (`mountRuntimeDir`). */

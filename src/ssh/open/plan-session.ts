@@ -18,7 +18,7 @@ import type { CheckResult } from '../../check-result.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
 import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';
-import { findRuntimeDir, runtimeDirCandidates } from '../connections/runtime-dir.ts';
+import { findRuntimeDir, mountedRuntimeDir } from '../connections/runtime-dir.ts';
 import { runningContainer } from '../podman/running-container.ts';
 
 export interface PlanSessionInput {
@@ -93,7 +93,7 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     storage: settings.storage,
     podman: settings.podman,
     // If there is none, the one that the PAM hook would create.
-    runtimeDir: findRuntimeDir(user) ?? runtimeDirCandidates(user)[1],
+    runtimeDir: findRuntimeDir(user) ?? mountedRuntimeDir(user),
     connection: 'CONNECTION',
   };
   const common = { user: user.name, outcome, reason } as const;

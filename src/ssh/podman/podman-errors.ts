@@ -1,6 +1,7 @@
 import type { ExecFileException } from 'node:child_process';
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
+import { brokenStores } from './repair-store.ts';
 
 interface Known {
   readonly pattern: RegExp;
@@ -13,6 +14,11 @@ interface Known {
 
 /** Error texts of podman and the OCI runtimes for common faults of a host. */
 const known: readonly Known[] = [
+  ...brokenStores.map(({ pattern, code }) => ({
+    ...{ pattern, code },
+    message: 'your session could not be started: your container storage on this machine is broken',
+    hint: 'Run `berth reap`, which repairs the storage. If it fails, read its message.',
+  })),
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
     code: 'oci-runtime-missing',

@@ -21,6 +21,7 @@ import { assertCgroupLimits } from './verify-cgroup-limits.ts';
 import { validatedPausePid, pausePid } from '../connections/podman-pause-pid.ts';
 import { resolveMounts } from './resolve-mounts.ts';
 import { podmanStartError } from './podman-errors.ts';
+import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
 import {
   homeInside,
   imageEnvironment,
@@ -70,7 +71,7 @@ export async function startContainer(
     enough: () => warm() !== undefined,
   });
   try {
-    if (lock !== undefined) await start(input, deadline);
+    if (lock !== undefined) await startWithRepair(input, deadline);
   } finally {
     await lock?.release();
   }
@@ -81,6 +82,16 @@ export async function startContainer(
       hint: `Check that the image can run on this machine. As the user, run: podman logs ${name}`,
     });
   return container;
+}
+
+async function startWithRepair(input: StartContainerInput, deadline: number): Promise<void> {
+  const { host, profile } = input;
+  const user: PodmanOfUser = {
+    podman: (args) => runWithin(podmanCommand(host, args), deadline, profile),
+    asOwner: (work) => work(),
+    waitMs: profile.deadlineMs,
+  };
+  await withRepairedStore(host, user, () => start(input, deadline));
 }
 
 async function start(input: StartContainerInput, deadline: number): Promise<void> {

@@ -7,7 +7,7 @@ import {
 import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { type Endpoint, tcpConnectionsOf } from '../../system/tcp-connection.ts';
-import { clientInLog } from '../connections/balancer-log.ts';
+import { clientsInLog } from '../connections/balancer-log.ts';
 import type { Session } from './session.ts';
 import {
   connectionUsages,
@@ -96,10 +96,10 @@ function sessionOf(
 
 /** Looks for the client first where it was found when the connection was opened, then in the log. */
 function clients(readLog: () => string): (record: ConnectionRecord) => Endpoint | undefined {
-  let text: string | undefined;
+  let inLog: ReturnType<typeof clientsInLog> | undefined;
   return ({ client, peer, local, opened }) => {
     if (client !== undefined || peer === undefined || local === undefined) return client;
-    text ??= readLog();
-    return text === '' ? undefined : clientInLog(text, { peer, local }, opened);
+    inLog ??= clientsInLog(readLog());
+    return inLog({ peer, local }, opened);
   };
 }

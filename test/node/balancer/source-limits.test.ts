@@ -40,9 +40,9 @@ it('a source has no more connections than it may, others have theirs, and the lo
 });
 
 it('a source that opens connections fast is refused for a while, and no exempt one', async () => {
-  const greetings = async (localAddress: string): Promise<number> => {
+  const greetings = async (localAddress: string, attempts = 30): Promise<number> => {
     let greeted = 0;
-    for (let number = 0; number < 30; number += 1) {
+    for (let number = 0; number < attempts; number += 1) {
       const { address: host, port } = site.front;
       const socket = createConnection({ host, port, localAddress });
       const [first] = (await Promise.race([
@@ -57,4 +57,12 @@ it('a source that opens connections fast is refused for a while, and no exempt o
   expect(await greetings('127.0.0.7')).toBeLessThanOrEqual(20);
   expect(await greetings('127.0.0.9')).toBe(30);
   await expect.poll(() => site.front.host.log()).toMatch(/client=127\.0\.0\.7 .* refused=rate$/m);
+  await greetings('127.0.0.6', 100);
+  const lines = async (client: string): Promise<number> =>
+    (await site.front.host.log()).split('\n').filter((line) => line.includes(`client=${client} `))
+      .length;
+  // Its lines come in order: after the one of the next source, all have been written.
+  expect(await greetings('127.0.0.5', 1)).toBe(1);
+  await expect.poll(() => lines('127.0.0.5')).toBe(1);
+  expect(await lines('127.0.0.6')).toBe(40);
 });

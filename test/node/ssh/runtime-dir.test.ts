@@ -39,6 +39,10 @@ describe('the runtime directory on a host without pam_systemd', () => {
     return checks.find(({ id }) => id === 'user-runtime-directory')?.message;
   };
   const reap = () => host.asRoot([`${installDirectory}/berth`, 'reap']);
+  const answer = async (command: string): Promise<string> => {
+    const { stdout, stderr } = await host.ssh('ada', [command]);
+    return stdout.toString() + stderr;
+  };
   const gone = (): Promise<true> =>
     waitFor({ what: 'the runtime directory to be gone', timeoutMs: 20_000 }, async () =>
       (await mounts()).length === 0 ? true : undefined,
@@ -66,7 +70,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
     expect(await mounts()).toHaveLength(1);
     expect(await runtimeDirectoryOfDoctor('ada')).toBe(
-      `ada uses ${directory} (a tmpfs of 64 MiB that ${installDirectory}/hooks/pam-session mounts): /run/user/${uid} is missing or accessible to others`,
+      `ada uses ${directory} (a tmpfs of 64 MiB that ${installDirectory}/hooks/pam-session mounts): /run/user/${uid} was missing or accessible to others when the first of the open sessions began`,
     );
     await session.kill();
     await gone();
@@ -84,6 +88,45 @@ describe('the runtime directory on a host without pam_systemd', () => {
       `bob uses /run/user/${host.account('bob').uid} (pam_systemd)`,
     );
     await session.kill();
+  });
+
+  it('of open sessions stays when the host gets systemd-logind; later ones use that of systemd', async () => {
+    const { uid } = host.account('ada');
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
+    await runAsRoot(host, `install -d -m 0700 -o ada -g ada /run/user/${uid}`);
+    expect(await answer('echo another')).toBe('another\n');
+    expect(await mounts()).toHaveLength(1);
+    expect(await runtimeDirectoryOfDoctor('ada')).toContain(`ada uses ${directory} `);
+    await session.kill();
+    await gone();
+    expect(await answer('echo in')).toBe('in\n');
+    expect(await mounts()).toEqual([]);
+    expect(await runtimeDirectoryOfDoctor('ada')).toMatch(
+      new RegExp(`/run/user/${uid} \\(pam_systemd\\)`),
+    );
+  });
+
+  it('is another one since a host crashed: the reaper and logins remove the store of the former', async () => {
+    const { uid } = host.account('ada');
+    const stored = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers/containers.json`;
+    const crash = async (): Promise<void> => {
+      const session = await LiveSession.startReady(host, 'ada', 'cat');
+      await runAsRoot(host, `pkill -KILL -f '^sshd: ada'; pkill -KILL -u ada; true`);
+      await session.kill();
+      expect(await runAsRoot(host, `cat ${stored}`)).toContain('berth-');
+    };
+    await crash();
+    await runAsRoot(host, `rm -r /run/user/${uid}`);
+    expect(await answer('echo in')).toBe('in\n');
+    expect(await mounts()).toHaveLength(1);
+    await gone();
+    await crash();
+    await runAsRoot(host, `umount ${directory}; rmdir ${directory}`);
+    await runAsRoot(host, `install -d -m 0700 -o ada -g ada /run/user/${uid}`);
+    const { exitCode, stderr } = await reap();
+    expect(exitCode, stderr).toBe(0);
+    expect(await runAsRoot(host, `cat ${stored} 2>/dev/null || echo none`)).not.toContain('berth-');
+    await runAsRoot(host, `rm -r /run/user/${uid}`);
   });
 
   it('is mounted once, given ten first connections at once', async () => {

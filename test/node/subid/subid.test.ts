@@ -47,6 +47,14 @@ describe('berth subid plan', () => {
     expect(await etc.leftovers()).toEqual([]);
   });
 
+  it('leaves out accounts without a login shell, unless they are named', async () => {
+    const slurm = 'slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin\n';
+    await etc.write('passwd', `${slurm}alice:x:1000:1000::/:/bin/sh\n`);
+    expect((await etc.subid('apply')).exitCode).toBe(0);
+    expect(await etc.read('subuid')).toBe('alice:655360000:65536\n');
+    expect((await etc.subid('plan', 'slurm')).stderr).toContain('[subid-uid-does-not-fit]');
+  });
+
   it('prints everything as JSON', async () => {
     await etc.write('subuid', 'eve:655430000:10\neve:655430005:10\nnonsense\n');
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--directories');

@@ -127,6 +127,7 @@ describe('haproxy.cfg', () => {
       'tcp-request connection track-sc1 src,ipmask(32,64) table sources',
       'tcp-request connection set-var(sess.refused) str(rate) if { sc1_conn_rate gt 100 }',
       'tcp-request connection set-var(sess.refused) str(connections) if { sc1_conn_cur gt 200 }',
+      'tcp-request content set-log-level silent if { sc1_conn_rate gt 200 }',
       'tcp-request content reject if { var(sess.refused) -m found }',
       'tcp-response inspect-delay 30s',
       'tcp-response content accept if { res.len gt 0 }',
