@@ -54,7 +54,7 @@ async function removeLayers({ host, owner, user }: UserState): Promise<void> {
   const store = `${owner.directory}/storage`;
   if (host === undefined || !(await hasLeakedLayers(store, user))) return;
   if ((await storedContainers(owner.directory, user)).length > 0) return;
-  await podmanAsUser(host, removeStoreArgs(host), layersMs);
+  await podmanAsUser(host, removeStoreArgs(host, 'all'), layersMs);
 }
 
 /** Podman names the layer of a container after the container. */

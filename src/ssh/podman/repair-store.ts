@@ -1,6 +1,7 @@
-import { unlink } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { BerthError, isErrno, type ErrorCode } from '../../errors.ts';
 import { takeLock } from '../../system/file-lock.ts';
+import { randomDigits } from '../../system/random-digits.ts';
 import { userStorageDir, type SessionHost } from '../request/session-host.ts';
 import { containerFilesDir } from './running-container.ts';
 
@@ -74,24 +75,38 @@ async function repair(
     await podman(['system', 'migrate']);
     return;
   }
-  await asOwner(() => removeDatabase(host));
+  await asOwner(() => setStoreAside(host));
   await podman(removeStoreArgs(host));
 }
 
-/** Arguments of podman. Only root of the user's namespace can remove files of subordinate UIDs. */
-export function removeStoreArgs(host: Pick<SessionHost, 'storage' | 'user'>): string[] {
-  const store = `${userStorageDir(host)}/storage`;
-  // Podman has mounted storage/overlay over itself in the namespace of the user.
-  const script = 'umount "$1/overlay" 2>/dev/null; exec rm -rf --one-file-system -- "$1"';
-  return ['unshare', '/bin/sh', '-c', script, 'sh', store];
+/** Arguments of podman, to remove the store and those set aside. Only root of the user's namespace may: it has subordinate UIDs. */
+export function removeStoreArgs(
+  host: Pick<SessionHost, 'storage' | 'user'>,
+  which: 'all' | 'aside' = 'aside',
+): string[] {
+  const store = storeOf(host);
+  // Podman has mounted `overlay` over itself in the namespace of the user.
+  const script = [
+    'for store; do',
+    '  umount "$store/overlay" 2>/dev/null',
+    '  rm -rf --one-file-system -- "$store" || failed=1',
+    'done',
+    'exit "${failed:-0}"',
+  ].join('\n');
+  const named = `set -- ${which === 'all' ? '"$1" ' : ''}"$1".former.*\n${script}`;
+  return ['unshare', '/bin/sh', '-c', named, 'sh', store];
 }
 
-/** Podman 4's and Podman 5's. Without it, podman runs for any directories. */
-async function removeDatabase(host: SessionHost): Promise<void> {
-  for (const file of ['storage/libpod/bolt_state.db', 'storage/db.sql'])
-    try {
-      await unlink(`${userStorageDir(host)}/${file}`);
-    } catch (error) {
-      if (!isErrno(error, 'ENOENT', 'ENOTDIR')) throw error;
-    }
+function storeOf(host: Pick<SessionHost, 'storage' | 'user'>): string {
+  return `${userStorageDir(host)}/storage`;
+}
+
+/** At once, with its database: a podman that starts meanwhile makes a new store, and never finds half of one. */
+async function setStoreAside(host: SessionHost): Promise<void> {
+  const store = storeOf(host);
+  try {
+    await rename(store, `${store}.former.${randomDigits(8)}`);
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error;
+  }
 }
