@@ -68,7 +68,8 @@ export class Terminal {
   /** Changes the window's size; the kernel sends SIGWINCH to the client. */
   async resize(rows: number, columns: number): Promise<void> {
     const terminal = await this.#device();
-    await execa('stty', ['-F', terminal, 'rows', String(rows), 'columns', String(columns)]);
+    const script = new URL('set-window-size.py', import.meta.url).pathname;
+    await execa('python3', [script, terminal, String(rows), String(columns)]);
   }
 
   /** Waits for the client to exit. @returns its exit code */
