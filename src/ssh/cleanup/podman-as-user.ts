@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { BerthError } from '../../errors.ts';
 import { podmanCommand } from '../podman/argv/podman-argv.ts';
-import { brokenStores, withRepairedStore, type PodmanOfUser } from '../podman/repair-store.ts';
+import { brokenStores } from '../podman/podman-errors.ts';
+import { withRepairedStore, type PodmanOfUser } from '../podman/repair-store.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { SessionHost } from '../request/session-host.ts';
 
@@ -20,10 +21,11 @@ const hung = new Set<number>();
  * Runs podman as the user with the configuration of their sessions, and discards its standard output. Podman
  * must not run as root on a store that the user can write: the user could make root run programs.
  *
- * @param timeoutMs After this, podman and its children are killed.
  * A broken store is repaired first.
  *
- * @throws {BerthError} `podman-failed`, `podman-timeout`
+ * @param timeoutMs After this, podman and its children are killed.
+ * @throws {BerthError} `podman-failed`, `podman-timeout`; `lock-timeout`, `container-database-mismatch` and
+ *   `container-processes-killed` if a broken store was not repaired
  */
 export async function podmanAsUser(
   host: SessionHost,

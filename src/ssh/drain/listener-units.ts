@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { kindsDirectory } from '../../config/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { directoryNames } from '../../system/directory-names.ts';
-import { startsAtBoot } from '../../system/systemd-units.ts';
+import { hasSystemd, startsAtBoot } from '../../system/systemd-units.ts';
 import { isListenerUnit } from './drain-state.ts';
 
 const pattern = 'berth-sshd@*.service';
@@ -28,8 +27,7 @@ export interface ListenerUnit {
  * @throws {BerthError} `systemd-missing`, `systemctl-failed`
  */
 export async function listenerUnits(): Promise<readonly ListenerUnit[]> {
-  // As sd_booted(3).
-  if (!existsSync('/run/systemd/system')) throw noSystemd();
+  if (!hasSystemd()) throw noSystemd();
   const loaded = await run(['list-units', '--all', '--plain', '--no-legend', pattern]);
   const configured = directoryNames(kindsDirectory)
     .filter((name) => name.endsWith('.conf'))

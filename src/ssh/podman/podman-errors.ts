@@ -1,7 +1,6 @@
 import type { ExecFileException } from 'node:child_process';
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { brokenStores } from './repair-store.ts';
 
 interface Known {
   readonly pattern: RegExp;
@@ -11,6 +10,14 @@ interface Known {
   /** For the admin. */
   readonly hint: string;
 }
+
+/** Podman's answers about a store with which no podman command works until it is repaired. */
+export const brokenStores: readonly { readonly pattern: RegExp; readonly code: ErrorCode }[] = [
+  // libpod, ErrDBBadConfig: the user's runtime directory is another one since the host got systemd-logind, or lost it.
+  { pattern: /database configuration mismatch/i, code: 'container-database-mismatch' },
+  // SetupRootless: by the database a container runs, but all processes of the user were killed.
+  { pattern: /could not find any running process/i, code: 'container-processes-killed' },
+];
 
 /** Error texts of podman and the OCI runtimes for common faults of a host. */
 const known: readonly Known[] = [

@@ -1,17 +1,10 @@
 import { rename } from 'node:fs/promises';
-import { BerthError, isErrno, type ErrorCode } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { randomDigits } from '../../system/random-digits.ts';
 import { userStorageDir, type SessionHost } from '../request/session-host.ts';
+import { brokenStores } from './podman-errors.ts';
 import { containerFilesDir } from './running-container.ts';
-
-/** Podman's answers about a store with which no podman command works until it is repaired. */
-export const brokenStores: readonly { readonly pattern: RegExp; readonly code: ErrorCode }[] = [
-  // libpod, ErrDBBadConfig: the user's runtime directory is another one since the host got systemd-logind, or lost it.
-  { pattern: /database configuration mismatch/i, code: 'container-database-mismatch' },
-  // SetupRootless: by the database a container runs, but all processes of the user were killed.
-  { pattern: /could not find any running process/i, code: 'container-processes-killed' },
-];
 
 /** Runs podman's work for a user. */
 export interface PodmanOfUser {
@@ -34,31 +27,28 @@ export async function withRepairedStore<T>(
   user: PodmanOfUser,
   work: () => Promise<T>,
 ): Promise<T> {
-  const first = await attempt(work);
-  if ('done' in first) return first.done;
+  try {
+    return await work();
+  } catch (error) {
+    if (!isBrokenStore(error)) throw error;
+  }
   const path = `${containerFilesDir(host.runtimeDir)}/repair.lock`;
   const options = { waitMs: user.waitMs, foreignStaleMs: 60_000 };
   const lock = await user.asOwner(() => takeLock(path, options));
   try {
-    const second = await attempt(work);
-    if ('done' in second) return second.done;
-    await repair(host, user, second.broken);
+    // The last holder may have repaired it.
+    return await work();
+  } catch (error) {
+    if (!isBrokenStore(error)) throw error;
+    await repair(host, user, error);
     return await work();
   } finally {
     await user.asOwner(async () => lock?.release());
   }
 }
 
-async function attempt<T>(
-  work: () => Promise<T>,
-): Promise<{ readonly done: T } | { readonly broken: ErrorCode }> {
-  try {
-    return { done: await work() };
-  } catch (error) {
-    if (error instanceof BerthError && brokenStores.some(({ code }) => code === error.code))
-      return { broken: error.code };
-    throw error;
-  }
+function isBrokenStore(error: unknown): error is BerthError {
+  return error instanceof BerthError && brokenStores.some(({ code }) => code === error.code);
 }
 
 /**
@@ -68,9 +58,9 @@ async function attempt<T>(
 async function repair(
   host: SessionHost,
   { podman, asOwner }: PodmanOfUser,
-  broken: ErrorCode,
+  { code }: BerthError,
 ): Promise<void> {
-  if (broken === 'container-processes-killed') {
+  if (code === 'container-processes-killed') {
     // Records that the containers do not run.
     await podman(['system', 'migrate']);
     return;
@@ -84,17 +74,16 @@ export function removeStoreArgs(
   host: Pick<SessionHost, 'storage' | 'user'>,
   which: 'all' | 'aside' = 'aside',
 ): string[] {
-  const store = storeOf(host);
+  const stores = { all: '"$1" "$1".former.*', aside: '"$1".former.*' }[which];
   // Podman has mounted `overlay` over itself in the namespace of the user.
   const script = [
-    'for store; do',
+    `for store in ${stores}; do`,
     '  umount "$store/overlay" 2>/dev/null',
     '  rm -rf --one-file-system -- "$store" || failed=1',
     'done',
     'exit "${failed:-0}"',
   ].join('\n');
-  const named = `set -- ${which === 'all' ? '"$1" ' : ''}"$1".former.*\n${script}`;
-  return ['unshare', '/bin/sh', '-c', named, 'sh', store];
+  return ['unshare', '/bin/sh', '-c', script, 'sh', storeOf(host)];
 }
 
 function storeOf(host: Pick<SessionHost, 'storage' | 'user'>): string {

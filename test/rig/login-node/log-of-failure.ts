@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import { SshHost } from './ssh-host.ts';
+import { runningHosts } from './running-hosts.ts';
 
 /**
  * Adds what syslog says about the session to the message of a failed test: users are shown a session number only,
@@ -11,7 +11,7 @@ afterEach(async ({ task }) => {
     const sessions = new Set(
       Array.from(shown.matchAll(/session ([0-9a-f]{8})\b/g), ([, id]) => id),
     );
-    for (const host of sessions.size === 0 ? [] : SshHost.running) {
+    for (const host of sessions.size === 0 ? [] : runningHosts) {
       const lines = (await host.log()).split('\n');
       const told = lines.filter((line) => [...sessions].some((id) => line.includes(String(id))));
       error.message += `\nsyslog of ${host.name}:\n${told.join('\n')}`;

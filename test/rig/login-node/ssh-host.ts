@@ -23,6 +23,7 @@ import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
 import { firstProcess, inNetwork, startHostProcess } from './host-namespaces.ts';
 import { testImageStore } from './image-store.ts';
 import type { LoginMode } from './sshd-config.ts';
+import { runningHosts } from './running-hosts.ts';
 
 type Profiles = Readonly<Record<string, object>>;
 
@@ -80,8 +81,6 @@ const packages = [
  * on an address of that network. Several login nodes can run at the same time, with the same users.
  */
 export class SshHost {
-  /** All hosts of this test file that were not stopped. */
-  static readonly running = new Set<SshHost>();
   readonly name: string;
   readonly address: string;
   readonly port: number;
@@ -136,7 +135,7 @@ export class SshHost {
       options.images === false ? '' : (options.images ?? (await testImageStore()).store);
     const parts = { name, address, port, network, directory, sharedDirectory, users, mode, images };
     const host = new SshHost(parts, await startProcesses(parts));
-    SshHost.running.add(host);
+    runningHosts.add(host);
     if (ldap !== undefined) host.#ldap = await LdapDirectory.start(host);
     return host;
   }
@@ -255,7 +254,7 @@ export class SshHost {
 
   /** Stops the host with all its processes and mounts, and removes its directory. */
   async stop(): Promise<void> {
-    SshHost.running.delete(this);
+    runningHosts.delete(this);
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
       const exited = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();
