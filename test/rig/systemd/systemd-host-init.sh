@@ -1,5 +1,5 @@
 #!/bin/bash
-# The first process of a host that Ansible configures, in new mount, PID, IPC and UTS namespaces. It mounts an overlay on
+# The first process of a host, in new mount, PID, IPC and UTS namespaces. It mounts an overlay on
 # the machine's root file system, so that nothing on the host changes the machine, and then executes systemd, which boots
 # Debian's own units.
 #

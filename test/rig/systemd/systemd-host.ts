@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { accountFiles } from '../site/account-files.ts';
 import { publicDirectory } from '../site/directories.ts';
-import { BootedSystem } from '../systemd/booted-system.ts';
+import { BootedSystem } from './booted-system.ts';
 import type { ClientOptions, ClientResult } from '../login-node/run-program.ts';
 
 export interface SystemdHostOptions {

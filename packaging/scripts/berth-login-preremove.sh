@@ -1,0 +1,10 @@
+#!/bin/sh
+# Stops the units before their files are removed. Open sessions continue.
+set -eu
+case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
+/usr/lib/berth/share/packaging/still-used berth-login
+[ -d /run/systemd/system ] || exit 0
+systemctl --no-reload disable --now berth-reap.timer berth-images.timer
+for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-sshd@*.service' | cut -d' ' -f1); do
+  systemctl --no-reload disable --now "$unit"
+done

@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+[ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -1,0 +1,29 @@
+import { globSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { buildOutputs, installCopy } from './outputs.ts';
+
+/**
+ * Writes everything that Berth installs: the outputs with their Node in the prefix, and the JSON Schemas of the configuration
+ * in `share/berth/schema` beside the prefix's `lib`.
+ *
+ * @param options.destdir the directory that will be `/` on the hosts
+ * @param options.node path of the Node to install
+ */
+export async function installTree({
+  destdir,
+  prefix,
+  node,
+}: {
+  readonly destdir: string;
+  readonly prefix: string;
+  readonly node: string;
+}): Promise<void> {
+  const below = (path: string): string => join(destdir, path);
+  const installedNode = join(prefix, 'node');
+  await installCopy(below(installedNode), node);
+  await buildOutputs({ node: installedNode, out: below(prefix), prefix });
+  // Editors look for them where the examples of etc/berth say.
+  const schemas = prefix.endsWith('/lib/berth') ? join(prefix, '../../share/berth') : prefix;
+  for (const file of globSync(new URL('../etc/schema/*.json', import.meta.url).pathname))
+    await installCopy(below(join(schemas, 'schema', basename(file))), file, 0o644);
+}
