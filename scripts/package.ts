@@ -38,8 +38,6 @@ const [release] = parse(await readFile(join(repository, 'packaging/changelog.yml
 /** Of all files, and of the packages: seconds since the epoch. */
 const epoch = process.env.SOURCE_DATE_EPOCH ?? String(Date.parse(release.date) / 1000);
 
-const packages = ['berth', 'berth-login', 'berth-portal'];
-
 // Go builds it once, and prints where.
 const { stdout: nfpmProgram } = await execa('go', ['tool', '-n', 'nfpm'], {
   cwd: join(repository, 'packaging'),
@@ -50,13 +48,14 @@ await mkdir(values.out, { recursive: true });
 for (const arch of values.arch) {
   if (!isArchitecture(arch))
     throw new Error(`--arch ${arch}: must be one of ${Object.keys(architectures).join(', ')}`);
-  await makePackages(arch);
+  await makePrograms(arch);
 }
+for (const name of ['berth-login', 'berth-portal']) await nfpm(name);
 await writeFile(join(values.out, `berth-${version}.cdx.json`), await softwareBill(version, epoch));
 await writeChecksums();
 
-/** The packages with programs for one architecture; those without are the same for all. */
-async function makePackages(arch: Architecture): Promise<void> {
+/** The package and the tarball with the programs, for one architecture. */
+async function makePrograms(arch: Architecture): Promise<void> {
   const root = join(values.out, `root-${arch}`);
   try {
     await installTree({ destdir: root, prefix: '/usr/lib/berth', node: await nodeFor(arch) });
@@ -69,25 +68,27 @@ async function makePackages(arch: Architecture): Promise<void> {
       '{}',
       '+',
     ]);
-    for (const name of packages) {
-      for (const format of ['deb', 'rpm']) await nfpm(name, format, arch, root);
-    }
+    await nfpm('berth', { ARCH: arch, ROOT: root });
     await tarball(arch, root);
   } finally {
     await rm(root, { recursive: true });
   }
 }
 
-async function nfpm(name: string, format: string, arch: string, root: string): Promise<void> {
-  const words = ['package', '--config', `packaging/${name}.yml`, '--packager', format];
-  await execa(nfpmProgram, [...words, '--target', values.out], {
-    cwd: repository,
-    env: {
-      ...{ ARCH: arch, VERSION: version, ROOT: root, SOURCE_DATE_EPOCH: epoch },
-      MAINTAINER: 'The Berth project <berth@example.org>',
-      HOMEPAGE: 'https://berth.example.org',
-    },
-  });
+/** The .deb and the .rpm of `packaging/NAME.yml`. */
+async function nfpm(name: string, variables: Readonly<Record<string, string>> = {}): Promise<void> {
+  const words = ['package', '--config', `packaging/${name}.yml`, '--target', values.out];
+  for (const format of ['deb', 'rpm'])
+    await execa(nfpmProgram, [...words, '--packager', format], {
+      cwd: repository,
+      env: {
+        ...variables,
+        VERSION: version,
+        SOURCE_DATE_EPOCH: epoch,
+        MAINTAINER: 'The Berth project <berth@example.org>',
+        HOMEPAGE: 'https://berth.example.org',
+      },
+    });
 }
 
 /** For hosts with another package manager: `tar -xzf FILE -C /`. */
