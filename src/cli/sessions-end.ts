@@ -50,7 +50,7 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
           type: 'string',
           requiresArg: true,
           default: '0s',
-          describe: 'How long the sessions may go on',
+          describe: 'How long the sessions may go on; at least 1s if a terminal showed a message',
         })
         .option('message', {
           type: 'string',
@@ -119,6 +119,9 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   await endPodsAndReport(pods, terminal);
 }
 
+/** sshd does not send what it has not read from the terminal when it is told to end. Milliseconds. */
+const messageMs = 1000;
+
 interface EndAndReportOptions {
   readonly graceSeconds: number;
   readonly message?: string | undefined;
@@ -142,17 +145,19 @@ export async function endAndReport(
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings: read.settings ?? read.error, run: runDir, log, now: terminal.now };
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
+  let graceMs = graceSeconds * 1000;
   if (message !== undefined || graceSeconds > 0) {
     const text = `This session ends ${when}. ${message ?? ''}`.trim();
-    if (read.settings !== undefined)
-      await tellBySettings([...sessions, ...alsoTell], text, read.settings);
-    else terminal.stderr.write('warning: no session was told, because ssh.yml cannot be read\n');
+    if (read.settings !== undefined) {
+      const told = await tellBySettings([...sessions, ...alsoTell], text, read.settings);
+      if (told > 0) graceMs = Math.max(graceMs, messageMs);
+    } else terminal.stderr.write('warning: no session was told, because ssh.yml cannot be read\n');
   }
   let over = 0;
   const ended = await withProgress(
     terminal,
     () => `waiting for ${countText(sessions.length, 'session')} to end; ended: ${over}`,
-    () => endSessions(site, sessions, { graceMs: graceSeconds * 1000, onEnd: () => (over += 1) }),
+    () => endSessions(site, sessions, { graceMs, onEnd: () => (over += 1) }),
   );
   for (const one of ended) report(one, terminal);
   return ended.flatMap(({ session, outcome }) => (outcome === 'failed' ? [session] : []));

@@ -1,16 +1,20 @@
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 
-/** Writes a line to the terminals of these sessions whose profile does not say `notices: false`. */
+/**
+ * Writes a line to the terminals of these sessions whose profile does not say `notices: false`.
+ *
+ * @returns how many terminals showed it
+ */
 export async function tellBySettings(
   sessions: readonly Session[],
   text: string,
   settings: SshSettings,
-): Promise<void> {
+): Promise<number> {
   const { tellSessions } = await import('../ssh/sessions/tell-sessions.ts');
   const { withConfiguredProfiles } = await import('../ssh/sessions/configured-profile.ts');
   const known = await withConfiguredProfiles(sessions, settings);
-  tellSessions(
+  return tellSessions(
     known.filter((one) => wantsNotices(one, settings)),
     text,
   );
