@@ -43,6 +43,7 @@ const pure = [
   'config',
   'balancer/rules',
   'cluster-reap/rules',
+  'init/rules',
   'ldap/rules',
   'sshd-kinds/rules',
   'sshd-lint/rules',
@@ -70,11 +71,12 @@ const zones = [
   })),
   {
     target: inSrc([...shared, 'system']),
-    from: inSrc(['cli', 'doctor', ...domains]),
+    from: inSrc(['cli', 'init', 'doctor', ...domains]),
     message: 'Arrows go down.',
   },
-  { target: inSrc(domains), from: inSrc(['cli', 'doctor']), message: 'Arrows go down.' },
-  { target: './src/doctor', from: './src/cli', message: 'Arrows go down.' },
+  { target: inSrc(domains), from: inSrc(['cli', 'init', 'doctor']), message: 'Arrows go down.' },
+  { target: inSrc(['init', 'doctor']), from: './src/cli', message: 'Arrows go down.' },
+  { target: './src/doctor', from: './src/init', message: 'Arrows go down.' },
   ...shared.slice(1).map((layer, above) => ({
     target: `./src/${layer}`,
     from: inSrc(shared.slice(0, above + 1)),

@@ -29,6 +29,9 @@ export const exitClasses = {
   'systemd-missing': 'unavailable',
   'secrets-not-protected': 'usage',
   'program-not-started': 'unavailable',
+  'init-cancelled': 'temporary',
+  'init-step-failed': 'unavailable',
+  'init-file-unsafe': 'config',
 
   // Configuration
   'config-missing': 'config',

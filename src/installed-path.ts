@@ -13,3 +13,8 @@ export function installedPath(
 ): string {
   return `${prefix}/${path}`;
 }
+
+/** An example of this repository with the paths of this installation. */
+export function withInstalledPaths(example: string): string {
+  return example.replaceAll('/usr/lib/berth/', `${prefix}/`);
+}

@@ -8,6 +8,7 @@ import { exitNow } from '../system/exit-now.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { lintCommand } from './lint.ts';
+import { initCommand } from './init.ts';
 import { imagesCommand } from './images.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
 import { nodeCommand } from './node.ts';
@@ -29,6 +30,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .usage('Usage: berth COMMAND [OPTIONS]')
     .locale('en')
     .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': false })
+    .command(initCommand(terminal))
     .command(planCommand(terminal))
     .command(renderCommand(terminal))
     .command(doctorCommand(terminal))

@@ -112,6 +112,21 @@ export const programErrors = {
     why: 'Standard output is a terminal, or a file that is readable by group or others.',
     next: 'Redirect it into a file with mode 0600: `umask 077`, then run the command again.',
   },
+  'init-cancelled': {
+    what: '`berth init` was not allowed to make the changes that it showed. Nothing was written.',
+    why: 'A question was answered with no, or left with Ctrl-C or Ctrl-D.',
+    next: 'Run it again. `--dry-run` prints the changes and asks nothing; `--yes` makes them without a question.',
+  },
+  'init-step-failed': {
+    what: 'A command that `berth init` ran failed. The steps before it are done, those after it are not.',
+    why: 'What the command printed says so: a registry that does not answer, a finding of the linter, a port that is taken.',
+    next: 'Correct it, then run the same `berth init` again. What is done is not done twice.',
+  },
+  'init-file-unsafe': {
+    what: '`berth init` wanted to write a file, and found a symlink, a directory or a device in its place.',
+    why: 'A configuration management tool keeps its files elsewhere and links to them.',
+    next: 'Make the change where the file really is, or move the link away and run `berth init` again.',
+  },
   'program-not-started': {
     what: 'The exec of another program (execve) failed, so Berth could not hand over to it.',
     why: 'It is not installed, is not executable, or is on a file system mounted `noexec`.',

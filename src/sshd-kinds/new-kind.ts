@@ -57,9 +57,7 @@ const lockTimes = { waitMs: 20_000, foreignStaleMs: 120_000 } as const;
  */
 export async function newKind(input: NewKindInput): Promise<NewKind> {
   assertRoot();
-  const kind = { ...(await kindConfigOf(input)), limits: await balancerLimits(input) };
-  const file = kindFile(kind.name);
-  const text = kindConfigText(templates[kind.mode], kind);
+  const { kind, file, text } = await wantedKind(input);
   if (input.dryRun) return await tried({ kind, file, text }, input);
   makeDirectory();
   const lock = await takeLock(join(kindsDirectory, '.new.lock'), lockTimes);
@@ -84,6 +82,18 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
 }
 
 type Wanted = Pick<NewKind, 'kind' | 'file' | 'text'>;
+
+/**
+ * What `newKind` would write, before anything is checked.
+ *
+ * @throws {BerthError} those of `kindConfigOf`
+ */
+export async function wantedKind(
+  input: Pick<NewKindInput, keyof NewKindOptions | 'sshd'>,
+): Promise<Wanted> {
+  const kind = { ...(await kindConfigOf(input)), limits: await balancerLimits(input) };
+  return { kind, file: kindFile(kind.name), text: kindConfigText(templates[kind.mode], kind) };
+}
 
 /** A dry run: the file is checked in a directory of its own. */
 async function tried(wanted: Wanted, input: NewKindInput): Promise<NewKind> {

@@ -1,0 +1,17 @@
+import type { CommandModule } from 'yargs';
+import { initLoginNodeCommand } from './init-login-node.ts';
+import type { Terminal } from './terminal.ts';
+
+/** `berth init …`: the first steps. */
+export function initCommand(terminal: Terminal): CommandModule {
+  return {
+    command: 'init',
+    describe: 'Set up this host step by step: asks, shows the changes, makes and checks them',
+    builder: (yargs) =>
+      yargs
+        .command(initLoginNodeCommand(terminal))
+        .demandCommand(1, 1, 'init needs a subcommand: login-node')
+        .strict(),
+    handler: () => undefined,
+  };
+}

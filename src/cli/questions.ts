@@ -1,0 +1,104 @@
+import { createInterface } from 'node:readline/promises';
+import { BerthError } from '../errors.ts';
+import type { Terminal } from './terminal.ts';
+
+/** A question of `berth init`, which an option of the same name answers, too. */
+export interface Question {
+  readonly option: string;
+  readonly text: string;
+  /** The answer if the admin presses Enter, and with --yes. Absent if only the admin knows it. */
+  readonly fallback?: string;
+  /** Why an answer cannot be used, as the end of a sentence. */
+  readonly problem?: (answer: string) => string | undefined;
+}
+
+/** Asks on the terminal: questions are on standard error, so that standard output has the result only. */
+export interface Asker {
+  answers(
+    questions: readonly Question[],
+    given: Readonly<Record<string, string | undefined>>,
+  ): Promise<ReadonlyMap<string, string>>;
+  /** @returns false without a terminal, and if the admin presses Enter */
+  confirm(text: string): Promise<boolean>;
+}
+
+/**
+ * @param yes take the fallback of each question that no option answers
+ * @throws {BerthError} `usage` from `answers`, which names the options that are missing; `init-cancelled`
+ */
+export function asker(command: string, yes: boolean, terminal: Terminal): Asker {
+  const asks = !yes && terminal.stdinIsTTY;
+  return {
+    answers: async (questions, given) => {
+      const answers = new Map<string, string>();
+      for (const question of questions) {
+        const answer = given[question.option];
+        if (answer !== undefined) answers.set(question.option, valid(command, question, answer));
+      }
+      const open = questions.filter(({ option }) => !answers.has(option));
+      if (!asks) {
+        assertAnswered(command, yes, open);
+        for (const { option, fallback = '' } of open) answers.set(option, fallback);
+      } else
+        for (const question of open) answers.set(question.option, await ask(question, terminal));
+      return answers;
+    },
+    confirm: async (text) => asks && /^y(?:es)?$/i.test((await read(`${text} [y/N] `)).trim()),
+  };
+}
+
+async function ask(question: Question, terminal: Terminal): Promise<string> {
+  const { text, fallback, problem } = question;
+  const shown = fallback === undefined ? '' : ` [${fallback === '' ? 'none' : fallback}]`;
+  for (;;) {
+    const typed = (await read(`${text}${shown}: `)).trim();
+    const answer = typed === '' && fallback !== undefined ? fallback : typed;
+    const wrong = answer === '' && fallback !== '' ? 'an answer is needed' : problem?.(answer);
+    if (wrong === undefined) return answer;
+    terminal.stderr.write(`${answer} ${wrong}\n`);
+  }
+}
+
+/** One line from the terminal. */
+async function read(prompt: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await Promise.race([
+      lines.question(prompt),
+      new Promise<never>((_resolve, reject) => {
+        // Ctrl-C and Ctrl-D.
+        lines.once('SIGINT', () => reject(cancelled())).once('close', () => reject(cancelled()));
+      }),
+    ]);
+  } finally {
+    lines.close();
+  }
+}
+
+function cancelled(): BerthError {
+  process.stderr.write('\n');
+  return new BerthError('the question was not answered; nothing was written', {
+    code: 'init-cancelled',
+    hint: 'Run the command again, or answer with options: see its --help.',
+  });
+}
+
+function valid(command: string, { option, problem }: Question, answer: string): string {
+  const wrong = problem?.(answer);
+  if (wrong !== undefined) throw usage(command, `--${option} ${answer}: ${wrong}`);
+  return answer;
+}
+
+function assertAnswered(command: string, yes: boolean, open: readonly Question[]): void {
+  const missing = yes ? open.filter(({ fallback }) => fallback === undefined) : open;
+  if (missing.length === 0) return;
+  const names = missing.map(({ option }) => `--${option}`).join(', ');
+  const message = yes
+    ? `there is no default for ${names}`
+    : `there is no terminal to ask on: give ${names}, or --yes for the defaults`;
+  throw usage(command, message);
+}
+
+function usage(command: string, message: string): BerthError {
+  return new BerthError(message, { code: 'usage', hint: `See \`${command} --help\`.` });
+}

@@ -1,0 +1,45 @@
+import { BerthError } from '../errors.ts';
+import { getent } from '../system/getent.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
+
+/** The accounts that shall log in, before anything is changed. */
+export interface AccountState {
+  readonly groupExists: boolean;
+  /** Those in /etc/passwd. */
+  readonly local: readonly LocalAccount[];
+  /** Names of those that only a directory service has. */
+  readonly elsewhere: readonly string[];
+}
+
+interface LocalAccount {
+  readonly name: string;
+  readonly shell: string;
+  /** Whether the account is a member of the group. */
+  readonly member: boolean;
+}
+
+/** @throws {BerthError} `user-unknown`, `nss-failed` */
+export async function accountState(names: readonly string[], group: string): Promise<AccountState> {
+  const [groupLine] = await getent('group', [group]);
+  const known = names.length === 0 ? [] : await getent('passwd', names);
+  const passwd = (await readIfPresent('/etc/passwd')) ?? '';
+  const members = groupLine?.split(':')[3]?.split(',') ?? [];
+  const gid = groupLine?.split(':')[2];
+  const local: LocalAccount[] = [];
+  const elsewhere: string[] = [];
+  for (const name of names) {
+    if (!known.some((line) => line.startsWith(`${name}:`))) throw unknown(name);
+    const line = passwd.split('\n').find((one) => one.startsWith(`${name}:`));
+    const [, , , primary, , , shell = ''] = line?.split(':') ?? [];
+    if (line === undefined) elsewhere.push(name);
+    else local.push({ name, shell, member: members.includes(name) || primary === gid });
+  }
+  return { groupExists: groupLine !== undefined, local, elsewhere };
+}
+
+function unknown(name: string): BerthError {
+  return new BerthError(`there is no account ${JSON.stringify(name)}`, {
+    code: 'user-unknown',
+    hint: 'Give the name as `getent passwd` prints it, or make the account first, for example with `useradd --create-home`.',
+  });
+}

@@ -1,0 +1,78 @@
+import { link, lstat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { BerthError, isErrno } from '../errors.ts';
+import { writeAtomically, writeError } from '../system/atomic-file.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
+import type { FileStep } from './setup.ts';
+
+/** A file beside what is there. `edited`: Berth's own file, with another text than Berth would write now. */
+export interface FileChange extends FileStep {
+  readonly change: 'new' | 'changed' | 'edited' | 'unchanged';
+  readonly before: string | undefined;
+}
+
+/** Compares a file with what is there. @throws {BerthError} `init-file-unsafe`; system errors */
+export async function fileChange(step: FileStep): Promise<FileChange> {
+  await assertRegular(step.path);
+  const before = await readIfPresent(step.path);
+  if (before === undefined) return { ...step, before, change: 'new' };
+  if (before === step.text) return { ...step, before, change: 'unchanged' };
+  return { ...step, before, change: step.kind === 'edit' ? 'changed' : 'edited' };
+}
+
+/**
+ * Puts the new text in place atomically. The former file is kept, before it is replaced.
+ *
+ * @param now for the name of the kept file
+ * @returns the path of the kept file; undefined if there was no file
+ * @throws {BerthError} `init-file-unsafe`, `directory-unsafe`, and those of `writeAtomically`
+ */
+export async function placeFile(
+  { path, text, mode, copy, before }: FileChange,
+  now: Date,
+): Promise<string | undefined> {
+  ensureRootDirectory(dirname(path));
+  await assertRegular(path);
+  const kept = before === undefined ? undefined : await keep(path, copy, before, now);
+  await writeAtomically(path, text, { mode });
+  return kept;
+}
+
+/** A copy in another directory is written; beside the file, a second name is enough. */
+async function keep(
+  path: string,
+  copy: string | undefined,
+  before: string,
+  now: Date,
+): Promise<string> {
+  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  if (copy === undefined) {
+    const kept = `${path}.${stamp}`;
+    try {
+      await link(path, kept);
+    } catch (error) {
+      throw writeError(kept, error);
+    }
+    return kept;
+  }
+  const present = await readIfPresent(copy);
+  if (present === before) return copy;
+  const kept = present === undefined ? copy : `${copy}.${stamp}`;
+  await writeAtomically(kept, before, { mode: 0o644 });
+  return kept;
+}
+
+async function assertRegular(path: string): Promise<void> {
+  try {
+    if ((await lstat(path)).isFile()) return;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return;
+    throw error;
+  }
+  throw new BerthError(`${path} is no regular file, and was not changed`, {
+    code: 'init-file-unsafe',
+    hint: 'Look at it with `ls -l`. If a tool manages it, make the change there; otherwise move it away, and run the command again.',
+    fields: { file: path },
+  });
+}

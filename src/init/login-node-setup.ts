@@ -1,0 +1,214 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { installedPath, withInstalledPaths } from '../installed-path.ts';
+import { sourceText } from '../source-text.ts';
+import { kindFile } from '../sshd-kinds/kind-files.ts';
+import { wantedKind } from '../sshd-kinds/new-kind.ts';
+import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
+import { hasSystemd, startsAtBoot, unitProperties } from '../system/systemd-units.ts';
+import { accountState, type AccountState } from './account-state.ts';
+import { exampleWith } from './rules/example-text.ts';
+import { pamWithHooks } from './rules/pam-text.ts';
+import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
+
+/** What an admin is asked about a login node. */
+export interface LoginNodeAnswers {
+  readonly image: string;
+  /** Accounts that may log in. */
+  readonly users: readonly string[];
+  readonly port: number;
+  readonly mode: KindMode;
+  readonly pull: boolean;
+  readonly start: boolean;
+}
+
+/** What a former run has set, or the defaults. @throws system errors */
+export async function presentAnswers(): Promise<{
+  readonly image: string;
+  readonly port: string;
+  readonly mode: KindMode;
+}> {
+  const [profile, kind] = await Promise.all([
+    readIfPresent(profileFile),
+    readIfPresent(kindFile(kindName)),
+  ]);
+  return {
+    image: /^image: *([^\s#]+)/m.exec(profile ?? texts.profile)?.[1] ?? '',
+    port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
+    mode: kind?.includes('(forced)') === true ? 'forced' : 'login-shell',
+  };
+}
+
+/** The name of the sshd, as in docs/getting-started-login-node.md. */
+const kindName = 'login';
+/** AllowGroups in etc/sshd. */
+const group = 'berth';
+const profileFile = '/etc/berth/profiles/minimal.yml';
+const settings = '/etc/berth/ssh.yml';
+const pamFile = '/etc/pam.d/sshd';
+
+const texts = {
+  profile: sourceText('../../etc/berth/profiles/minimal.yml', import.meta.url),
+  ssh: sourceText('../../etc/berth/ssh.yml.example', import.meta.url),
+  pam: sourceText('../../etc/pam.d/berth-session', import.meta.url),
+  pamEnv: sourceText('../../etc/security/berth-pam-env.conf', import.meta.url),
+} as const;
+
+const units: Readonly<Record<string, string>> = {
+  'berth-sshd@.service': sourceText('../../etc/systemd/berth-sshd@.service', import.meta.url),
+  'berth-reap.service': sourceText('../../etc/systemd/berth-reap.service', import.meta.url),
+  'berth-reap.timer': sourceText('../../etc/systemd/berth-reap.timer', import.meta.url),
+  'berth-images.service': sourceText('../../etc/systemd/berth-images.service', import.meta.url),
+  'berth-images.timer': sourceText('../../etc/systemd/berth-images.timer', import.meta.url),
+};
+
+/**
+ * The steps of docs/getting-started-login-node.md for this host, in an order in which nobody is locked out: accounts get the
+ * login program as their shell when everything else is in place.
+ *
+ * @param toolsDir where `berth images files` puts the transfer tools
+ * @throws {BerthError} those of `wantedKind` and `accountState`; system errors
+ */
+export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
+  const { image, port, mode, start, pull } = answers;
+  const accounts = await accountState(answers.users, group);
+  const pam = await readIfPresent(pamFile);
+  const steps: SetupStep[] = [
+    whole(
+      profileFile,
+      texts.profile.replace(/^image: .*$/m, () => `image: ${image}`),
+    ),
+    whole(settings, exampleWith(texts.ssh, sshValues())),
+    whole('/etc/security/berth-pam-env.conf', texts.pamEnv),
+    ...(pam === undefined
+      ? []
+      : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
+    ...unitSteps(),
+    ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
+    ...(pull
+      ? [{ ...command('berth', 'images', 'pull'), unless: ['berth', 'images', 'check'] }]
+      : []),
+    ...(accounts.groupExists ? [] : [command('groupadd', '--force', group)]),
+    {
+      argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
+      unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
+    },
+    await kindStep(port, mode),
+    ...accountSteps(accounts, mode),
+    ...(start && hasSystemd() ? await startSteps() : []),
+  ];
+  const [user] = answers.users;
+  return {
+    steps,
+    doctor: user === undefined ? [] : ['--user', user],
+    next: nextLines(answers, accounts, pam !== undefined),
+  };
+}
+
+const pamStep = {
+  path: pamFile,
+  mode: 0o644,
+  kind: 'edit',
+  copy: '/root/pam.d-sshd.before-berth',
+} as const;
+
+function whole(path: string, text: string): FileStep {
+  return { path, text, mode: 0o644, kind: 'whole' };
+}
+
+function command(...argv: readonly string[]): CommandStep {
+  return { argv };
+}
+
+function sshValues(): Record<string, string> {
+  return {
+    rules: 'rules:\n  - profile: minimal',
+    ...(hasSystemd() ? {} : { podman: 'podman:\n  cgroup_manager: cgroupfs' }),
+  };
+}
+
+async function kindStep(port: number, mode: KindMode): Promise<FileStep> {
+  const { file, text } = await wantedKind({
+    ...{ name: kindName, port, mode, settings, sshd: '/usr/sbin/sshd' },
+    ...{ addresses: [], hostKeys: [], accepted: [] },
+  });
+  return {
+    ...whole(file, text),
+    writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode],
+  };
+}
+
+/** Where systemd looks for units: those of packages are not copied. */
+const unitDirectories = ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'];
+
+function unitSteps(): SetupStep[] {
+  if (!hasSystemd()) return [];
+  const missing = Object.entries(units).filter(
+    ([name]) => !unitDirectories.some((directory) => existsSync(join(directory, name))),
+  );
+  const files = missing.map(([name, text]) =>
+    whole(`/etc/systemd/system/${name}`, withInstalledPaths(text)),
+  );
+  return files.length === 0 ? [] : [...files, command('systemctl', 'daemon-reload')];
+}
+
+function accountSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
+  const shell = installedPath('shell/login');
+  return local.flatMap(({ name, member, shell: present }) => {
+    const options = [
+      ...(member ? [] : ['--append', '--groups', group]),
+      ...(mode === 'forced' || present === shell ? [] : ['--shell', shell]),
+    ];
+    return options.length === 0 ? [] : [command('usermod', ...options, name)];
+  });
+}
+
+const started = [`berth-sshd@${kindName}.service`, 'berth-reap.timer', 'berth-images.timer'];
+
+async function startSteps(): Promise<CommandStep[]> {
+  const states = await Promise.all(
+    started.map(async (unit) => ({
+      unit,
+      found: await unitProperties(unit, ['ActiveState', 'UnitFileState']),
+    })),
+  );
+  const wanted = states.filter(
+    ({ found }) =>
+      found.get('ActiveState') !== 'active' || !startsAtBoot(found.get('UnitFileState') ?? ''),
+  );
+  return wanted.length === 0
+    ? []
+    : [command('systemctl', 'enable', '--now', ...wanted.map(({ unit }) => unit))];
+}
+
+function nextLines(
+  { users, port, mode, pull, start }: LoginNodeAnswers,
+  { elsewhere }: AccountState,
+  hasPam: boolean,
+): string[] {
+  const shell = installedPath('shell/login');
+  const program = `/usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf`;
+  return [
+    ...(hasPam
+      ? []
+      : [
+          `there is no ${pamFile}: add the lines of ${installedPath('share/etc/pam.d/berth-session')} to sshd's PAM file`,
+        ]),
+    ...(pull ? [] : ['pull the image: berth images pull']),
+    ...elsewhere.map((name) =>
+      mode === 'forced'
+        ? `${name} is in a directory service: make the account a member of the group ${group} there`
+        : `${name} is in a directory service: set loginShell ${shell} and the group ${group} there`,
+    ),
+    ...(hasSystemd()
+      ? start
+        ? []
+        : [`start it: systemctl enable --now ${started.join(' ')}`]
+      : [
+          `start it: mkdir -p /run/sshd && ${program}; run \`berth reap\` and \`berth images pull\` from cron`,
+        ]),
+    ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
+    `try it: ssh -p ${port} ${users[0] ?? 'USER'}@THIS-HOST`,
+  ];
+}

@@ -1,0 +1,46 @@
+/** What `berth init` would do on a host: data, so that it can be shown before it is done. */
+export interface Setup {
+  readonly steps: readonly SetupStep[];
+  /** Arguments of `berth doctor` afterwards. */
+  readonly doctor: readonly string[];
+  /** What the admin does then, one line each. */
+  readonly next: readonly string[];
+}
+
+export type SetupStep = FileStep | CommandStep;
+
+/** A file of root. */
+export interface FileStep {
+  readonly path: string;
+  readonly text: string;
+  readonly mode: number;
+  /**
+   * `whole`: Berth's own file; one that somebody has edited is not replaced without a question. `edit`: a file of the
+   * host, of which `text` is the present text with some lines changed.
+   */
+  readonly kind: 'whole' | 'edit';
+  /** Where the former file is kept; default: beside it. */
+  readonly copy?: string;
+  /** A command of `berth` that writes the file itself, after it has checked it. */
+  readonly writtenBy?: readonly string[];
+}
+
+/** A program, found in the system's directories; `berth` is this one. */
+export interface CommandStep {
+  readonly argv: readonly string[];
+  /** A command that ends with status 0 if there is nothing to do. */
+  readonly unless?: readonly string[];
+}
+
+export function isFileStep(step: SetupStep): step is FileStep {
+  return 'path' in step;
+}
+
+/** A command as an admin would type it. */
+export function commandLine(argv: readonly string[]): string {
+  return argv
+    .map((word) =>
+      /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
+    )
+    .join(' ');
+}

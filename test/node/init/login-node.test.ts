@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../rig/site/ports.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { run } from '../../rig/login-node/run-program.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+
+describe('berth init login-node', () => {
+  let host: SshHost;
+  let port: number;
+
+  beforeAll(async () => {
+    host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
+    ({ port } = await freePorts(['port']));
+    // As on a fresh Debian.
+    await shell(`rm -rf /etc/berth/* /etc/subuid /etc/subgid
+      usermod --shell /bin/bash alice
+      ssh-keygen -A`);
+  });
+  afterAll(() => host.stop());
+
+  const shell = async (script: string) => {
+    const { exitCode, stdout, stderr } = await host.asRoot(['bash', '--norc', '-euc', script], {
+      timeout: 120_000,
+    });
+    return { exitCode, stdout: stdout.toString(), stderr };
+  };
+  const init = (more = '') =>
+    shell(
+      `${installDirectory}/berth init login-node --image localhost/berth-site:1 --user alice \
+       --port ${port} --pull no --start no ${more}`,
+    );
+  const state = async () =>
+    (
+      await shell(
+        'tar -C /etc -cf - berth pam.d security ssh passwd group subuid subgid | sha256sum',
+      )
+    ).stdout;
+
+  it('names the options that are missing where nobody can be asked', async () => {
+    const { exitCode, stderr } = await shell(
+      `${installDirectory}/berth init login-node --user alice </dev/null`,
+    );
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 64 });
+    expect(stderr).toContain('give --image, --port, --mode, --pull, --start, or --yes');
+  });
+
+  it('shows all changes in a dry run, and makes none', async () => {
+    const { exitCode, stdout, stderr } = await init('--yes --dry-run');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('/etc/berth/profiles/minimal.yml: new');
+    expect(stdout).toContain('+image: localhost/berth-site:1');
+    expect(stdout).toContain('/etc/pam.d/sshd: changed');
+    expect(stdout).toMatch(/^-.*user_readenv=1/m);
+    expect(stdout).toContain(`/etc/ssh/berth/login.conf: new, by \`berth sshd new login`);
+    expect(stdout).toMatch(/^run: usermod .*alice$/m);
+    const { stdout: files } = await shell('ls -A /etc/berth /etc/ssh/berth 2>/dev/null || true');
+    expect(files).not.toMatch(/ssh\.yml|login\.conf/);
+  });
+
+  it('ends with a session in a container', { timeout: 120_000 }, async () => {
+    const { exitCode, stdout, stderr } = await init('--yes');
+    expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
+    expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
+    expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
+    // The unit's command, and the keys where the test has them.
+    await shell(`mkdir -p /run/sshd
+      /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
+    const session = await run('ssh', [
+      ...[...host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
+      ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
+      ...['-p', String(port), 'alice@127.0.0.1', 'id -un; cat /proc/1/comm'],
+    ]);
+    expect(session.stdout.toString(), session.stderr + (await host.log())).toBe(
+      'alice\npodman-init\n',
+    );
+  });
+
+  it('changes nothing the second time, and says so', async () => {
+    const before = await state();
+    const { exitCode, stdout } = await init('--yes');
+    expect(exitCode, stdout).toBe(0);
+    expect(stdout).toContain('nothing to change');
+    expect(stdout).not.toMatch(/^run: |: new|: changed|differs/m);
+    expect(await state()).toBe(before);
+  });
+
+  it('shows what an admin has edited, and leaves it', async () => {
+    await shell("echo 'lifetime: user' >>/etc/berth/profiles/minimal.yml");
+    const before = await state();
+    const { exitCode, stdout } = await init('--yes');
+    expect(exitCode, stdout).toBe(0);
+    expect(stdout).toMatch(/minimal\.yml: differs/);
+    expect(stdout).toContain('-lifetime: user');
+    expect(stdout).toContain('/etc/berth/profiles/minimal.yml: left as it is');
+    expect(await state()).toBe(before);
+  });
+});

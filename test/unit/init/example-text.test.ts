@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { exampleWith } from '../../../src/init/rules/example-text.ts';
+import { pamWithHooks } from '../../../src/init/rules/pam-text.ts';
+
+const example = (name: string): string =>
+  readFileSync(new URL(`../../../etc/berth/${name}.example`, import.meta.url), 'utf8');
+
+describe('a file made from an example', () => {
+  it.each(['ssh.yml', 'berth.yml', 'balancer.yml', 'admission.yml'])(
+    'of %s sets nothing but the given keys, and keeps every line of the example',
+    (name) => {
+      const text = example(name);
+      const made = exampleWith(text, {});
+      expect(parse(made)).toBeNull();
+      const bare = (lines: string) =>
+        lines.split('\n').map((line) => line.replace(/^# ?/, '').trimEnd());
+      expect(bare(made).filter((line) => line !== '')).toEqual(
+        bare(text).filter((line) => line !== ''),
+      );
+    },
+  );
+
+  it('has the values in the place of those of the example', () => {
+    const made = exampleWith(example('ssh.yml'), {
+      rules: 'rules:\n  - profile: minimal',
+      podman: 'podman:\n  cgroup_manager: cgroupfs',
+    });
+    expect(parse(made)).toEqual({
+      rules: [{ profile: 'minimal' }],
+      podman: { cgroup_manager: 'cgroupfs' },
+    });
+    expect(made).not.toContain('break-glass');
+    expect(made).toContain('# storage: /var/lib/berth-ssh\n');
+  });
+});
+
+describe("sshd's PAM file", () => {
+  const hooks = 'session optional pam_exec.so /usr/lib/berth/hooks/pam-session open\n';
+  const debian =
+    '# user_readenv=1 is explained here\nsession required pam_env.so user_readenv=1 envfile=/etc/default/locale\n';
+
+  it('gets the hooks once, and loses user_readenv=1 outside comments', () => {
+    const once = pamWithHooks(debian, hooks);
+    expect(once).toBe(
+      `# user_readenv=1 is explained here\nsession required pam_env.so envfile=/etc/default/locale\n${hooks}`,
+    );
+    expect(pamWithHooks(once, hooks)).toBe(once);
+  });
+
+  it('gets the hooks if they are only in a comment', () => {
+    expect(pamWithHooks(`# ${hooks}`, hooks)).toBe(`# ${hooks}${hooks}`);
+  });
+});
