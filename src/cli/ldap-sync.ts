@@ -56,7 +56,7 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
         .example('berth ldap-sync --dry-run', 'Print what the next run would write')
         .example(
           'berth ldap-sync --in-cluster',
-          `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,
+          `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync')}`,
         )
         .epilogue(
           'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) at least one is not, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',

@@ -216,11 +216,11 @@ async function writeToken({ target, user }: Entry, token: string, deps: RotateDe
 }
 
 /** Each creates an account and its right to renew its own token. */
-const manifests: Readonly<Record<string, string>> = {
-  'ondemand/berth-hook': installedPath('share/etc/kubernetes/hook.yaml'),
-  'ondemand/berth-login': installedPath('share/etc/kubernetes/ssh-sessions.yaml'),
-  'ondemand/berth-reaper': installedPath('share/etc/kubernetes/reaper.yaml'),
-  'ondemand/berth-ldap-sync': installedPath('share/etc/kubernetes/ldap-sync.yaml'),
+const components: Readonly<Record<string, string>> = {
+  'ondemand/berth-hook': installedPath('share/etc/kubernetes/hook'),
+  'ondemand/berth-login': installedPath('share/etc/kubernetes/ssh-sessions'),
+  'ondemand/berth-reaper': installedPath('share/etc/kubernetes/reaper'),
+  'ondemand/berth-ldap-sync': installedPath('share/etc/kubernetes/ldap-sync'),
 };
 
 /** Replaces the hint of a failed TokenRequest with one about `berth token rotate`. */
@@ -231,9 +231,9 @@ export function explained(
 ): unknown {
   if (!(thrown instanceof BerthError)) return thrown;
   const account = `${namespace}/${name}`;
-  const manifest = manifests[account];
+  const component = components[account];
   const install =
-    manifest === undefined ? 'let an admin create it' : `run \`kubectl apply -f ${manifest}\``;
+    component === undefined ? 'let an admin create it' : `run \`kubectl apply -k ${component}\``;
   const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG --service-account ${account}\` creates a new one.`;
   const hints: Readonly<Record<string, string>> = {
     'api-unauthorized': `The current token has expired or was revoked, so it cannot be used to request a new one: ${setup}`,

@@ -7,7 +7,7 @@ import { failed, type Finding, ok } from '../check-result.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** The accounts that etc/kubernetes/guard.yaml restricts. */
+/** The accounts that etc/kubernetes/guard/guard.yaml restricts. */
 const guarded = ['berth-hook', 'berth-login'].map(
   (name) => `system:serviceaccount:ondemand:${name}`,
 );
@@ -48,10 +48,10 @@ export async function guardFinding(
 }
 
 function howToGuard(identity: string, minor: number | undefined): string {
-  const install = `kubectl apply -f ${installedPath('share/etc/kubernetes/guard.yaml')}`;
+  const install = `kubectl apply -k ${installedPath('share/etc/kubernetes/guard')}`;
   if (minor !== undefined && minor < validatingPolicySince)
     return `Upgrade to Kubernetes 1.${validatingPolicySince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
   return guarded.includes(identity)
     ? install
-    : `The guard restricts only ${guarded.join(' and ')}: use one of these accounts (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;
+    : `The guard restricts only ${guarded.join(' and ')}: use one of these accounts (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard/guard.yaml')}; then: ${install}`;
 }

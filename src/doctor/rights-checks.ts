@@ -34,10 +34,12 @@ export async function rightsFinding(
 
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
-const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
+const installSessions = `kubectl apply -k ${installedPath('share/etc/kubernetes/ssh-sessions')}`;
 export const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
 /** `install` leaves it out: the right to create tokens of that account allows acting as any user. */
-const userTokens = installedPath('share/etc/kubernetes/service-account-tokens.yaml');
+const userTokens = installedPath(
+  'share/etc/kubernetes/service-account-tokens/service-account-tokens.yaml',
+);
 
 /** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
@@ -49,7 +51,7 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   );
   const hints = [
     others.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
-      ? `Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
+      ? `Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook/hook.yaml')}.`
       : '',
     others.length > 0 ? `Run \`${install}\`.` : '',
     others.length < missing.length

@@ -85,7 +85,7 @@ export const clusterErrors = {
   'api-watch-refused': {
     what: 'The API server did not let the session watch its pod.',
     why: 'The ClusterRole berth-session is missing or has another version.',
-    next: 'Run `kubectl apply -f /usr/lib/berth/share/etc/kubernetes/ssh-sessions.yaml`.',
+    next: 'Run `kubectl apply -k /usr/lib/berth/share/etc/kubernetes/ssh-sessions`.',
   },
   'cluster-skipped': {
     what: 'One or more clusters were not contacted, because another login could not reach them less than 30 seconds ago.',
@@ -115,7 +115,7 @@ export const clusterErrors = {
   'not-in-cluster': {
     what: '`--in-cluster` was used outside of a pod.',
     why: 'The files of a ServiceAccount or the variable KUBERNETES_SERVICE_HOST are missing. In a pod: `automountServiceAccountToken` is false.',
-    next: 'Use `--cluster NAME`, or run the command in the CronJob of /usr/lib/berth/share/etc/kubernetes/reaper.yaml or ldap-sync.yaml.',
+    next: 'Use `--cluster NAME`, or run the command in the CronJob of /usr/lib/berth/share/etc/kubernetes/reaper or ldap-sync.',
   },
   'admin-kubeconfig-invalid': {
     what: 'The kubeconfig of the hook cannot be used: an entry is missing, or it has neither a token nor a client certificate.',

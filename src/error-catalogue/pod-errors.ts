@@ -150,7 +150,7 @@ export const podErrors = {
   'exec-forbidden': {
     what: 'The API server does not allow the session to run a command in its pod (HTTP 403).',
     why: 'The ClusterRole berth-session is of an older version, or an admission policy refuses exec.',
-    next: 'Run `kubectl apply -f /usr/lib/berth/share/etc/kubernetes/ssh-sessions.yaml`.',
+    next: 'Run `kubectl apply -k /usr/lib/berth/share/etc/kubernetes/ssh-sessions`.',
   },
   'exec-no-pod': {
     what: 'The pod of the session does not exist any more.',

@@ -73,6 +73,6 @@ function refused(path: string, status: number): BerthError {
     code: busy ? 'api-overloaded' : 'api-watch-refused',
     hint: busy
       ? 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.'
-      : `Check that the ClusterRole berth-session exists; ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')} creates it.`,
+      : `Check that the ClusterRole berth-session exists; ${installedPath('share/etc/kubernetes/ssh-sessions')} creates it.`,
   });
 }

@@ -143,7 +143,7 @@ function explained(thrown: unknown): BerthError {
   return error.code === 'api-forbidden'
     ? withHint(
         error,
-        `Permit it to the login nodes, where you are an admin of the cluster: write their account into a copy of ${installedPath('share/etc/kubernetes/ssh-sessions-list.yaml')} if it has another name, and run \`kubectl apply -f FILE\` with the copy.`,
+        `Permit it to the login nodes, where you are an admin of the cluster: write their account into a copy of ${installedPath('share/etc/kubernetes/ssh-sessions-list/ssh-sessions-list.yaml')} if it has another name, and run \`kubectl apply -f FILE\` with the copy.`,
       )
     : error;
 }

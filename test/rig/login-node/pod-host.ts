@@ -35,11 +35,8 @@ const homeMount = (directory: string): object => ({
 
 /** Prepares the cluster for sessions and writes the login node's berth.yml. @param clusters default: one cluster `prod` */
 export async function podPortal(site: Site, clusters?: PortalOptions['clusters']): Promise<Portal> {
-  for (const what of [
-    ['-k', 'etc/kubernetes'],
-    ['-f', 'etc/kubernetes/ssh-sessions.yaml'],
-  ]) {
-    const applied = await site.kubectl(['apply', ...what]);
+  for (const component of ['.', 'ssh-sessions']) {
+    const applied = await site.kubectl(['apply', '-k', `etc/kubernetes/${component}`]);
     if (applied.exitCode !== 0) throw new Error(applied.stderr);
   }
   const account = { namespace: 'ondemand', name: 'berth-login' };

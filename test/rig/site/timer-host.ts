@@ -12,8 +12,8 @@ export interface TimerHostOptions {
   readonly name: string;
   /** A ServiceAccount in the namespace `ondemand`, which the manifests create. */
   readonly account: string;
-  /** Files of etc/kubernetes that are applied in addition to its kustomization. */
-  readonly manifests: readonly string[];
+  /** Directories of etc/kubernetes that are applied in addition to its kustomization. */
+  readonly components: readonly string[];
 }
 
 const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
@@ -41,8 +41,8 @@ export class TimerHost {
     await mkdir(publicDirectory, { recursive: true });
     const host = new TimerHost(site, await mkdtemp(join(publicDirectory, `${options.name}-`)));
     await host.cluster.kubectl(['apply', '-k', manifests]);
-    for (const file of options.manifests)
-      await host.cluster.kubectl(['apply', '-f', join(manifests, file)]);
+    for (const component of options.components)
+      await host.cluster.kubectl(['apply', '-k', join(manifests, component)]);
     const account = { namespace: 'ondemand', name: options.account };
     const kubeconfig = await hookKubeconfig(site, site.server, account);
     await writeFile(host.kubeconfig, kubeconfig, { mode: 0o600 });

@@ -11,7 +11,7 @@ import type { Site } from '../../rig/site/site.ts';
 import { TimerHost } from '../../rig/site/timer-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-/** A host that runs `berth reap --cluster prod` with the rights of etc/kubernetes/reaper.yaml. */
+/** A host that runs `berth reap --cluster prod` with the rights of etc/kubernetes/reaper. */
 export class ReapSite {
   readonly #host: TimerHost;
 
@@ -20,7 +20,7 @@ export class ReapSite {
   }
 
   static async make(site: Site): Promise<ReapSite> {
-    const account = { account: 'berth-reaper', manifests: ['reaper.yaml'] };
+    const account = { account: 'berth-reaper', components: ['reaper'] };
     return new ReapSite(await TimerHost.create(site, { name: 'cluster-reap', ...account }));
   }
 

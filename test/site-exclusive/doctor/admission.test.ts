@@ -43,7 +43,7 @@ function hook(): { readonly namespace: string; readonly name: string } {
   return { namespace, name };
 }
 
-/** What etc/kubernetes/hook.yaml gives on namespaces. */
+/** What etc/kubernetes/hook/hook.yaml gives on namespaces. */
 function hookRights(): Manifest[] {
   const rbac = 'rbac.authorization.k8s.io';
   const name = `${admission.settings.prefix}hook`;

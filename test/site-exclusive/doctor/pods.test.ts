@@ -20,7 +20,7 @@ beforeAll(async () => {
   site = await openSite();
   const cluster = new LiveCluster(site);
   await cluster.kubectl(['apply', '-k', 'etc/kubernetes']);
-  await cluster.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
+  await cluster.kubectl(['apply', '-k', 'etc/kubernetes/ssh-sessions']);
   portal = await Portal.make(site, {
     clusters: { prod: { auth: { type: 'managed' } } },
     kubeconfig: await hookKubeconfig(site, site.server, login),

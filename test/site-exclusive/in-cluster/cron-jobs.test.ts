@@ -109,7 +109,7 @@ describe('the CronJob of berth reap', () => {
       await cluster.create(pod('old', '1s'), pod('young', '1h0m0s'));
       const ready = ['wait', '--for=condition=Ready', 'pod/old', 'pod/young', '-n', at];
       await cluster.kubectl([...ready, '--timeout=110s']);
-      await jobs.apply('reaper.yaml', ['--namespace-selector', selector()]);
+      await jobs.apply('reaper', ['--namespace-selector', selector()]);
 
       const run = await jobs.run('berth-reaper');
 
@@ -157,7 +157,7 @@ describe('the CronJob of berth ldap-sync', () => {
     await writeFile(join(directory, 'ca.pem'), site.ca.pem);
     await writeFile(join(directory, 'password'), readerAccount.password);
     await forget();
-    // As etc/kubernetes/ldap-sync.yaml says.
+    // As etc/kubernetes/ldap-sync/ldap-sync.yaml says.
     const create = ['create', '-n', 'ondemand'];
     await cluster.kubectl([
       ...[...create, 'configmap', 'berth-ldap-sync-config'],
@@ -167,7 +167,7 @@ describe('the CronJob of berth ldap-sync', () => {
       ...[...create, 'secret', 'generic', 'berth-ldap-sync-bind'],
       `--from-file=${directory}/password`,
     ]);
-    await jobs.apply('ldap-sync.yaml');
+    await jobs.apply('ldap-sync');
   });
   afterAll(async () => {
     if (site.skipReason('node') !== undefined) return;

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { expect } from 'vitest';
+import { stringify } from 'yaml';
 import type { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
@@ -48,20 +51,17 @@ export class CronJobs {
   }
 
   /**
-   * Applies a manifest with the image of this site.
+   * Applies a component with the image of this site.
    *
    * @param words What a site writes at the end of the command.
    */
-  async apply(file: string, words: readonly string[] = []): Promise<void> {
-    const text = await readFile(manifests + file, 'utf8');
-    const ours = text.replace('registry.example.org/berth:latest', this.#image);
-    expect(ours).not.toBe(text);
+  async apply(component: string, words: readonly string[] = []): Promise<void> {
     // What is there of another test would keep its `imagePullPolicy`, that of a tag `latest`.
     await this.#forget();
-    await this.#cluster.kubectl(['apply', '-f', '-'], ours);
+    await this.#applyComponent(component);
     const container = '/spec/jobTemplate/spec/template/spec/containers/0';
     const more = words.map((value) => ({ op: 'add', path: `${container}/command/-`, value }));
-    const name = `berth-${file.replace('.yaml', '')}`;
+    const name = `berth-${component}`;
     if (more.length > 0) await this.#cluster.patch('cronjob', name, 'ondemand', more, 'json');
   }
 
@@ -91,6 +91,24 @@ export class CronJobs {
     await this.#forget();
     if (this.#runs.length > 0) await this.#cluster.kubectl(['delete', 'job', ...at, ...this.#runs]);
     this.#runs = [];
+  }
+
+  async #applyComponent(component: string): Promise<void> {
+    const directory = await mkdtemp(join(tmpdir(), 'berth-kustomization-'));
+    try {
+      const [, newName, newTag] = /^(.+):(.+)$/.exec(this.#image) ?? [];
+      const kustomization = {
+        apiVersion: 'kustomize.config.k8s.io/v1beta1',
+        kind: 'Kustomization',
+        components: [relative(directory, manifests + component)],
+        images: [{ name: 'registry.example.org/berth', newName, newTag }],
+      };
+      await writeFile(join(directory, 'kustomization.yaml'), stringify(kustomization));
+      expect(await this.#cluster.kubectl(['kustomize', directory])).toContain(this.#image);
+      await this.#cluster.kubectl(['apply', '-k', directory]);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   }
 
   async #forget(): Promise<void> {

@@ -11,8 +11,7 @@ import { BrokerHost } from '../../rig/broker/broker-host.ts';
 import { expireCredential, modeAndOwner, UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 /** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
-const optIn = new URL('../../../etc/kubernetes/service-account-tokens.yaml', import.meta.url)
-  .pathname;
+const optIn = new URL('../../../etc/kubernetes/service-account-tokens', import.meta.url).pathname;
 
 let site: Site;
 let cluster: LiveCluster;
@@ -30,7 +29,7 @@ beforeAll(async () => {
     clusters: { prod: { auth: { type: 'managed' } } },
     berth: { defaults: { credentials: { mode: 'service-account', lifetime: '1h' } } },
   });
-  await site.kubectl(['apply', '-f', optIn]);
+  await site.kubectl(['apply', '-k', optIn]);
   sam = await newcomers.create('md-sam');
   kubectl = new UserKubectl(site, sam);
   host = await BrokerHost.boot({
@@ -44,7 +43,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await host.stop();
-  await site.kubectl(['delete', '-f', optIn]);
+  await site.kubectl(['delete', '-k', optIn]);
   await newcomers.removeNamespaces();
   await portal.remove();
 });

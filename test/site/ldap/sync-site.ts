@@ -7,7 +7,7 @@ import { baseDn, readerAccount, type Slapd } from '../../rig/slapd.ts';
 /** `ldap` of berth.yml: what a test says over what every test wants. */
 export type LdapSection = Readonly<Record<string, unknown>>;
 
-/** A host that runs `berth ldap-sync` with the rights of etc/kubernetes/ldap-sync.yaml. */
+/** A host that runs `berth ldap-sync` with the rights of etc/kubernetes/ldap-sync. */
 export class SyncSite {
   readonly #host: TimerHost;
 
@@ -16,9 +16,9 @@ export class SyncSite {
   }
 
   static async make(site: Site): Promise<SyncSite> {
-    const manifests = ['ldap-sync.yaml', 'ldap-config-maps.yaml'];
+    const components = ['ldap-sync', 'ldap-config-maps'];
     const account = 'berth-ldap-sync';
-    const host = await TimerHost.create(site, { name: 'ldap-sync', account, manifests });
+    const host = await TimerHost.create(site, { name: 'ldap-sync', account, components });
     const sync = new SyncSite(host);
     await sync.forget();
     return sync;

@@ -17,10 +17,8 @@ import {
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 /** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
-const tokensOfUsers = new URL(
-  '../../../etc/kubernetes/service-account-tokens.yaml',
-  import.meta.url,
-).pathname;
+const tokensOfUsers = new URL('../../../etc/kubernetes/service-account-tokens', import.meta.url)
+  .pathname;
 
 let site: Site;
 let cluster: LiveCluster;
@@ -144,7 +142,7 @@ describe("in the place of OSC's set-k8s-creds.sh", () => {
 
 describe('both, on a site without an identity provider', () => {
   beforeAll(async () => {
-    await site.kubectl(['apply', '-f', tokensOfUsers]);
+    await site.kubectl(['apply', '-k', tokensOfUsers]);
     const berth = parse(await readFile(portal.files.berth, 'utf8')) as { defaults: object };
     const defaults = { ...berth.defaults, credentials: { mode: 'service-account' } };
     await mkdir(join(host, 'etc/berth'), { recursive: true });
@@ -152,7 +150,7 @@ describe('both, on a site without an identity provider', () => {
   });
 
   afterAll(async () => {
-    await site.kubectl(['delete', '-f', tokensOfUsers]);
+    await site.kubectl(['delete', '-k', tokensOfUsers]);
   });
 
   it('set-k8s-creds alone says that k8s-bootstrap comes first, and writes nothing', async () => {

@@ -11,14 +11,14 @@ const hintOf = (code: ErrorCode, name: string): string =>
   ).hint;
 
 it.each([
-  ['berth-hook', 'hook.yaml'],
-  ['berth-login', 'ssh-sessions.yaml'],
-  ['berth-reaper', 'reaper.yaml'],
-  ['berth-ldap-sync', 'ldap-sync.yaml'],
-])('the hint for %s names its own manifest, %s', (name, file) => {
+  ['berth-hook', 'hook'],
+  ['berth-login', 'ssh-sessions'],
+  ['berth-reaper', 'reaper'],
+  ['berth-ldap-sync', 'ldap-sync'],
+])('the hint for %s names its own component, %s', (name, component) => {
   for (const code of ['api-forbidden', 'api-unexpected'] as const) {
     const hint = hintOf(code, name);
-    expect(hint).toContain(`\`kubectl apply -f /usr/lib/berth/share/etc/kubernetes/${file}\``);
+    expect(hint).toContain(`\`kubectl apply -k /usr/lib/berth/share/etc/kubernetes/${component}\``);
     expect(hint).toContain(
       `\`berth token setup --cluster prod --from ADMIN_KUBECONFIG --service-account ondemand/${name}\``,
     );

@@ -15,7 +15,7 @@ it.each([
     'the guard is not installed',
     hook,
     'v1.36.3',
-    /^kubectl apply -f \S+\/share\/etc\/kubernetes\/guard.yaml$/,
+    /^kubectl apply -k \S+\/share\/etc\/kubernetes\/guard$/,
   ],
   ['the cluster knows no such policies', hook, 'v1.29.9', /^Upgrade to Kubernetes 1\.30/],
   ['the guard does not watch the account', 'site-admin', 'v1.36.3', /berth token setup/],

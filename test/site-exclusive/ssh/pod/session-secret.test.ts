@@ -20,7 +20,7 @@ beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
   await cluster.kubectl(['apply', '-k', 'etc/kubernetes']);
-  await cluster.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
+  await cluster.kubectl(['apply', '-k', 'etc/kubernetes/ssh-sessions']);
   await cluster.deleteNamespacesAndWait([namespace]);
   const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
   const metadata = { name: namespace, labels, annotations: { 'openondemand.org/owner': 'ss-ada' } };

@@ -8,7 +8,7 @@ import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts'
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 600_000 });
 
 const [shared, own] = ['an-shared', 'an-own'];
-const rights = 'etc/kubernetes/ssh-sessions-list.yaml';
+const rights = 'etc/kubernetes/ssh-sessions-list';
 
 /** In place of metrics-server: the real API server serves objects of its kind, with its RBAC and label selectors. */
 const metricsKind = {
@@ -38,7 +38,7 @@ let login1: PodHost;
 let login2: PodHost;
 beforeAll(async () => {
   site = await openSite();
-  await site.kubectl(['delete', '-f', rights, '--ignore-not-found']);
+  await site.kubectl(['delete', '-k', rights, '--ignore-not-found']);
   const options = {
     mode: 'forced',
     users: { [shared]: [], [own]: [] },
@@ -54,7 +54,7 @@ afterAll(async () => {
   await login2.stop();
   await login1.stop();
   await site.kubectl(['delete', 'crd', metricsKind.metadata.name, '--ignore-not-found']);
-  await site.kubectl(['delete', '-f', rights, '--ignore-not-found']);
+  await site.kubectl(['delete', '-k', rights, '--ignore-not-found']);
 });
 
 const kubectl = async (...args: string[]): Promise<string> => {
@@ -107,7 +107,7 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
   expect(refused.err).toMatch(/\[api-forbidden\]\nnext: .*ssh-sessions-list\.yaml/);
   expect(refused.code).not.toBe(0);
 
-  await kubectl('apply', '-f', rights);
+  await kubectl('apply', '-k', rights);
   const login = '--as=system:serviceaccount:ondemand:berth-login';
   for (const right of [
     ...['delete pods', 'get pods', 'watch pods', 'create pods', 'list secrets'],
