@@ -208,7 +208,7 @@ describe('berth doctor with one fault at a time', () => {
       );
       expect(problems(report)).toEqual(['guard failed']);
       expect(findCheck(report, 'guard').next).toMatch(
-        /^kubectl apply -f \S+\/share\/etc\/kubernetes\/guard\.yaml$/,
+        /^kubectl apply -k \S+\/share\/etc\/kubernetes\/guard$/,
       );
     } finally {
       await site.kubectl(['create', '-f', '-'], {

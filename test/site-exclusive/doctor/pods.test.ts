@@ -91,10 +91,10 @@ describe('berth doctor on a login node whose sessions are pods', () => {
       const said = await sayings({ backend: 'pod' });
 
       expect(said.rights).toMatch(
-        /kubectl apply -f \S+\/share\/etc\/kubernetes\/ssh-sessions\.yaml/,
+        /kubectl apply -k \S+\/share\/etc\/kubernetes\/ssh-sessions`/,
       );
       expect(said['ssh-sessions']).toMatch(
-        /^failed: Run `kubectl apply -f \S+ssh-sessions\.yaml`, then /,
+        /^failed: Run `kubectl apply -k \S+ssh-sessions`, then /,
       );
     } finally {
       const own = await hookKubeconfig(site, site.server, login);
