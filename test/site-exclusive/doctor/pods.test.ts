@@ -90,9 +90,7 @@ describe('berth doctor on a login node whose sessions are pods', () => {
     try {
       const said = await sayings({ backend: 'pod' });
 
-      expect(said.rights).toMatch(
-        /kubectl apply -k \S+\/share\/etc\/kubernetes\/ssh-sessions`/,
-      );
+      expect(said.rights).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes\/ssh-sessions`/);
       expect(said['ssh-sessions']).toMatch(
         /^failed: Run `kubectl apply -k \S+ssh-sessions`, then /,
       );
