@@ -1,5 +1,6 @@
 import type { CommandModule } from 'yargs';
 import { initLoginNodeCommand } from './init-login-node.ts';
+import { initPortalCommand } from './init-portal.ts';
 import type { Terminal } from './terminal.ts';
 
 /** `berth init …`: the first steps. */
@@ -10,7 +11,8 @@ export function initCommand(terminal: Terminal): CommandModule {
     builder: (yargs) =>
       yargs
         .command(initLoginNodeCommand(terminal))
-        .demandCommand(1, 1, 'init needs a subcommand: login-node')
+        .command(initPortalCommand(terminal))
+        .demandCommand(1, 1, 'init needs a subcommand: login-node or portal')
         .strict(),
     handler: () => undefined,
   };

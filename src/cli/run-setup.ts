@@ -72,7 +72,7 @@ async function openSteps({ steps }: Setup, terminal: Terminal): Promise<OpenStep
 
 function stepText(step: OpenStep): string {
   if (!isChange(step)) return `run: ${escapedForTerminal(commandLine(step.argv))}\n\n`;
-  const { path, change, before, text, writtenBy } = step;
+  const { path, change, before, text, writtenBy, secret } = step;
   if (change === 'unchanged') return `${path}: unchanged\n\n`;
   const by = writtenBy === undefined ? '' : `, by \`${commandLine(['berth', ...writtenBy])}\``;
   const head = {
@@ -80,7 +80,9 @@ function stepText(step: OpenStep): string {
     changed: `${path}: changed`,
     edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
   }[change];
-  const patch = createTwoFilesPatch(path, path, before ?? '', text, 'now', 'new', { context: 2 })
+  const patch = createTwoFilesPatch(path, path, before ?? '', text, 'now', 'new', {
+    context: secret === true ? 0 : 2,
+  })
     .split('\n')
     .filter((line) => !line.startsWith('====='))
     .map((line) => escapedForTerminal(line));

@@ -1,7 +1,7 @@
 import { link, lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
-import { writeAtomically, writeError } from '../system/atomic-file.ts';
+import { type WriteOptions, writeAtomically, writeError } from '../system/atomic-file.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { FileStep } from './setup.ts';
@@ -33,9 +33,10 @@ export async function placeFile(
   now: Date,
 ): Promise<string | undefined> {
   ensureRootDirectory(dirname(path));
-  await assertRegular(path);
+  const present = await assertRegular(path);
   const kept = before === undefined ? undefined : await keep(path, copy, before, now);
-  await writeAtomically(path, text, { mode });
+  // A file that is there keeps its owner and mode.
+  await writeAtomically(path, text, present ?? { mode });
   return kept;
 }
 
@@ -63,11 +64,14 @@ async function keep(
   return kept;
 }
 
-async function assertRegular(path: string): Promise<void> {
+/** @returns owner and mode of the file, if there is one */
+async function assertRegular(path: string): Promise<WriteOptions | undefined> {
   try {
-    if ((await lstat(path)).isFile()) return;
+    const status = await lstat(path);
+    const { uid, gid, mode } = status;
+    if (status.isFile()) return { mode: mode & 0o777, owner: { uid, gid } };
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return;
+    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
   throw new BerthError(`${path} is no regular file, and was not changed`, {

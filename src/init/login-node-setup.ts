@@ -10,6 +10,7 @@ import { hasSystemd, startsAtBoot, unitProperties } from '../system/systemd-unit
 import { accountState, type AccountState } from './account-state.ts';
 import { exampleWith } from './rules/example-text.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
+import { unitSteps } from './unit-steps.ts';
 import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
 
 /** What an admin is asked about a login node. */
@@ -84,7 +85,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     ...(pam === undefined
       ? []
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
-    ...unitSteps(),
+    ...unitSteps(units),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
     ...(pull
       ? [{ ...command('berth', 'images', 'pull'), unless: ['berth', 'images', 'check'] }]
@@ -137,20 +138,6 @@ async function kindStep(port: number, mode: KindMode): Promise<FileStep> {
     ...whole(file, text),
     writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode],
   };
-}
-
-/** Where systemd looks for units: those of packages are not copied. */
-const unitDirectories = ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'];
-
-function unitSteps(): SetupStep[] {
-  if (!hasSystemd()) return [];
-  const missing = Object.entries(units).filter(
-    ([name]) => !unitDirectories.some((directory) => existsSync(join(directory, name))),
-  );
-  const files = missing.map(([name, text]) =>
-    whole(`/etc/systemd/system/${name}`, withInstalledPaths(text)),
-  );
-  return files.length === 0 ? [] : [...files, command('systemctl', 'daemon-reload')];
 }
 
 function accountSteps({ local }: AccountState, mode: KindMode): CommandStep[] {

@@ -19,6 +19,8 @@ export interface FileStep {
    * host, of which `text` is the present text with some lines changed.
    */
   readonly kind: 'whole' | 'edit';
+  /** Whether other lines of the file may be secret: only changed lines are shown. */
+  readonly secret?: boolean;
   /** Where the former file is kept; default: beside it. */
   readonly copy?: string;
   /** A command of `berth` that writes the file itself, after it has checked it. */

@@ -3,7 +3,7 @@ const keyLine = /^([a-z][a-z0-9_]*):/;
 
 /**
  * One of the examples in etc/berth as a site's file: every comment stays, keys in `values` get these values, and all other
- * keys become comments, which leaves them at their defaults.
+ * keys become comments, which leaves them at their defaults. Keys that the example does not have are added at its end.
  *
  * @param values YAML of a key, as `rules:\n  - profile: minimal`, by the key
  */
@@ -24,5 +24,9 @@ export function exampleWith(example: string, values: Readonly<Record<string, str
     } else if (block === 'commented') lines.push(`# ${line}`);
     else if (block === 'none') lines.push(line);
   }
+  const further = Object.keys(values).filter(
+    (key) => !example.split('\n').some((line) => keyLine.exec(line)?.[1] === key),
+  );
+  for (const key of further) lines.push('', (values[key] ?? '').trimEnd());
   return `${lines.join('\n')}\n`;
 }

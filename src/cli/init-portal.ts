@@ -1,0 +1,120 @@
+import { resolve } from 'node:path';
+import type { Argv, CommandModule } from 'yargs';
+import { asBerthError } from '../errors.ts';
+import { flowOptions, type FlowArguments } from './init-options.ts';
+import { oscText } from './osc-text.ts';
+import { asker, type Question } from './questions.ts';
+import { reportError, type Terminal } from './terminal.ts';
+
+interface PortalArguments extends FlowArguments {
+  readonly 'subject-prefix'?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly 'ca-file'?: string | undefined;
+  readonly 'from-osc'?: string | undefined;
+  readonly 'ood-directory': string;
+  readonly config: string;
+}
+
+/** `berth init portal`: Kubernetes credentials for the users of Open OnDemand. */
+export function initPortalCommand(terminal: Terminal): CommandModule<object, PortalArguments> {
+  return {
+    command: 'portal',
+    describe: 'Set up Kubernetes credentials for the users of this Open OnDemand portal',
+    builder: options,
+    handler: async (args) => {
+      try {
+        await run(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth init portal'));
+      }
+    },
+  };
+}
+
+function options(yargs: Argv): Argv<PortalArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  return flowOptions(yargs)
+    .option('subject-prefix', {
+      ...text,
+      describe: 'What the API server puts before user names (--oidc-username-prefix)',
+    })
+    .option('audience', {
+      ...text,
+      describe:
+        "Audience that the API server requires (--oidc-client-id), if not the portal's client",
+    })
+    .option('ca-file', {
+      ...text,
+      describe: "PEM file of the identity provider's CA, if this host does not trust it",
+    })
+    .option('from-osc', {
+      ...text,
+      describe: "OSC's hook.env, or the directory with it and the scripts: say what each becomes",
+    })
+    .option('ood-directory', {
+      ...text,
+      default: '/etc/ood/config',
+      describe: "Directory of OnDemand's hook.env, clusters.d and ood_portal.yml",
+    })
+    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .example('berth init portal', 'Ask, show all changes, and ask again before they are made')
+    .example(
+      'berth init portal --from-osc /etc/ood/config/hook.env --dry-run --yes',
+      "Say what becomes of OSC's hooks, and change nothing",
+    )
+    .example(
+      'berth init portal --subject-prefix oidc: --audience kubernetes --yes',
+      'Ask only for what has no default',
+    )
+    .epilogue(
+      'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again: keys that you have set stay as they are.',
+    );
+}
+
+async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
+  const [{ portalSetup }, { presentPortal }, { oscReport }, { runSetup }] = await Promise.all([
+    import('../init/portal-setup.ts'),
+    import('../init/present-portal.ts'),
+    import('../init/osc-report.ts'),
+    import('./run-setup.ts'),
+  ]);
+  const { audience, 'subject-prefix': subjectPrefix, 'ca-file': caFile } = args;
+  const config = resolve(args.config);
+  const oodDirectory = resolve(args['ood-directory']);
+  const osc = args['from-osc'] === undefined ? undefined : oscReport(resolve(args['from-osc']));
+  if (osc !== undefined) terminal.stdout.write(oscText(osc));
+  const present = await presentPortal(config);
+  const asking = asker('berth init portal', args.yes, terminal);
+  const questions: Question[] = [
+    {
+      option: 'subject-prefix',
+      text: 'What the API server puts before user names (--oidc-username-prefix)',
+      fallback: present.subjectPrefix,
+    },
+    {
+      option: 'audience',
+      text: "Audience that the API server requires (--oidc-client-id), if not the portal's client",
+      fallback: present.audience,
+    },
+    {
+      option: 'ca-file',
+      text: "File with the identity provider's CA, if this host does not trust it",
+      fallback: present.caFile,
+      problem: (file) =>
+        file === '' || file.startsWith('/') ? undefined : 'must be an absolute path',
+    },
+  ];
+  const answers = await asking.answers(questions, {
+    ...{ audience, 'subject-prefix': subjectPrefix },
+    'ca-file': caFile === undefined ? undefined : resolve(caFile),
+  });
+  const hookEnv = osc?.hookEnv ?? present.hookEnv;
+  const setup = await portalSetup({
+    ...{ config, oodDirectory },
+    ...(hookEnv === undefined ? {} : { hookEnv }),
+    subjectPrefix: answers.get('subject-prefix') ?? '',
+    audience: answers.get('audience') ?? '',
+    caFile: answers.get('ca-file') ?? '',
+  });
+  await runSetup(setup, { dryRun: args['dry-run'], yes: args.yes, asker: asking }, terminal);
+}

@@ -1,0 +1,17 @@
+import type { OscReport } from '../init/osc-report.ts';
+import { escapedForTerminal } from './terminal.ts';
+
+/** What becomes of OSC's hooks, key by key. */
+export function oscText({ hookEnv, keys, files, warnings }: OscReport): string {
+  const lines = [
+    `${hookEnv}, which Berth reads as it is:`,
+    ...keys.flatMap(({ key, value, becomes }) => [`  ${key}=${value}`, `      ${becomes}`]),
+    ...warnings.map(({ message }) => `  warning: ${message}`),
+    ...(files.length === 0 ? [] : ['scripts and manifests:']),
+    ...files.map(({ key, becomes }) => `  ${key}: ${becomes}`),
+  ];
+  const without = [...keys, ...files].filter(({ counterpart }) => !counterpart);
+  if (without.length > 0)
+    lines.push(`without a counterpart: ${without.map(({ key }) => key).join(', ')}`);
+  return `${lines.map((line) => escapedForTerminal(line)).join('\n')}\n\n`;
+}

@@ -1,0 +1,156 @@
+import { join } from 'node:path';
+import { defaultSettings } from '../config/default-settings.ts';
+import { parseOodCluster } from '../config/ood-cluster-file.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { BerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
+import { sourceText } from '../source-text.ts';
+import { directoryNames } from '../system/directory-names.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
+import { type KeyValues, newBerthYml, withBerthKeys } from './rules/berth-yml-text.ts';
+import { oodPortalWith } from './rules/ood-portal-text.ts';
+import type { FileStep, Setup } from './setup.ts';
+import { unitSteps } from './unit-steps.ts';
+
+/** What an admin is asked about a portal, and where its files are. */
+export interface PortalAnswers {
+  /** Path of berth.yml. */
+  readonly config: string;
+  /** Directory of OnDemand's hook.env, clusters.d and ood_portal.yml. */
+  readonly oodDirectory: string;
+  /** Path of hook.env, if it is elsewhere. */
+  readonly hookEnv?: string;
+  readonly subjectPrefix: string;
+  /** Empty: the client's ID. */
+  readonly audience: string;
+  /** Empty: this host trusts the identity provider's certificate. */
+  readonly caFile: string;
+}
+
+const example = sourceText('../../etc/berth/berth.yml.example', import.meta.url);
+
+const slice = sourceText('../../etc/systemd/berth-broker.slice', import.meta.url);
+const broker = sourceText('../../etc/systemd/berth-broker@.service', import.meta.url);
+const socket = sourceText('../../etc/systemd/berth-broker@.socket', import.meta.url);
+const rotation = sourceText('../../etc/systemd/berth-token-rotate.service', import.meta.url);
+const timer = sourceText('../../etc/systemd/berth-token-rotate.timer', import.meta.url);
+
+const units: Readonly<Record<string, string>> = {
+  'berth-broker.slice': slice,
+  'berth-broker@.service': broker,
+  'berth-broker@.socket': socket,
+  'berth-token-rotate.service': rotation,
+  'berth-token-rotate.timer': timer,
+};
+
+/**
+ * The steps of docs/getting-started-portal.md that are done on the portal host. A berth.yml that is there keeps its
+ * comments and its other keys.
+ *
+ * @throws {BerthError} `init-file-unsafe`; system errors
+ */
+export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
+  const { config, oodDirectory } = answers;
+  const [berth, portalText] = await Promise.all([
+    readIfPresent(config),
+    readIfPresent(join(oodDirectory, 'ood_portal.yml')),
+  ]);
+  const portal = portalStep(oodDirectory, portalText);
+  return {
+    steps: [
+      berthStep(config, berth, berthKeys(answers)),
+      ...(portal === undefined ? [] : [portal]),
+      ...unitSteps(units),
+    ],
+    doctor: config === defaultConfig ? [] : ['--config', config],
+    next: await nextLines(answers, portalText !== undefined && portal === undefined),
+  };
+}
+
+const defaultConfig = '/etc/berth/berth.yml';
+
+function berthStep(path: string, present: string | undefined, keys: KeyValues): FileStep {
+  const common = { path, mode: 0o644 } as const;
+  return present === undefined
+    ? { ...common, kind: 'whole', text: newBerthYml(example, keys) }
+    : { ...common, kind: 'edit', text: withBerthKeys(present, keys) };
+}
+
+function berthKeys(answers: PortalAnswers): KeyValues {
+  const { oodDirectory, subjectPrefix, audience, caFile } = answers;
+  const hookEnv = answers.hookEnv ?? join(oodDirectory, 'hook.env');
+  const clusters = join(oodDirectory, 'clusters.d');
+  const credential = installedPath('shell/kube-credential');
+  const filled = (path: readonly string[], value: string, otherwise = '') =>
+    value === otherwise ? [] : [[path, value] as const];
+  return [
+    ...filled(['kube_credential'], credential, defaultSettings.kubeCredentialCommand),
+    ...filled(['hook_env'], hookEnv, defaultSettings.hookEnvFile),
+    ...filled(['clusters_dir'], clusters, defaultSettings.clustersDir),
+    ...filled(['defaults', 'subject_prefix'], subjectPrefix),
+    ...filled(['defaults', 'credentials', 'audience'], audience),
+    ...filled(['defaults', 'credentials', 'ca_file'], caFile),
+  ];
+}
+
+/** @returns undefined if there is no file, or it cannot be edited without touching other keys */
+function portalStep(directory: string, text: string | undefined): FileStep | undefined {
+  const edited =
+    text === undefined ? undefined : oodPortalWith(text, installedPath('hooks/pre-pun'));
+  if (edited === undefined) return undefined;
+  // It may hold the secret of OnDemand's client.
+  return {
+    path: join(directory, 'ood_portal.yml'),
+    text: edited,
+    mode: 0o640,
+    kind: 'edit',
+    secret: true,
+  };
+}
+
+async function nextLines(
+  { oodDirectory, config }: PortalAnswers,
+  portalByHand: boolean,
+): Promise<string[]> {
+  const directory = join(oodDirectory, 'clusters.d');
+  const clusters = await kubernetesClusters(directory);
+  const more = config === defaultConfig ? '' : ` --config ${config}`;
+  return [
+    ...(portalByHand
+      ? [
+          `add the keys of ${installedPath('share/docs/getting-started-portal.md')} to ${join(oodDirectory, 'ood_portal.yml')}: it is written in a way that Berth cannot edit`,
+        ]
+      : []),
+    ...(clusters.length === 0
+      ? [
+          `there is no Kubernetes cluster in ${directory}: write its file for OnDemand, or run \`berth init cluster\``,
+        ]
+      : [
+          `with cluster-admin rights on each cluster: kubectl apply -k ${installedPath('share/etc/kubernetes')}`,
+          ...clusters.map(
+            (name) =>
+              `create the hook's token: berth token setup --cluster ${name} --from ADMIN-KUBECONFIG${more}`,
+          ),
+          'keep it fresh: systemctl enable --now berth-token-rotate.timer',
+        ]),
+    'use it: /opt/ood/ood-portal-generator/sbin/update_ood_portal, and restart Apache',
+    `then: berth doctor --user NAME${more}`,
+  ];
+}
+
+/** Names of the clusters that OnDemand's Kubernetes adapter has; broken files are left to doctor. */
+async function kubernetesClusters(directory: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of [...directoryNames(directory)].sort()) {
+    const [, cluster] = /^([^.].*)\.ya?ml$/.exec(name) ?? [];
+    if (cluster === undefined) continue;
+    const file = join(directory, name);
+    try {
+      const document = parseYaml((await readIfPresent(file)) ?? '', file, 'psych');
+      if (parseOodCluster(document, cluster, file) !== undefined) found.push(cluster);
+    } catch (error) {
+      if (!(error instanceof BerthError)) throw error;
+    }
+  }
+  return found;
+}

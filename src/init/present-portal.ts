@@ -1,0 +1,23 @@
+import { parseBerthYml } from '../config/berth-yml.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
+
+/** What berth.yml says already, for the defaults of the questions. */
+export interface PresentPortal {
+  readonly subjectPrefix: string;
+  readonly audience: string;
+  readonly caFile: string;
+  readonly hookEnv?: string;
+}
+
+/** @throws {BerthError} `config-yaml-invalid`, `berth-yml-invalid`; system errors */
+export async function presentPortal(file: string): Promise<PresentPortal> {
+  const text = (await readIfPresent(file)) ?? '';
+  const { defaults, hook_env } = parseBerthYml(parseYaml(text, file, 'core'), file);
+  return {
+    subjectPrefix: defaults?.subject_prefix ?? '',
+    audience: defaults?.credentials?.audience ?? '',
+    caFile: defaults?.credentials?.ca_file ?? '',
+    ...(typeof hook_env === 'string' ? { hookEnv: hook_env } : {}),
+  };
+}

@@ -1,0 +1,53 @@
+import { parseDocument, stringify } from 'yaml';
+import { exampleWith } from './example-text.ts';
+
+/** A value by the path of its key, as `['defaults', 'subject_prefix']`. */
+export type KeyValues = readonly (readonly [path: readonly string[], value: unknown])[];
+
+/** A new berth.yml: the example with these values, and everything else as a comment. */
+export function newBerthYml(example: string, values: KeyValues): string {
+  const top: Record<string, string> = {};
+  for (const [[key = '', ...rest], value] of values)
+    if (rest.length === 0) top[key] = stringify({ [key]: value }).trimEnd();
+  const inDefaults = values.flatMap(([[first, ...rest], value]) =>
+    first === 'defaults' ? [[rest, value] as const] : [],
+  );
+  if (inDefaults.length > 0) top.defaults = defaultsText(example, inDefaults);
+  const text = exampleWith(example, top);
+  return withBerthKeys(
+    text,
+    values.filter(([[first]]) => first === 'clusters'),
+  );
+}
+
+/** The block `defaults:` of the example, with its comments. */
+function defaultsText(example: string, values: KeyValues): string {
+  const [, block = ''] = /^defaults:\n((?:(?: {2}.*)?\n)*)/m.exec(example) ?? [];
+  const inner = block.replaceAll(/^ {2}/gm, '');
+  const tree: Record<string, unknown> = {};
+  for (const [[key = '', sub], value] of values)
+    tree[key] = sub === undefined ? value : { ...(tree[key] as object | undefined), [sub]: value };
+  const given = Object.fromEntries(
+    Object.entries(tree).map(([key, value]) => [key, stringify({ [key]: value }).trimEnd()]),
+  );
+  const lines = exampleWith(inner, given).trimEnd().split('\n');
+  return ['defaults:', ...lines.map((line) => (line === '' ? '' : `  ${line}`))].join('\n');
+}
+
+/** A site's berth.yml with other values of these keys; undefined removes a key. Comments and the other keys stay. */
+export function withBerthKeys(text: string, values: KeyValues): string {
+  if (values.length === 0) return text;
+  const document = parseDocument(text);
+  for (const [path, value] of values)
+    if (value === undefined) document.deleteIn(path);
+    else if (!isSame(document.getIn(path), value)) document.setIn(path, value);
+  return document.toString({ lineWidth: 0 });
+}
+
+function isSame(present: unknown, value: unknown): boolean {
+  const plain =
+    typeof present === 'object' && present !== null && 'toJSON' in present
+      ? (present as { toJSON(): unknown }).toJSON()
+      : present;
+  return JSON.stringify(plain) === JSON.stringify(value);
+}

@@ -1,0 +1,118 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseDocument } from 'yaml';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { type HookResult, installDirectory, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: TestUsers;
+let portal: Portal;
+let oodPortal: string;
+
+/** As a site has it, with a secret in it. */
+const siteOwn = `# Managed by hand.
+servername: portal.example.org
+oidc_uri: /oidc
+oidc_client_id: ondemand
+oidc_client_secret: not-for-the-screen
+pun_pre_hook_root_cmd: /opt/site/hook.sh  # OSC's
+pun_pre_hook_exports: OIDC_CLAIM_groups
+oidc_settings:
+    # four blanks
+    OIDCPassIDTokenAs: serialized
+`;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new TestUsers(cluster);
+  portal = await Portal.make(site, { hookEnv: { SITE_OWN: 'yes', CLIENT_SECRET: 'hidden-one' } });
+  oodPortal = join(portal.directory, 'ood_portal.yml');
+  await writeFile(oodPortal, siteOwn, { mode: 0o640 });
+  await rm(portal.files.berth);
+});
+
+afterAll(async () => {
+  await newcomers.removeNamespaces();
+  await portal.remove();
+});
+
+const init = (...more: string[]): Promise<HookResult> =>
+  portal.berth('init', 'portal', '--yes', '--ood-directory', portal.directory, ...more);
+const answers = (): string[] => [
+  ...['--subject-prefix', 'oidc:', '--ca-file', site.ca.file],
+  ...['--audience', site.keycloak.client('kubernetes').id],
+];
+const berthYml = async (): Promise<unknown> => parse(await readFile(portal.files.berth, 'utf8'));
+
+describe('berth init portal', () => {
+  it("says what becomes of each of OSC's keys, and shows no secret", async () => {
+    const { stdout } = await init(...answers(), '--dry-run', '--from-osc', portal.directory);
+    expect(stdout).toContain('CLIENT_SECRET=(not shown)');
+    expect(stdout).toContain('without a counterpart: SITE_OWN');
+    expect(stdout).toContain('-pun_pre_hook_root_cmd: /opt/site/hook.sh');
+    expect(stdout).not.toMatch(/hidden-one|not-for-the-screen/);
+    expect(await readdir(portal.directory)).not.toContain('berth.yml');
+    expect(await readFile(oodPortal, 'utf8')).toBe(siteOwn);
+  });
+
+  it('writes a commented berth.yml with the answers, and OnDemand’s keys', async () => {
+    const { stdout, stderr } = await init(...answers());
+    expect(await berthYml(), stdout + stderr).toEqual({
+      kube_credential: join(installDirectory, 'shell/kube-credential'),
+      hook_env: portal.files.hookEnv,
+      clusters_dir: portal.files.clustersDir,
+      defaults: {
+        subject_prefix: 'oidc:',
+        credentials: { audience: site.keycloak.client('kubernetes').id, ca_file: site.ca.file },
+      },
+    });
+    expect(await readFile(portal.files.berth, 'utf8')).toContain('# minimum_uid: 1000\n');
+    const edited = await readFile(oodPortal, 'utf8');
+    expect(edited).toContain('# Managed by hand.\n');
+    expect(parse(edited)).toMatchObject({
+      oidc_client_secret: 'not-for-the-screen',
+      pun_pre_hook_root_cmd: join(installDirectory, 'hooks/pre-pun'),
+      pun_pre_hook_exports: 'OIDC_CLAIM_groups,OIDC_ACCESS_TOKEN,OIDC_ID_TOKEN,OIDC_REFRESH_TOKEN',
+      oidc_settings: { OIDCPassIDTokenAs: 'serialized', OIDCPassClaimsAs: 'environment' },
+    });
+    const [, kept = ''] = /next: go back: cp -p (\S+) \S+ood_portal\.yml/.exec(stdout) ?? [];
+    expect(await readFile(kept, 'utf8')).toBe(siteOwn);
+    expect(stdout).toContain('berth token setup --cluster prod --from ADMIN-KUBECONFIG');
+  });
+
+  it("configures a hook that works, and keeps the admin's own keys when it is run again", async () => {
+    // What the site's tests need, as an admin would add it.
+    const document = parseDocument(await readFile(portal.files.berth, 'utf8'));
+    document.set('state_dir', portal.files.stateDir);
+    document.setIn(['defaults', 'admin'], { kubeconfig: portal.files.kubeconfig });
+    document.setIn(['defaults', 'credentials', 'exchange'], false);
+    document.setIn(['defaults', 'credentials', 'token'], 'id');
+    await writeFile(portal.files.berth, document.toString({ lineWidth: 0 }));
+    const before = await readFile(portal.files.berth, 'utf8');
+    const again = await init();
+    expect(again.stdout).toContain('nothing to change');
+    expect(again.stdout).not.toMatch(/: new|: changed|differs/);
+    expect(await readFile(portal.files.berth, 'utf8')).toBe(before);
+
+    const { name, namespace } = await newcomers.create('init-ida');
+    await site.keycloak.addUser(name);
+    const login = await portal.prePun(name, await portal.login(name));
+    expect(login, login.stderr).toMatchObject({ exitCode: 0 });
+    expect(await cluster.get('namespace', namespace)).toBeDefined();
+  });
+
+  it('changes one key of a berth.yml, with all comments kept, if it is asked to', async () => {
+    const before = await readFile(portal.files.berth, 'utf8');
+    const { stdout } = await init('--subject-prefix', 'kc:');
+    expect(stdout).toMatch(/^-.*subject_prefix: "?oidc:/m);
+    const after = await readFile(portal.files.berth, 'utf8');
+    expect(after.split('\n').filter((line) => !before.includes(line))).toEqual([
+      expect.stringContaining('subject_prefix:'),
+    ]);
+  });
+});
