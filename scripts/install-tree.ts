@@ -8,20 +8,23 @@ import { buildOutputs, installCopy } from './outputs.ts';
  *
  * @param options.destdir the directory that will be `/` on the hosts
  * @param options.node path of the Node to install
+ * @param options.version what `berth --version` prints; default: that of package.json
  */
 export async function installTree({
   destdir,
   prefix,
   node,
+  version,
 }: {
   readonly destdir: string;
   readonly prefix: string;
   readonly node: string;
+  readonly version?: string | undefined;
 }): Promise<void> {
   const below = (path: string): string => join(destdir, path);
   const installedNode = join(prefix, 'node');
   await installCopy(below(installedNode), node);
-  await buildOutputs({ node: installedNode, out: below(prefix), prefix });
+  await buildOutputs({ node: installedNode, out: below(prefix), prefix, version });
   // Editors look for them where the examples of etc/berth say.
   const schemas = prefix.endsWith('/lib/berth') ? join(prefix, '../../share/berth') : prefix;
   for (const file of globSync(new URL('../etc/schema/*.json', import.meta.url).pathname))

@@ -18,19 +18,28 @@ export interface BuildOptions {
   readonly out: string;
   /** The directory that they will run from; default: `out`. */
   readonly prefix?: string;
+  /** What `berth --version` prints; default: that of package.json. */
+  readonly version?: string | undefined;
 }
 
 /** Builds all outputs, each as one executable file. @returns the number of outputs */
-export async function buildOutputs({ node, out, prefix = out }: BuildOptions): Promise<number> {
+export async function buildOutputs({
+  node,
+  out,
+  prefix = out,
+  version,
+}: BuildOptions): Promise<number> {
   if (!isAbsolute(node)) throw new Error(`--node ${node}: must be an absolute path`);
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
   const bundled = new Set<string>();
+  const define = {
+    BERTH_BUILD: JSON.stringify(buildId),
+    BERTH_PREFIX: JSON.stringify(prefix),
+    ...(version === undefined ? {} : { BERTH_VERSION: JSON.stringify(version) }),
+  };
   for (const entry of entries) {
-    const { text, sources } = await singleFile(entry, {
-      banner: banner(node, entry),
-      define: { BERTH_BUILD: JSON.stringify(buildId), BERTH_PREFIX: JSON.stringify(prefix) },
-    });
+    const { text, sources } = await singleFile(entry, { banner: banner(node, entry), define });
     for (const source of sources) bundled.add(source);
     await install(join(out, outputOf(entry)), Buffer.from(text));
   }
@@ -39,7 +48,8 @@ export async function buildOutputs({ node, out, prefix = out }: BuildOptions): P
   for (const directory of ['etc', 'docs']) await installShared(directory, out);
   for (const file of ['CHANGELOG.md', 'LICENSE'])
     await installCopy(join(out, 'share', file), join(root, file), 0o644);
-  await installCopy(join(out, 'share/packaging/still-used'), join(root, 'packaging/still-used'));
+  for (const script of ['still-used', 'installed'])
+    await installCopy(join(out, 'share/packaging', script), join(root, 'packaging', script));
   // Otherwise a package.json in a parent directory would determine the module type.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;

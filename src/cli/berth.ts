@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import yargs from 'yargs';
 import packageJson from '../../package.json' with { type: 'json' };
+import { packagedVersion } from '../build-id.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { exitNow } from '../system/exit-now.ts';
 import { doctorCommand } from './doctor.ts';
@@ -114,7 +115,7 @@ void main(process.argv.slice(2), {
   stdout: outputs.stdout,
   stderr: outputs.stderr,
   stdinIsTTY: isatty(0),
-  version: packageJson.version,
+  version: packagedVersion ?? packageJson.version,
   program,
   toolsDir: join(dirname(program), 'files'),
   now: Date.now,

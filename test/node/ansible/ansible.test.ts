@@ -4,6 +4,7 @@ import { AnsibleSite } from '../../rig/ansible/ansible-site.ts';
 import { BannerWatch } from '../../rig/ansible/banner-watch.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
+import { savedBusybox } from '../../rig/login-node/image-archives.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   site = await AnsibleSite.create();
   ports = await freePorts(['node', 'front', 'peers', 'statistics']);
   nodes = await Promise.all([site.boot('login1', '127.18.0.1'), site.boot('login2', '127.18.0.2')]);
-  const [archive, image] = await Promise.all([site.archive(), site.imageArchive()]);
+  const [archive, image] = await Promise.all([site.archive(), savedBusybox()]);
   const key = (await readFile(site.path('key.pub'), 'utf8')).trim();
   for (const node of nodes)
     await node.script(`

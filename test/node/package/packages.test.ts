@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
-import { busyboxArchive } from '../../rig/login-node/image-archives.ts';
+import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
+import { OpenTransfer } from '../../rig/login-node/open-transfer.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
@@ -39,7 +40,10 @@ const onCopy = `
   "$@"; umount --lazy "$copy"; rmdir "$copy"`;
 
 beforeAll(async () => {
-  await ensurePackages(['openssh-server', 'openssh-client', 'lintian', 'rpm', 'rpmlint', 'podman']);
+  await ensurePackages([
+    ...['openssh-server', 'openssh-client', 'podman', 'lintian', 'rpm', 'rpmlint'],
+    ...['checkpolicy', 'semodule-utils'],
+  ]);
   ports = await freePorts(['admin', 'sessions']);
   const options = { name: 'pristine', address, adminPort: ports.admin, adminKey: '' };
   host = await SystemdHost.boot(options);
@@ -50,16 +54,19 @@ afterAll(() => host.stop());
 const ssh = (...more: string[]): string[] => [
   ...['-F', '/dev/null', '-i', join(host.directory, 'key'), '-o', 'BatchMode=yes'],
   ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
-  ...['-o', 'LogLevel=ERROR', '-p', String(ports.sessions), `alice@${address}`, ...more],
+  ...['-o', 'LogLevel=ERROR', '-o', `Port=${ports.sessions}`, `alice@${address}`, ...more],
 ];
 
 describe('the packages', () => {
   let first: string;
   it('are the same bytes each time, for both architectures', { timeout }, async () => {
     first = await packagesOf('0.1.0', 'packages');
-    const again = await packagesOf('0.1.0', 'again');
+    const again = await packagesOf('0.1.0', 'again', '--arch', 'amd64');
     const sums = await readFile(join(first, 'SHA256SUMS'), 'utf8');
-    expect(await readFile(join(again, 'SHA256SUMS'), 'utf8')).toBe(sums);
+    // The packages of arm64 are made in the same way.
+    expect(await readFile(join(again, 'SHA256SUMS'), 'utf8')).toBe(
+      sums.replace(/^.*(?:arm64|aarch64).*\n/gm, ''),
+    );
     const names = sums.split('\n').map((line) => line.split('  ')[1]);
     expect(names).toEqual(
       expect.arrayContaining([
@@ -73,18 +80,40 @@ describe('the packages', () => {
   });
 
   it('have no errors for lintian and rpmlint', { timeout }, async () => {
-    const files = (await readdir(first)).map((name) => join(first, name));
-    const debs = files.filter((name) => name.endsWith('.deb'));
-    const lintian = await run('lintian', ['--tag-display-limit', '0', ...debs], { timeout });
+    // Both architectures have the same files, except Node.
+    const files = (await readdir(first))
+      .filter((name) => !/arm64|aarch64/.test(name))
+      .map((name) => join(first, name));
+    const [debs, rpms] = ['.deb', '.rpm'].map((end) => files.filter((name) => name.endsWith(end)));
+    const settings = join(repository, 'packaging/rpmlint.toml');
+    const lint = ['rpmlint', '-c', settings, ...(rpms ?? [])];
+    const [lintian, rpmlint] = await Promise.all([
+      run('lintian', ['--tag-display-limit', '0', ...(debs ?? [])], { timeout }),
+      run('unshare', ['--mount', 'sh', '-euc', onCopy, 'sh', ...lint], { timeout }),
+    ]);
     expect(lintian.stdout.toString()).not.toMatch(/^E: /m);
     expect(lintian.exitCode, lintian.stderr).toBe(0);
-    const rpms = files.filter((name) => name.endsWith('.rpm'));
-    const settings = join(repository, 'packaging/rpmlint.toml');
-    const lint = ['rpmlint', '-c', settings, ...rpms];
-    const rpmlint = await run('unshare', ['--mount', 'sh', '-euc', onCopy, 'sh', ...lint], {
-      timeout,
-    });
     expect(rpmlint.stdout.toString()).toMatch(/ 0 errors/);
+  });
+
+  it('have the Node of their architecture', async () => {
+    for (const [deb, rpm, machine] of [
+      ['amd64', 'x86_64', 62],
+      ['arm64', 'aarch64', 183],
+    ] as const) {
+      const node = './usr/lib/berth/node';
+      for (const command of [
+        `dpkg-deb --fsys-tarfile berth_0.1.0-1_${deb}.deb | tar -xO ${node}`,
+        `rpm2cpio berth-0.1.0-1.${rpm}.rpm | cpio --quiet -i --to-stdout ${node.slice(1)}`,
+        `tar -xzOf berth-0.1.0-linux-${deb}.tar.gz ${node}`,
+      ]) {
+        const read = `cd "$0"; ${command} 2>/dev/null | head -c 20`;
+        const { stdout } = await run('bash', ['-c', read, first]);
+        // e_machine of elf(5).
+        expect(stdout.subarray(0, 4).toString('latin1'), command).toBe('\x7fELF');
+        expect(stdout.readUInt16LE(18), command).toBe(machine);
+      }
+    }
   });
 
   it('need packages that RHEL 8, 9 and 10 have', async () => {
@@ -137,19 +166,17 @@ describe('on a Debian host', () => {
 
   it('lead to a session in a container', { timeout }, async () => {
     await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(host.directory, 'key')]);
-    const image = 'localhost/berth-busybox:1';
+    // The host has this directory, but not the cache.
     const archive = join(host.directory, 'image.tar');
-    // Podman refuses longer paths than 50 characters there.
-    const storage = ['--root', `${host.directory}/podman`, '--runroot', '/run/berth-packages'];
-    await execa('podman', [...storage, 'import', '--quiet', await busyboxArchive(), image]);
-    await execa('podman', [...storage, 'save', '--quiet', '--output', archive, image]);
+    await copyFile(await savedBusybox(), archive);
     await typed(`
       useradd --create-home alice
       install -d -m 0700 -o alice ~alice/.ssh
       install -m 0600 -o alice ${host.directory}/key.pub ~alice/.ssh/authorized_keys
       printf 'rules:\\n  - profile: minimal\\npodman: { cgroup_manager: cgroupfs }\\n' > /etc/berth/ssh.yml
-      mkdir -p /etc/berth/profiles; echo 'image: ${image}' > /etc/berth/profiles/minimal.yml
+      mkdir -p /etc/berth/profiles; echo 'image: ${savedBusyboxName}' > /etc/berth/profiles/minimal.yml
       berth images pull --from-archive ${archive} >&2
+      berth images files >&2
       groupadd --force berth
       usermod --append --groups berth --shell /usr/lib/berth/shell/login alice
       berth subid apply --directories >&2
@@ -162,22 +189,47 @@ describe('on a Debian host', () => {
     expect(stdout.toString(), stderr).toBe('alice\npodman-init\n');
   });
 
-  it('are upgraded while sessions are open, which continue', { timeout }, async () => {
-    const sessions = await OpenSessions.open([ssh(), ssh(), ssh()]);
-    await packagesOf('0.1.1', 'next', '--arch', 'amd64');
-    await host.script("echo '# of the site' >>/etc/security/berth-pam-env.conf");
-    await host.script(
-      `apt-get --quiet --yes install ${host.directory}/next/berth_*_amd64.deb ${host.directory}/next/berth-login_*.deb </dev/null`,
-    );
-    expect(
-      await host.script("dpkg-query --show '--showformat=${Version} ' berth berth-login"),
-    ).toBe('0.1.1-1 0.1.1-1 ');
-    expect(await host.script('cat /etc/security/berth-pam-env.conf')).toContain('# of the site');
-    expect(await sessions.answering()).toBe(3);
-    await sessions.close();
-    const { stdout, stderr } = await run('ssh', ssh('id -un'));
-    expect(stdout.toString(), stderr).toBe('alice\n');
-  });
+  it(
+    'are upgraded while sessions and transfers are open, which continue',
+    { timeout },
+    async () => {
+      const control = ['-o', `ControlPath=${join(host.directory, 'control')}`];
+      const sessions = await OpenSessions.open([
+        ssh('-o', 'ControlMaster=yes', ...control),
+        ssh(),
+        ssh(),
+      ]);
+      const file = join(host.directory, 'image.tar');
+      const transfer = await OpenTransfer.open(ssh(), file);
+      await packagesOf('0.1.1', 'next', '--arch', 'amd64', '--format', 'deb', '--format', 'rpm');
+      await host.script("echo '# of the site' >>/etc/security/berth-pam-env.conf");
+      // Twice: the second time it is installed already.
+      for (const option of ['', '--reinstall'])
+        await host.script(
+          `apt-get --quiet --yes ${option} install ${host.directory}/next/berth_*_amd64.deb ${host.directory}/next/berth-login_*.deb </dev/null`,
+        );
+      expect(
+        await host.script("dpkg-query --show '--showformat=${Version} ' berth berth-login"),
+      ).toBe('0.1.1-1 0.1.1-1 ');
+      expect(await host.script('berth --version')).toContain('0.1.1');
+      expect(await host.script('cat /etc/security/berth-pam-env.conf')).toContain('# of the site');
+      expect(await sessions.answering()).toBe(3);
+      // A command and a transfer in the connections that the former version opened.
+      const later = await run('ssh', [...control, ...ssh('cat /proc/1/comm')]);
+      expect(later.stdout.toString(), later.stderr).toBe('podman-init\n');
+      await transfer.close();
+      const sums = await run('ssh', ssh('sha256sum <before; sha256sum <after'));
+      const { stdout: sum } = await run('sha256sum', [file]);
+      const [expected] = sum.toString().split(' ');
+      expect(sums.stdout.toString(), sums.stderr).toBe(`${expected}  -\n`.repeat(2));
+      await sessions.close();
+      await expect
+        .poll(() => host.script('ls /run/berth/connections/*'), { timeout: 20_000 })
+        .not.toMatch(/\d+\.\d+/);
+      const { stdout, stderr } = await run('ssh', ssh('id -un'));
+      expect(stdout.toString(), stderr).toBe('alice\n');
+    },
+  );
 
   it('are not removed while accounts, sshd or PAM name their programs', { timeout }, async () => {
     const purge = await host.asRoot(['apt-get', '--quiet', '--yes', 'purge', 'berth']);

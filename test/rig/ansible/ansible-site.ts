@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
 import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
-import { busyboxArchive } from '../login-node/image-archives.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { freePorts } from '../site/ports.ts';
@@ -85,16 +84,6 @@ export class AnsibleSite {
     const tar = ['--sort=name', '--owner=0', '--group=0', '--mtime=@0', '-I', 'gzip -1'];
     await execa('tar', ['-C', this.path('stage'), ...tar, '-cf', this.path(name), '.']);
     return this.path(name);
-  }
-
-  /** An archive of `podman save` with the image `localhost/berth-busybox:1`. */
-  async imageArchive(): Promise<string> {
-    const storage = ['--root', this.path('podman'), '--runroot', this.path('podman-run')];
-    const podman = (...args: string[]) => execa('podman', [...storage, ...args]);
-    const image = 'localhost/berth-busybox:1';
-    await podman('import', '--quiet', await busyboxArchive(), image);
-    await podman('save', '--quiet', '--output', this.path('busybox.tar'), image);
-    return this.path('busybox.tar');
   }
 
   async writeInventory(groups: object): Promise<void> {

@@ -58,6 +58,25 @@ export function busyboxArchive(): Promise<string> {
   });
 }
 
+/** The name of the image in `savedBusybox`. */
+export const savedBusyboxName = 'localhost/berth-busybox:1';
+
+/** An archive of `podman save` with that image. Podman works in a store of its own, and needs root. */
+export function savedBusybox(): Promise<string> {
+  return kept(`saved-busybox-${archivesFingerprint}.tar`, async (file) => {
+    // Podman refuses longer paths than 50 characters for its run root.
+    const store = await mkdtemp('/tmp/berth-save.');
+    const podman = (...args: string[]) =>
+      execa('podman', ['--root', join(store, 'root'), '--runroot', join(store, 'run'), ...args]);
+    try {
+      await podman('import', '--quiet', await busyboxArchive(), savedBusyboxName);
+      await podman('save', '--quiet', '--output', file, savedBusyboxName);
+    } finally {
+      await execa('unshare', ['--mount', 'rm', '-rf', store]);
+    }
+  });
+}
+
 async function packed(root: string, file: string): Promise<void> {
   await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', file, '.']);
 }

@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { cacheDirectory } from '../../../scripts/cache-directory.ts';
+
+export { cacheDirectory };
 
 const { XDG_CACHE_HOME: chosenCacheHome = '' } = process.env;
-
-/** Programs and images that are built or downloaded once; they are kept when a site is removed. */
-export const cacheDirectory = join(
-  chosenCacheHome === '' ? join(homedir(), '.cache') : chosenCacheHome,
-  'berth',
-);
 
 const isRoot = process.getuid?.() === 0;
 
