@@ -7,6 +7,9 @@ import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
 import { OpenTransfer } from '../../rig/login-node/open-transfer.ts';
 import { run } from '../../rig/login-node/run-program.ts';
+import { lintPackages } from '../../rig/package/lint-packages.ts';
+import { makePackages } from '../../rig/package/make-packages.ts';
+import { RpmHost } from '../../rig/package/rpm-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
@@ -18,26 +21,12 @@ let ports: Record<'admin' | 'sessions', number>;
 /** Milliseconds. On a new machine Go builds nfpm first. */
 const timeout = 900_000;
 
-/** Runs `npm run package`. @returns its directory below the host's */
+/** Runs `npm run package`. @returns its directory, which all hosts see */
 async function packagesOf(version: string, name: string, ...more: string[]): Promise<string> {
   const out = join(host.directory, name);
-  const script = join(repository, 'scripts/package.ts');
-  const options = ['--version', version, '--out', out, ...more];
-  await execa(process.execPath, ['--import', 'tsx', script, ...options], { cwd: repository });
+  await makePackages(version, out, ...more);
   return out;
 }
-
-/**
- * Runs a command on a copy of the directories of the packages. rpmlint unpacks them with cpio(1), and the names in those of nfpm
- * are absolute, so it would write to the machine's own.
- */
-const onCopy = `
-  copy=$(mktemp -d); mount -t tmpfs tmpfs "$copy"
-  for name in usr etc; do
-    mkdir "$copy/$name" "$copy/$name.work"
-    mount -t overlay -o "lowerdir=/$name,upperdir=$copy/$name,workdir=$copy/$name.work" overlay "/$name"
-  done
-  "$@"; umount --lazy "$copy"; rmdir "$copy"`;
 
 beforeAll(async () => {
   await ensurePackages([
@@ -57,8 +46,9 @@ const ssh = (...more: string[]): string[] => [
   ...['-o', 'LogLevel=ERROR', '-o', `Port=${ports.sessions}`, `alice@${address}`, ...more],
 ];
 
+let first: string;
+
 describe('the packages', () => {
-  let first: string;
   it('are the same bytes each time, for both architectures', { timeout }, async () => {
     first = await packagesOf('0.1.0', 'packages');
     const again = await packagesOf('0.1.0', 'again', '--arch', 'amd64');
@@ -84,13 +74,7 @@ describe('the packages', () => {
     const files = (await readdir(first))
       .filter((name) => !/arm64|aarch64/.test(name))
       .map((name) => join(first, name));
-    const [debs, rpms] = ['.deb', '.rpm'].map((end) => files.filter((name) => name.endsWith(end)));
-    const settings = join(repository, 'packaging/rpmlint.toml');
-    const lint = ['rpmlint', '-c', settings, ...(rpms ?? [])];
-    const [lintian, rpmlint] = await Promise.all([
-      run('lintian', ['--tag-display-limit', '0', ...(debs ?? [])], { timeout }),
-      run('unshare', ['--mount', 'sh', '-euc', onCopy, 'sh', ...lint], { timeout }),
-    ]);
+    const { lintian, rpmlint } = await lintPackages(files);
     expect(lintian.stdout.toString()).not.toMatch(/^E: /m);
     expect(lintian.exitCode, lintian.stderr).toBe(0);
     expect(rpmlint.stdout.toString()).toMatch(/ 0 errors/);
@@ -253,5 +237,71 @@ describe('on a Debian host', () => {
     expect(await host.script('ls /var/lib/berth-ssh')).toContain('images');
     expect(await host.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
     expect(await host.script('ls /etc/security')).not.toContain('berth');
+  });
+});
+
+describe('on a host with rpm', () => {
+  let red: RpmHost;
+  beforeAll(async () => {
+    red = await RpmHost.boot('127.18.1.2', ports.admin);
+  }, timeout);
+  afterAll(() => red.stop());
+
+  const rpmsIn = async (directory: string): Promise<string[]> =>
+    (await readdir(directory))
+      .filter((name) => /(?:x86_64|noarch)\.rpm$/.test(name))
+      .map((name) => join(directory, name));
+  const sshAndAccounts = () => red.script('cat /etc/pam.d/* /etc/ssh/sshd_config /etc/passwd');
+
+  it('they are installed, and change neither sshd nor PAM', { timeout }, async () => {
+    const before = await sshAndAccounts();
+    const { stdout, stderr } = await red.rpm('--install', ...(await rpmsIn(first)));
+    expect(stdout.toString(), stderr).toContain('docs/getting-started-login-node.md');
+    expect(await sshAndAccounts()).toBe(before);
+    const units = await red.script("systemctl list-unit-files 'berth-*' --no-legend");
+    expect(units).toContain('berth-reap.timer');
+    expect(units).not.toMatch(/^\S+ +enabled/m);
+    expect(await red.script('berth --version')).toContain('0.1.0');
+    const lint = await red.asRoot(['berth', 'lint', 'sshd', '-o', 'json']);
+    expect(JSON.parse(lint.stdout.toString())).toHaveProperty('ok');
+    const doctor = await red.asRoot(['berth', 'doctor', '-o', 'json']);
+    expect(JSON.parse(doctor.stdout.toString())).toHaveProperty('checks');
+    expect(await red.selinuxCalls()).toBe(`\
+semodule -n -s targeted -X 200 -i /usr/share/selinux/packages/targeted/berth.pp
+selinuxenabled
+load_policy
+restorecon -R /usr/lib/berth
+`);
+  });
+
+  it('are upgraded, and changed files are kept', { timeout }, async () => {
+    await red.script("echo '# of the site' >>/etc/security/berth-pam-env.conf");
+    for (const again of [[], ['--replacepkgs']]) {
+      const next = await rpmsIn(join(host.directory, 'next'));
+      const { exitCode, stdout, stderr } = await red.rpm('--upgrade', ...again, ...next);
+      expect(exitCode, stderr).toBe(0);
+      expect(stdout.toString()).not.toContain('next:');
+    }
+    expect(await red.script('berth --version')).toContain('0.1.1');
+    expect(await red.script('cat /etc/security/berth-pam-env.conf')).toContain('# of the site');
+  });
+
+  it('are removed only when no account names their programs', { timeout }, async () => {
+    const remove = () => red.rpm('--erase', 'berth-login', 'berth-portal', 'berth');
+    await red.script(`
+      useradd --create-home --shell /usr/lib/berth/shell/login alice
+      echo '# of the site' >/etc/berth/berth.yml`);
+    const refused = await remove();
+    expect(refused.exitCode).not.toBe(0);
+    expect(`${refused.stdout.toString()}${refused.stderr}`).toContain('login shell of alice');
+    expect(await red.script('ls /usr/lib/berth/shell')).toContain('login');
+    await red.script('usermod --shell /bin/bash alice; berth images files >&2');
+    const { exitCode, stderr } = await remove();
+    expect(exitCode, stderr).toBe(0);
+    expect(await red.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
+    expect(await red.script('ls /etc/security /etc/berth')).toMatch(
+      /berth\.yml[^]*berth-pam-env\.conf\.rpmsave/,
+    );
+    expect(await red.selinuxCalls()).toContain('semodule -n -s targeted -X 200 -r');
   });
 });
