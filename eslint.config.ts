@@ -92,7 +92,7 @@ const zones = [
 ];
 
 export default defineConfig(
-  { ignores: ['dist', 'node_modules', '.site', 'etc/helm'] },
+  { ignores: ['dist', 'node_modules', '.site'] },
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,
   {

@@ -17,6 +17,7 @@ import { installTree } from './install-tree.ts';
 import { installCopy } from './outputs.ts';
 import { architectures, isArchitecture, nodeFor } from './package/node-binaries.ts';
 import { selinuxModule } from './package/selinux-module.ts';
+import { writeManPages } from './man-pages.ts';
 import { softwareBill } from './package/software-bill.ts';
 
 const repository = new URL('..', import.meta.url).pathname;
@@ -59,8 +60,10 @@ const root = join(work, 'root');
 for (const [index, arch] of archs.entries()) {
   const node = await nodeFor(arch);
   // Only Node differs.
-  if (index === 0) await installTree({ destdir: root, prefix: '/usr/lib/berth', node, version });
-  else await installCopy(join(root, 'usr/lib/berth/node'), node);
+  if (index === 0) {
+    await installTree({ destdir: root, prefix: '/usr/lib/berth', node, version });
+    await writeManPages(join(root, 'usr/share/man'), { version, date: release.date.slice(0, 10) });
+  } else await installCopy(join(root, 'usr/lib/berth/node'), node);
   await execa('find', [work, '-exec', 'touch', '--no-dereference', `--date=@${epoch}`, '{}', '+']);
   const variables = { ARCH: arch, ROOT: root, POLICY: policy };
   await Promise.all([nfpm('berth', variables), tarball(arch)]);

@@ -53,8 +53,9 @@ async function helpOf(program: string, command: readonly string[]): Promise<stri
   // The defaults of some options are files beside the program.
   const stdout = printed.replaceAll(dirname(program), '/usr/lib/berth');
   const [, list = ''] = /^Commands:\n((?: {2}.*\n)*)/m.exec(stdout) ?? [];
-  const own = [...list.matchAll(/^ {2}berth (.*?)(?: \[.*?| {2}.*)$/gm)].map(([, path = '']) =>
-    path.split(' '),
+  // `berth help --help` prints the help of `berth`.
+  const own = [...list.matchAll(/^ {2}berth (?!help )(.*?)(?: \[.*?| {2}.*)$/gm)].map(
+    ([, path = '']) => path.split(' '),
   );
   const sections = await Promise.all(own.map((path) => helpOf(program, path)));
   return [`## \`${['berth', ...command].join(' ')}\``, fenced(stdout), ...sections.flat()];
@@ -62,7 +63,7 @@ async function helpOf(program: string, command: readonly string[]): Promise<stri
 
 function fenced(help: string): string {
   const kept = help
-    .replace(/^ +--(?:help|version) .*\n/gm, '')
+    .replace(/^ +(?:-h, +)?--(?:help|version) .*\n/gm, '')
     .replace(/^Options:\n(?=\n|$)/m, '')
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim();

@@ -1,5 +1,6 @@
 import type { CheckResult, CheckStatus } from '../check-result.ts';
-import { escapeInvisible, escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -44,11 +45,11 @@ function resultLines(
   ];
 }
 
-/** The results for monitoring. `version` changes when the meaning of a field changes. */
+/** The results for monitoring. */
 export function doctorJson(results: readonly CheckResult[]): string {
   const counts = summary(results);
-  const report = { version: 1, ok: counts.failed === 0, summary: counts, checks: results };
-  return escapeInvisible(`${JSON.stringify(report, null, 2)}\n`);
+  const report = { ok: counts.failed === 0, summary: counts, checks: results };
+  return documentText('DoctorReport', report);
 }
 
 function summary(results: readonly CheckResult[]): Record<CheckStatus, number> {

@@ -4,6 +4,7 @@ import type { CatalogueEntry } from '../error-catalogue/entry.ts';
 import { exitStatuses, exitText } from '../error-catalogue/exit-text.ts';
 import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
+import { documentText } from './json-document.ts';
 
 export interface Explanation extends CatalogueEntry {
   readonly code: LogCode;
@@ -71,7 +72,7 @@ export function explainJson(found: readonly Explanation[]): string {
     why,
     next,
   }));
-  return `${JSON.stringify({ version: 1, codes }, null, 2)}\n`;
+  return documentText('ErrorCodes', { codes });
 }
 
 /** Lines of at most 80 characters; a word that is longer stays whole. */

@@ -1,6 +1,7 @@
 import type { GcImage, GcResult } from '../images/collect-garbage.ts';
 import { durationText } from './duration.ts';
 import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** One line for each image, with the reason; without `all`, only for the removed ones. */
 export function gcText(
@@ -32,5 +33,5 @@ function fate({ verdict, until = 0 }: GcImage, dryRun: boolean, now: number): st
 }
 
 export function gcJson(result: GcResult): string {
-  return `${JSON.stringify({ version: 1, ...result }, null, 2)}\n`;
+  return documentText('ImageGarbage', result);
 }

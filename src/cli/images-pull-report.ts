@@ -1,5 +1,6 @@
 import type { PullOutcome } from '../images/pull-images.ts';
 import { reportError, type Terminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** Writes the result of `berth images pull`; errors go to standard error. */
 export function reportPull(
@@ -16,7 +17,7 @@ export function reportPull(
           }
         : outcome,
     );
-    terminal.stdout.write(`${JSON.stringify({ version: 1, images }, null, 2)}\n`);
+    terminal.stdout.write(documentText('ImagePull', { images }));
   }
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);

@@ -1,7 +1,8 @@
 import { countText } from './count-text.ts';
 import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
-import { escapeInvisible, escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** A line for each changed namespace, and a summary for each cluster. */
 export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
@@ -62,7 +63,7 @@ const planned = {
 export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const value = {
-    ...{ version: 1, dryRun, server: url, users: people.users.size, groups: people.groups },
+    ...{ dryRun, server: url, users: people.users.size, groups: people.groups },
     refused: people.refused,
     clusters: report.clusters.map((one) => {
       if ('error' in one) return { cluster: one.cluster, error: errorJson(one.error) };
@@ -80,7 +81,7 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
       };
     }),
   };
-  return `${escapeInvisible(JSON.stringify(value, null, 2))}\n`;
+  return documentText('LdapSync', value);
 }
 
 function errorJson({ code, message, hint }: BerthError): object {

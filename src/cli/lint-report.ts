@@ -5,6 +5,7 @@ import {
 } from '../sshd-lint/rules/sshd-finding.ts';
 import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -78,9 +79,9 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
     : `${line}, ${leftOut} not checked: select them with --user, --address or --port`;
 }
 
-/** For monitoring. `version` changes when the meaning of a field changes. */
+/** For monitoring. */
 export function lintJson(lint: SshdLint): string {
   const all = [...lint.host, ...lint.matches, ...lint.samples.flatMap(({ findings }) => findings)];
   const codes = [...new Set(all.map(({ code }) => code))].sort();
-  return `${JSON.stringify({ version: 1, ok: all.length === 0, codes, ...lint }, null, 2)}\n`;
+  return documentText('LintReport', { ok: all.length === 0, codes, ...lint });
 }

@@ -2,7 +2,8 @@ import type { Undrained } from '../ssh/drain/drain-node.ts';
 import type { DrainState } from '../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import { timestamp } from './duration.ts';
-import { escapedForTerminal, escapeInvisible } from './terminal.ts';
+import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** What `berth node status` shows. */
 export interface NodeStatus {
@@ -38,12 +39,12 @@ function whoAndWhen({ since, by }: DrainState): string {
   return ` since ${timestamp(since)} by ${by}`;
 }
 
-/** For scripts. `version` changes when the meaning of a field changes. Times in RFC 3339. */
+/** For scripts. Times in RFC 3339. */
 export function statusJson(status: NodeStatus): string {
   const { state, undrainIncomplete, units, sessions, waitedFor } = status;
   const drained = state === undefined ? null : drainedDocument(state);
-  const document = { version: 1, drained, undrainIncomplete, units, sessions, waitedFor };
-  return `${escapeInvisible(JSON.stringify(document, null, 2))}\n`;
+  const fields = { drained, undrainIncomplete, units, sessions, waitedFor };
+  return documentText('NodeStatus', fields);
 }
 
 function drainedDocument({ deadline, ...state }: DrainState): object {

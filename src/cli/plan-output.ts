@@ -1,7 +1,8 @@
 import { stringify } from 'yaml';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import { planText } from './plan-text.ts';
-import { escapeInvisible, wantsColour, type Terminal } from './terminal.ts';
+import { wantsColour, type Terminal } from './terminal.ts';
+import { documentText, json } from './json-document.ts';
 
 export type PlanFormat = 'text' | 'yaml' | 'json';
 
@@ -25,8 +26,8 @@ export function writePlan(
         ? {}
         : { error: { code: error.code, message: error.message, hint: error.hint } }),
     }));
-    const text = format === 'json' ? `${JSON.stringify(plain, null, 2)}\n` : stringify(plain);
-    stdout.write(escapeInvisible(text));
+    const write = format === 'json' ? json : stringify;
+    stdout.write(documentText('LoginPlan', { sections: plain }, write));
   }
   const failed = sections.find(({ error }) => error !== undefined)?.error;
   if (failed !== undefined) return failed.exitCode;

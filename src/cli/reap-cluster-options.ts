@@ -3,7 +3,8 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site-options.ts';
-import { errorText, escapeInvisible, escapedForTerminal, type Terminal } from './terminal.ts';
+import { errorText, escapedForTerminal, type Terminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** The options of `berth reap` for clusters. */
 export interface ReapClusterArguments {
@@ -155,5 +156,5 @@ function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
       ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
     })),
   }));
-  return `${escapeInvisible(JSON.stringify({ version: 1, dryRun, clusters }, null, 2))}\n`;
+  return documentText('ClusterReap', { dryRun, clusters });
 }

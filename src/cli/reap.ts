@@ -6,6 +6,7 @@ import { logfmtLogger } from '../log.ts';
 import type { ReapClusterArguments } from './reap-cluster-options.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { errorText, reportError, escapedForTerminal, type Terminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 interface ReapArguments extends ReapClusterArguments {
   /** Internal: the UIDs that this child process cleans up for. */
@@ -185,5 +186,5 @@ function reapJson(report: ReapReport, dryRun: boolean): string {
   const failures = failed.map(({ code, message, hint }) => ({
     ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
   }));
-  return `${JSON.stringify({ version: 1, dryRun, ...rest, failures }, null, 2)}\n`;
+  return documentText('Reap', { dryRun, ...rest, failures });
 }

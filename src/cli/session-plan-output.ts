@@ -2,7 +2,8 @@ import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { sessionPlanText } from './session-plan-text.ts';
-import { escapeInvisible, type Terminal } from './terminal.ts';
+import { type Terminal } from './terminal.ts';
+import { documentText, json } from './json-document.ts';
 
 /**
  * Writes the plan of a session to standard output.
@@ -16,10 +17,7 @@ export function writeSessionPlan(
   { stdout }: Pick<Terminal, 'stdout'>,
 ): number {
   if (format === 'text') stdout.write(`${sessionPlanText(plan)}\n`);
-  else
-    stdout.write(
-      escapeInvisible(format === 'json' ? `${JSON.stringify(plan, null, 2)}\n` : stringify(plan)),
-    );
+  else stdout.write(documentText('SessionPlan', plan, format === 'json' ? json : stringify));
   if (plan.outcome === 'refused') return 77;
   return plan.obstacles.length > 0 ? 69 : 0;
 }

@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
+import { documentText, json } from './json-document.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { endpointText } from '../system/tcp-connection.ts';
 import { timestamp } from './duration.ts';
 import { podDocument, podsTable } from './pods-output.ts';
 import { clockTime, localTime, shortTime, sizeText } from './units-text.ts';
-import { escapeInvisible } from './terminal.ts';
 import { textTable } from './text-table.ts';
 
 export type SessionsFormat = 'text' | 'wide' | 'json' | 'yaml';
@@ -59,13 +59,11 @@ export function sessionsText(
 ): string {
   const { format, headings, node } = view;
   if (format === 'json' || format === 'yaml') {
-    const document = {
-      ...documentOf(sessions, node),
+    const fields = {
+      ...fieldsOf(sessions, node),
       ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
     };
-    return escapeInvisible(
-      format === 'yaml' ? stringify(document) : `${JSON.stringify(document, null, 2)}\n`,
-    );
+    return documentText('SessionList', fields, format === 'json' ? json : stringify);
   }
   // Two kinds of things are two tables, as `kubectl get pods,services` prints them.
   const tables = [
@@ -125,9 +123,8 @@ function lowerTitle(title: string): string {
 }
 
 /** Stable names; what is not known is null. Times in RFC 3339, sizes in bytes, durations in seconds. */
-function documentOf(sessions: readonly Session[], node: string): object {
+function fieldsOf(sessions: readonly Session[], node: string): object {
   return {
-    version: 1,
     node,
     sessions: sessions.map(({ opened, ...session }) => ({
       ...{ id: session.id, user: session.user, uid: session.uid, node },

@@ -3,6 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
 import { outputOption } from './report-options.ts';
 import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 interface CertifyArguments {
   readonly ca: string;
@@ -78,7 +79,7 @@ async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
     env: terminal.env,
   });
   if (args.output === 'json') {
-    terminal.stdout.write(`${JSON.stringify({ version: 1, ...certified }, null, 2)}\n`);
+    terminal.stdout.write(documentText('HostCertificates', certified));
     return;
   }
   const lines = certified.keys.map(({ file, change, reason, certificate: { until } }) => {

@@ -1,6 +1,7 @@
 import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../sshd-kinds/rules/sshd-endpoints.ts';
 import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** A table of the kinds, then their problems. */
 export function kindsText(kinds: readonly InspectedKind[]): string {
@@ -45,8 +46,8 @@ function stateText({ unit, pid, drained }: InspectedKind): string {
   return `${state}, ${unit.enabled ? 'enabled' : 'not enabled'}`;
 }
 
-/** For scripts. `version` changes when the meaning of a field changes. */
+/** For scripts. */
 export function kindsJson(kinds: readonly InspectedKind[]): string {
   const ok = kinds.every(({ problems }) => problems.length === 0);
-  return `${JSON.stringify({ version: 1, ok, kinds }, null, 2)}\n`;
+  return documentText('SshdKindList', { ok, kinds });
 }

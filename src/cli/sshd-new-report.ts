@@ -4,6 +4,7 @@ import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import { lintText } from './lint-report.ts';
 import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 interface NewKindReport {
   readonly made: NewKind;
@@ -73,7 +74,8 @@ function backSteps({ made: { file, change, former }, unit }: NewKindReport): str
   return [`go back: mv ${former.file} ${file} && systemctl reload ${service}`];
 }
 
-/** For scripts. `version` changes when the meaning of a field changes. */
+/** For scripts. */
 export function newKindJson({ made, unit, dryRun, drained }: NewKindReport): string {
-  return `${JSON.stringify({ version: 1, dryRun, ...made, unit, drained }, null, 2)}\n`;
+  const { kind: settings, ...rest } = made;
+  return documentText('SshdKind', { dryRun, ...rest, settings, unit, drained });
 }

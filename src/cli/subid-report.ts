@@ -8,6 +8,7 @@ import type {
   SubordinateLayout,
 } from '../subid/rules/subordinate-ids.ts';
 import { errorText, escapedForTerminal, type Terminal, wantsColour } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
 
@@ -152,18 +153,17 @@ function wayOut(layout: SubordinateLayout | undefined): string {
   return `All users get a range with --first-uid ${firstUid} --base ${base} --size ${size}.`;
 }
 
-/** For scripts. `version` changes when the meaning of a field changes. */
+/** For scripts. */
 function subidJson(plan: SubidPlan, done?: boolean): string {
   const { add, files, problems, warnings, suggestion, directories, ...rest } = plan;
   const of = (file: SubordinateFileName): object => ({ file: files[file].path, add: add[file] });
   const { layout, users, complete, skipped, notes } = rest;
   const json = {
-    version: 1,
     ...(done === undefined ? {} : { done }),
     ...{ layout, users, complete, subuid: of('subuid'), subgid: of('subgid') },
     ...(directories === undefined ? {} : { directories }),
     ...{ problems, warnings, skipped, notes },
     ...(suggestion === undefined ? {} : { suggestion }),
   };
-  return `${JSON.stringify(json, null, 2)}\n`;
+  return documentText('SubidPlan', json);
 }

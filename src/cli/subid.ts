@@ -124,7 +124,8 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
       const twice = Object.keys(argv).find(
         (key) => key !== 'user' && key !== '_' && Array.isArray(argv[key]),
       );
-      if (twice !== undefined) throw usage(`--${twice} may be given only once`);
+      if (twice !== undefined)
+        throw usage(`${twice.length === 1 ? '-' : '--'}${twice} may be given only once`);
       return true;
     })
     .positional('user', {

@@ -1,5 +1,6 @@
 import { escapeControl } from '../log.ts';
 import type { BerthError } from '../errors.ts';
+import { apiVersion } from './api-version.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {
@@ -8,6 +9,10 @@ export interface Terminal {
   readonly stderr: TextStream;
   /** True if standard input is a terminal. */
   readonly stdinIsTTY: boolean;
+  /** Whether the output is JSON, so that errors are too. */
+  readonly wantsJson?: boolean;
+  /** Width of the terminal, if help is printed on one. */
+  readonly columns?: number | undefined;
   /** The program's version, as `--version` prints it. */
   readonly version: string;
   /** Path of the command itself, to run it again. */
@@ -57,8 +62,14 @@ export function errorText(error: BerthError): string {
   return `berth: ${escapedForTerminal(error.message)} [${error.code}]\nnext: ${escapedForTerminal(error.hint)}\n`;
 }
 
-/** Writes an error to standard error and makes its exit status the process's. */
+/** The same for scripts, on one line. */
+function errorJson({ code, message, hint, exitCode }: BerthError): string {
+  const error = { apiVersion, kind: 'Error', code, message, next: hint, exitStatus: exitCode };
+  return `${escapeInvisible(JSON.stringify(error))}\n`;
+}
+
+/** Writes an error to standard error, as JSON if JSON was asked for, and makes its exit status the process's. */
 export function reportError(terminal: Terminal, error: BerthError): void {
-  terminal.stderr.write(errorText(error));
+  terminal.stderr.write(terminal.wantsJson === true ? errorJson(error) : errorText(error));
   terminal.finish(error.exitCode);
 }

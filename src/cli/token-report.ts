@@ -1,6 +1,7 @@
 import type { RotatedToken, RotateOutcome } from '../clusters/rotate-token.ts';
 import { durationText, timestamp } from './duration.ts';
-import { escapeInvisible, escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from './terminal.ts';
+import { documentText } from './json-document.ts';
 
 /** The result for the token of one cluster, as text. Times are in seconds since the epoch. */
 export function tokenText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
@@ -37,5 +38,5 @@ export function tokensJson(outcomes: readonly RotateOutcome[]): string {
       expires: timestamp(expires),
     };
   });
-  return escapeInvisible(`${JSON.stringify({ version: 1, clusters }, null, 2)}\n`);
+  return documentText('TokenReport', { clusters });
 }

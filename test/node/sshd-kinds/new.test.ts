@@ -58,8 +58,8 @@ describe('berth sshd new', () => {
     const made = await make('podman', port, '--address', '127.0.0.1', ...more);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(made.stdout)).toMatchObject({
-      ...{ version: 1, change: 'new', file: '/etc/ssh/berth/podman.conf' },
-      kind: { accepted: ['shell-reads-home'], sftpServer: '/usr/lib/openssh/sftp-server' },
+      ...{ kind: 'SshdKind', change: 'new', file: '/etc/ssh/berth/podman.conf' },
+      settings: { accepted: ['shell-reads-home'], sftpServer: '/usr/lib/openssh/sftp-server' },
     });
     expect(await node.files()).toEqual(['podman.conf']);
 

@@ -60,7 +60,8 @@ describe('berth subid plan', () => {
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--directories');
     expect({ exitCode, stderr }).toEqual({ exitCode: 78, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
-      version: 1,
+      apiVersion: 'berth/v1',
+      kind: 'SubidPlan',
       layout: { firstUid: 1000, base: 655_360_000, size: 65_536 },
       users: 2,
       complete: 0,
@@ -110,11 +111,23 @@ describe('berth subid plan', () => {
     [['--', '-x'], 'user-name-invalid'],
     [['../x'], 'user-name-invalid'],
     [['--size', '1024', '--size', '2048'], 'usage'],
-    [['-o', 'json', '-o', 'text'], 'usage'],
+    [['-o', 'text', '-o', 'text'], 'usage'],
   ])('%j is refused with exit 64', async (args, code) => {
     const { exitCode, stdout, stderr } = await etc.subid('plan', ...args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
     expect(stderr).toContain(`[${code}]\nnext: `);
+  });
+
+  it('describes an error as JSON too', async () => {
+    const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '-o', 'json');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
+    const message = '-o may be given only once';
+    expect(JSON.parse(stderr)).toMatchObject({
+      kind: 'Error',
+      code: 'usage',
+      message,
+      exitStatus: 64,
+    });
   });
 
   it('warns if nsswitch.conf does not read /etc/subuid', async () => {

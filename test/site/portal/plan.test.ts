@@ -31,6 +31,10 @@ interface Section {
   readonly error?: { readonly code: string; readonly hint: string };
 }
 
+interface LoginPlan {
+  readonly sections: readonly Section[];
+}
+
 /** Somebody who is known to the identity provider and never logged in at the portal. */
 async function come(name: string): Promise<TestUser> {
   await site.keycloak.addUser(name);
@@ -46,7 +50,7 @@ async function planJson(
   from = portal,
 ): Promise<{ exitCode: number; changed: Section['changes'] }> {
   const { exitCode, stdout } = await from.berth('plan', '--user', user, '-o', 'json');
-  const sections = JSON.parse(stdout) as readonly Section[];
+  const { sections } = JSON.parse(stdout) as LoginPlan;
   const changes = sections.flatMap((section) => section.changes);
   return { exitCode, changed: changes.filter(({ action }) => action !== 'none') };
 }
@@ -230,7 +234,7 @@ describe('several clusters', () => {
     expect(one.stdout).toContain('# cluster alive');
     expect(one.stdout).not.toContain('gone');
     expect(both.exitCode).toBeGreaterThan(1);
-    const sections = JSON.parse(both.stdout) as readonly Section[];
+    const { sections } = JSON.parse(both.stdout) as LoginPlan;
     expect(sections.find(({ title }) => title === 'cluster gone')?.error).toMatchObject({
       code: 'config-missing',
     });

@@ -40,7 +40,8 @@ describe("doctor's report", () => {
 
   it('is stable for monitoring as JSON', () => {
     expect(JSON.parse(doctorJson(results))).toEqual({
-      version: 1,
+      apiVersion: 'berth/v1',
+      kind: 'DoctorReport',
       ok: false,
       summary: { ok: 1, warning: 0, failed: 1, skipped: 1 },
       checks: results,

@@ -30,7 +30,7 @@ describe('the status of a node', () => {
         `${podman}: inactive, enabled\nopen sessions: 2 (1 that a drain waits for)\n`,
     );
     expect(JSON.parse(statusJson({ ...counts, state: drained, units }))).toMatchObject({
-      ...{ version: 1, sessions: 2, waitedFor: 1, units },
+      ...{ kind: 'NodeStatus', sessions: 2, waitedFor: 1, units },
       drained: { since: '2026-01-02T03:04:05Z', deadline: '2026-01-02T05:04:05Z' },
     });
   });

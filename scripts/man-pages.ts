@@ -1,0 +1,25 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { commandModules } from '../src/cli/command-line.ts';
+import { commandTree } from '../src/cli/command-tree.ts';
+import type { Terminal } from '../src/cli/terminal.ts';
+import { commandPages, type ManPage, type Release } from './man/command-pages.ts';
+import { filePages } from './man/file-pages.ts';
+import { loginPage } from './man/berth-login.ts';
+
+/** All manual pages, from the help of the program and the schemas of the configuration. */
+export function manPages(release: Release): ManPage[] {
+  // No command runs, so none uses the terminal.
+  const root = commandTree(commandModules({} as Terminal));
+  return [...commandPages(root, release), ...filePages(release), loginPage(release)];
+}
+
+/** Writes them below `man5` and `man8` of a directory, compressed as packages have them. */
+export async function writeManPages(directory: string, release: Release): Promise<void> {
+  for (const { file, roff } of manPages(release)) {
+    const section = join(directory, `man${file.slice(-1)}`);
+    await mkdir(section, { recursive: true });
+    await writeFile(join(section, `${file}.gz`), gzipSync(roff, { level: 9 }));
+  }
+}

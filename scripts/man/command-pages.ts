@@ -1,0 +1,140 @@
+import type { CommandNode, OptionNode } from '../../src/cli/command-tree.ts';
+import { entry, escaped, example, page, text } from './roff.ts';
+
+export interface ManPage {
+  /** Such as `berth-plan.8`. */
+  readonly file: string;
+  readonly roff: string;
+}
+
+export interface Release {
+  readonly version: string;
+  /** `YYYY-MM-DD` */
+  readonly date: string;
+}
+
+/** berth(8), and berth-COMMAND(8) for each command, with its own commands as sections. */
+export function commandPages(root: CommandNode, release: Release): ManPage[] {
+  const commands = root.commands.map((node) => commandPage(node, release));
+  const names = root.commands.map(({ name }) => `berth-${name}`);
+  const overview = page({ name: 'berth', section: 8, ...release }, [
+    ['NAME', ["berth \\- manage users' sessions, credentials and namespaces"]],
+    ['SYNOPSIS', ['.B berth', '.I COMMAND', '[\\fIOPTIONS\\fR]']],
+    [
+      'COMMANDS',
+      root.commands.flatMap(({ name, summary }) =>
+        entry(`.BR berth\\-${escaped(name)} (8)`, text(summary)),
+      ),
+    ],
+    ['EXIT STATUS', exitStatuses],
+    ['FILES', files],
+    ['SEE ALSO', [seeAlso([...names.map((name) => [name, 8] as const), ...filePages])]],
+  ]);
+  return [{ file: 'berth.8', roff: overview }, ...commands];
+}
+
+const filePages = [
+  ['berth.yml', 5],
+  ['ssh.yml', 5],
+  ['berth-profile', 5],
+  ['balancer.yml', 5],
+  ['berth-login', 8],
+] as const;
+
+function commandPage(node: CommandNode, release: Release): ManPage {
+  const name = `berth-${node.name}`;
+  const roff = page({ name, section: 8, ...release }, [
+    ['NAME', [`${escaped(name)} \\- ${text(node.summary)}`]],
+    [
+      'SYNOPSIS',
+      node.commands.length === 0
+        ? synopsis('berth', node)
+        : node.commands.flatMap((own) => [...synopsis(`berth ${node.name}`, own), '.br']),
+    ],
+    ...(node.commands.length === 0 || node.epilogue !== ''
+      ? [['DESCRIPTION', description(node)] as const]
+      : []),
+    ['OPTIONS', node.options.flatMap(option)],
+    ...(node.commands.length === 0
+      ? []
+      : [['COMMANDS', node.commands.flatMap((own) => subsection(node.name, own))] as const]),
+    ['EXAMPLES', examples(node)],
+    ['SEE ALSO', [seeAlso([['berth', 8]])]],
+  ]);
+  return { file: `${name}.8`, roff };
+}
+
+function subsection(parent: string, node: CommandNode): string[] {
+  return [
+    `.SS ${escaped(`berth ${parent} ${node.synopsis}`)}`,
+    text(`${node.summary}.`),
+    ...(node.epilogue === '' ? [] : ['.PP', text(node.epilogue)]),
+    ...node.options.filter(({ names }) => !names.includes('--help')).flatMap(option),
+    ...examples(node),
+  ];
+}
+
+function description(node: CommandNode): string[] {
+  return [text(node.epilogue === '' ? `${node.summary}.` : node.epilogue)];
+}
+
+function synopsis(before: string, node: CommandNode): string[] {
+  return [
+    `.B ${escaped(`${before} ${node.name}`)}`,
+    `[\\fIOPTIONS\\fR] ${escaped(node.synopsis.split(' ').slice(1).join(' '))}`.trimEnd(),
+  ];
+}
+
+function option({ names, summary, takesValue, choices, default: value }: OptionNode): string[] {
+  const short = names.toSorted((one, other) => one.length - other.length);
+  const placeholder = choices.length > 0 ? choices.join('|') : 'VALUE';
+  const term = short.map((name) => `\\fB${escaped(name)}\\fR`).join(', ');
+  const known = typeof value === 'string' && value !== '' ? ` Default: ${value}.` : '';
+  const meaning = `${summary}${summary === '' || /[.\]]$/.test(summary) ? '' : '.'}${known}`.trim();
+  return entry(
+    takesValue ? `${term} \\fI${escaped(placeholder)}\\fR` : term,
+    text(meaning === '' ? 'See above.' : meaning),
+  );
+}
+
+function examples({ examples: all }: CommandNode): string[] {
+  return all.flatMap(([line, meaning]) => [
+    '.PP',
+    text(`${meaning}:`),
+    '.PP',
+    '.RS 4',
+    ...example([line]),
+    '.RE',
+  ]);
+}
+
+function seeAlso(pages: readonly (readonly [string, number])[]): string {
+  return pages.map(([name, section]) => `\\fB${escaped(name)}\\fR(${section})`).join(', ');
+}
+
+const exitStatuses = [
+  ...entry('0', 'Success.'),
+  ...entry('64', 'The command line is wrong.'),
+  ...entry('69', 'Something is unavailable.'),
+  ...entry('74', 'An error of input or output.'),
+  ...entry('75', 'A temporary error: try again.'),
+  ...entry('77', 'Not permitted.'),
+  ...entry('78', 'The configuration is wrong.'),
+  ...entry('141', 'Standard output was closed early.'),
+  '.PP',
+  text(
+    'These are those of sysexits(3). `plan` and `subid plan` return 1 if something would change, as diff(1) does.',
+  ),
+];
+
+const files = [
+  ...entry(
+    '.I /etc/berth',
+    'The configuration: berth.yml, ssh.yml, profiles, admission.yml, balancer.yml.',
+  ),
+  ...entry('.I /usr/lib/berth', 'The programs and their Node.'),
+  ...entry('.I /usr/lib/berth/share/docs', 'The documentation.'),
+  ...entry('.I /usr/lib/berth/share/etc', 'Examples of configuration, units and manifests.'),
+  ...entry('.I /var/lib/berth', 'State of the hooks.'),
+  ...entry('.I /var/lib/berth\\-ssh', "Users' containers, and the shared images."),
+];

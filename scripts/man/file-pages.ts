@@ -1,0 +1,88 @@
+import { describedKeys, describedSchema, valueOf } from '../docs/config-schemas.ts';
+import type { Section } from '../docs/key-texts.ts';
+import type { ManPage, Release } from './command-pages.ts';
+import { entry, escaped, page, text } from './roff.ts';
+
+interface File {
+  readonly name: string;
+  readonly path: string;
+  readonly purpose: string;
+  /** Titles of the sections with keys. */
+  readonly sections: readonly (readonly [title: string, section: Section])[];
+  readonly seeAlso: readonly string[];
+}
+
+const files: readonly File[] = [
+  {
+    name: 'berth.yml',
+    path: '/etc/berth/berth.yml',
+    purpose: 'the portal and its clusters',
+    sections: [
+      ['KEYS', 'berth'],
+      ['KEYS OF DEFAULTS AND OF EACH CLUSTER', 'cluster'],
+      ['KEYS OF LDAP', 'ldap'],
+    ],
+    seeAlso: ['berth(8)', 'berth-plan(8)', 'berth-doctor(8)'],
+  },
+  {
+    name: 'ssh.yml',
+    path: '/etc/berth/ssh.yml',
+    purpose: 'which users of a login node get which session',
+    sections: [['KEYS', 'ssh']],
+    seeAlso: ['berth-profile(5)', 'berth-login(8)', 'berth-plan(8)'],
+  },
+  {
+    name: 'berth-profile',
+    path: '/etc/berth/profiles/NAME.yml',
+    purpose: 'what a session consists of',
+    sections: [['KEYS', 'profile']],
+    seeAlso: ['ssh.yml(5)', 'berth-images(8)'],
+  },
+  {
+    name: 'balancer.yml',
+    path: '/etc/berth/balancer.yml',
+    purpose: 'login nodes behind one name',
+    sections: [['KEYS', 'balancer']],
+    seeAlso: ['berth-render(8)', 'berth-sshd(8)'],
+  },
+];
+
+/** A page for each file of the configuration, from its schema and the texts of its keys. */
+export function filePages(release: Release): ManPage[] {
+  return files.map(({ name, path, purpose, sections, seeAlso }) => ({
+    file: `${name}.5`,
+    roff: page({ name, section: 5, ...release }, [
+      ['NAME', [`${escaped(name)} \\- ${text(purpose)}`]],
+      ['SYNOPSIS', [`.I ${escaped(path)}`]],
+      [
+        'DESCRIPTION',
+        [
+          text(
+            'A file in YAML. In `a.b`, b is a key of a. Times are written 500ms, 10s, 5m or 8h. An unknown key is an error.',
+          ),
+        ],
+      ],
+      ...sections.map(([title, section]) => [title, keys(section)] as const),
+      ['SEE ALSO', [seeAlso.map(escaped).join(', ')]],
+    ]),
+  }));
+}
+
+function keys(section: Section): string[] {
+  const schema = describedSchema(section);
+  return describedKeys(section, schema).flatMap(({ key, schema: own, text: meaning, required }) => {
+    const value = valueOf(own, meaning);
+    const without =
+      meaning.default === undefined
+        ? (meaning.unset ?? 'none')
+        : JSON.stringify(meaning.default).replaceAll('"', '');
+    return entry(
+      `\\fB${escaped(key)}\\fR`,
+      text(meaning.text),
+      '.br',
+      text(
+        `${value === '' ? '' : `Value: ${value}. `}${required ? 'Required.' : `Default: ${without}.`}`,
+      ),
+    );
+  });
+}

@@ -1,0 +1,137 @@
+import yargs, { type Argv, type CommandModule } from 'yargs';
+import { asBerthError, BerthError } from '../errors.ts';
+import { completionCommand } from './completion.ts';
+import { doctorCommand } from './doctor.ts';
+import { explainCommand } from './explain.ts';
+import { lintCommand } from './lint.ts';
+import { initCommand } from './init.ts';
+import { imagesCommand } from './images.ts';
+import { ldapSyncCommand } from './ldap-sync.ts';
+import { nodeCommand } from './node.ts';
+import { planCommand } from './plan.ts';
+import { reapCommand } from './reap.ts';
+import { renderCommand } from './render.ts';
+import { sessionsCommand } from './sessions.ts';
+import { sshdCommand } from './sshd.ts';
+import { subidCommand } from './subid.ts';
+import { reportError, type Terminal } from './terminal.ts';
+import { tokenCommand } from './token.ts';
+import { usageText } from './usage-text.ts';
+import { versionCommand } from './version.ts';
+
+/** The command line of the admin. The code of a command is loaded when it runs. */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<void> {
+  const [first, ...words] = args;
+  // What the scripts of etc/completion ask.
+  if (first === '__complete') return writeCandidates(words, terminal);
+  const parser = commandLine(args, terminal);
+  try {
+    await parser.parseAsync(args, {}, (_error, _argv, output) => {
+      // Only help, version and completion; errors go to fail().
+      if (output !== '') terminal.stdout.write(`${output}\n`);
+    });
+  } catch (thrown) {
+    reportError(
+      terminal,
+      isYargsError(thrown) ? refused(parser, thrown.message, args) : asBerthError(thrown, 'berth'),
+    );
+  }
+}
+
+function commandLine(args: readonly string[], terminal: Terminal): Argv {
+  const parser: Argv = yargs()
+    .scriptName('berth')
+    .usage('Usage: berth COMMAND [OPTIONS]')
+    .locale('en')
+    .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': false })
+    .demandCommand(1, 1, 'a command is missing')
+    .strict()
+    .strictCommands()
+    .recommendCommands()
+    .example('berth doctor', 'Check the site, and print what to do')
+    .example('berth plan --user alice', 'Print what the next login of alice would change')
+    .example('berth render --user alice', 'Print the objects of alice without a cluster')
+    .example('berth token rotate', "Renew the hook's token on all clusters")
+    .version(terminal.version)
+    .help()
+    .alias('help', 'h')
+    .wrap(Math.min(terminal.columns ?? 100, 120))
+    .epilogue(
+      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit status: 0 success; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, for example by `| head`.',
+    )
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message: string | null, error: Error | undefined) => {
+      throw error ?? refused(parser, message ?? 'wrong command line', args);
+    });
+  for (const module of commandModules(terminal)) parser.command(module);
+  return parser;
+}
+
+async function writeCandidates(words: readonly string[], terminal: Terminal): Promise<void> {
+  const [{ commandTree }, { complete }] = await Promise.all([
+    import('./command-tree.ts'),
+    import('./complete.ts'),
+  ]);
+  for (const { word, summary } of await complete(commandTree(commandModules(terminal)), words))
+    terminal.stdout.write(`${summary === '' ? word : `${word}\t${summary}`}\n`);
+}
+
+/** All commands, in the order of the help. */
+export function commandModules(terminal: Terminal): readonly CommandModule[] {
+  return [
+    initCommand(terminal),
+    planCommand(terminal),
+    renderCommand(terminal),
+    doctorCommand(terminal),
+    explainCommand(terminal),
+    lintCommand(terminal),
+    sshdCommand(terminal),
+    tokenCommand(terminal),
+    subidCommand(terminal),
+    imagesCommand(terminal),
+    reapCommand(terminal),
+    sessionsCommand(terminal),
+    nodeCommand(terminal),
+    ldapSyncCommand(terminal),
+    completionCommand(terminal),
+    helpCommand(terminal),
+    versionCommand(terminal),
+  ] as readonly CommandModule[];
+}
+
+/** `berth help COMMAND`, as kubectl and git have it. */
+function helpCommand(terminal: Terminal): CommandModule<object, { command: string[] | undefined }> {
+  return {
+    command: 'help [command..]',
+    describe: 'Print the help of a command',
+    builder: (yargs) =>
+      yargs
+        .positional('command', { type: 'string', array: true, describe: 'Such as `sessions list`' })
+        .example('berth help sessions list', 'The same as berth sessions list --help'),
+    handler: ({ command = [] }) => runCommandLine([...command, '--help'], terminal),
+  };
+}
+
+/** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
+function isYargsError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && thrown.name === 'YError';
+}
+
+/** What yargs knows of the command that was being read, which its types leave out. */
+interface ParserState {
+  readonly getOptions: () => { readonly key: Readonly<Record<string, unknown>> };
+  readonly getInternalMethods: () => {
+    readonly getContext: () => { readonly commands: readonly string[] };
+  };
+}
+
+function refused(parser: unknown, message: string, args: readonly string[]): BerthError {
+  const { getOptions, getInternalMethods } = parser as ParserState;
+  const options = Object.keys(getOptions.call(parser).key);
+  const { commands } = getInternalMethods.call(parser).getContext();
+  return new BerthError(usageText({ message, args, options }), {
+    code: 'usage',
+    hint: `See \`${['berth', ...commands].join(' ')} --help\`.`,
+  });
+}
