@@ -15,6 +15,7 @@ const domains = [
   'sshd-lint',
   'ldap',
   'cluster-reap',
+  'cluster-discovery',
   'balancer',
 ] as const;
 
@@ -43,6 +44,7 @@ const pure = [
   'config',
   'balancer/rules',
   'cluster-reap/rules',
+  'cluster-discovery/rules',
   'init/rules',
   'ldap/rules',
   'sshd-kinds/rules',

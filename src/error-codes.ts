@@ -157,6 +157,8 @@ export const exitClasses = {
   'kubeconfig-outside-home': 'config',
 
   // Clusters and namespaces
+  'capi-missing': 'config',
+  'clusters-all-gone': 'config',
   'api-unreachable': 'temporary',
   'api-certificate': 'config',
   'api-connection-lost': 'temporary',

@@ -1,5 +1,6 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
+import { clustersCommand } from './clusters.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
@@ -87,6 +88,7 @@ export function commandModules(terminal: Terminal): readonly CommandModule[] {
     explainCommand(terminal),
     lintCommand(terminal),
     sshdCommand(terminal),
+    clustersCommand(terminal),
     tokenCommand(terminal),
     subidCommand(terminal),
     imagesCommand(terminal),

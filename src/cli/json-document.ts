@@ -3,6 +3,7 @@ import { escapeInvisible } from './terminal.ts';
 
 /** What commands print with `-o json`. */
 export type DocumentKind =
+  | 'ClusterDiscovery'
   | 'ClusterReap'
   | 'DoctorReport'
   | 'ErrorCodes'

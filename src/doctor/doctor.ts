@@ -15,6 +15,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
@@ -192,6 +193,7 @@ async function checkOne(
       ...(user === undefined ? {} : { user }),
     }),
     oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
+    checkClusterApi(cluster, timeoutMs),
   ]);
   return results.flat();
 }

@@ -2,6 +2,16 @@ import type { CatalogueEntries } from './entry.ts';
 
 /** API servers, namespaces, and the hook's own access to a cluster. */
 export const clusterErrors = {
+  'capi-missing': {
+    what: 'The cluster has no API group of Cluster API, so it is no management cluster.',
+    why: 'The kubeconfig, or its current context, leads to another cluster.',
+    next: 'Run `kubectl --kubeconfig FILE get clusters --all-namespaces`, and name the file and the context with which it works.',
+  },
+  'clusters-all-gone': {
+    what: 'No Cluster is left of those that `berth clusters discover` wrote into clusters.d. Nothing was changed.',
+    why: 'They were moved to another management cluster (`clusterctl move`), or all were deleted.',
+    next: 'Give the kubeconfig of the management cluster that has them now. Or remove their files with `--allow-none`.',
+  },
   'api-unreachable': {
     what: 'No connection to the API server could be established.',
     why: 'The API server or its load balancer is down, a firewall blocks this host, or the address in clusters.d or in the kubeconfig is wrong.',

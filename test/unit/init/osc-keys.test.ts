@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
-import { newBerthYml, withBerthKeys } from '../../../src/init/rules/berth-yml-text.ts';
+import { withBerthKeys } from '../../../src/config/berth-yml-edit.ts';
+import { newBerthYml } from '../../../src/init/rules/new-berth-yml.ts';
 import { oscKeys } from '../../../src/init/rules/osc-keys.ts';
 
 const keysOf = (text: string) => {

@@ -1,0 +1,153 @@
+import { resolve } from 'node:path';
+import type { Argv, CommandModule } from 'yargs';
+import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
+import { asBerthError } from '../errors.ts';
+import { parseSeconds } from './duration.ts';
+import { documentText } from './json-document.ts';
+import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
+import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+
+interface DiscoverArguments {
+  readonly kubeconfig: string;
+  readonly context?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly config: string;
+  readonly 'clusters-dir': string;
+  readonly 'ca-dir': string;
+  readonly 'dry-run': boolean;
+  readonly 'allow-none': boolean;
+  readonly timeout: string;
+  readonly output: string;
+}
+
+/** `berth clusters …`: the clusters of a site. */
+export function clustersCommand(terminal: Terminal): CommandModule {
+  return {
+    command: 'clusters',
+    describe: "Manage the portal's list of clusters",
+    builder: (yargs) =>
+      yargs
+        .command(discoverCommand(terminal))
+        .demandCommand(1, 1, 'clusters needs a subcommand: discover')
+        .strict(),
+    handler: () => undefined,
+  };
+}
+
+function discoverCommand(terminal: Terminal): CommandModule<object, DiscoverArguments> {
+  return {
+    command: 'discover',
+    describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
+    builder: options,
+    handler: async (args) => {
+      try {
+        await discover(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth clusters discover'));
+      }
+    },
+  };
+}
+
+function options(yargs: Argv): Argv<DiscoverArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  return yargs
+    .option('kubeconfig', {
+      ...text,
+      demandOption: true,
+      describe: 'Kubeconfig of the management cluster; berth.yml then names this file',
+    })
+    .option('context', { ...text, describe: 'Context in it [default: the current one]' })
+    .option('namespace', { ...text, describe: 'Only Clusters in this namespace [default: all]' })
+    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .option('clusters-dir', {
+      ...text,
+      default: '/etc/ood/config/clusters.d',
+      describe: "OnDemand's directory of clusters",
+    })
+    .option('ca-dir', {
+      ...text,
+      default: '/etc/berth/clusters',
+      describe: "Directory for the clusters' CA certificates",
+    })
+    .option('dry-run', {
+      type: 'boolean',
+      default: false,
+      describe: 'Print what would change, and write nothing',
+    })
+    .option('allow-none', {
+      type: 'boolean',
+      default: false,
+      describe:
+        'Remove the files of all clusters if the management cluster has no Cluster any more',
+    })
+    .option('timeout', { ...text, default: '30s', describe: 'Time limit' })
+    .option('output', outputOption)
+    .example(
+      'berth clusters discover --kubeconfig /root/.kube/management --dry-run',
+      'Print the Clusters and what would change',
+    )
+    .example(
+      'berth clusters discover --kubeconfig /root/.kube/management',
+      'Write the files; run it again, or from a timer, to follow changes',
+    )
+    .epilogue(
+      'Needs root. Files of clusters.d that it did not make are left, and in those that it made only the address, the CA and the way of authentication change. A Cluster that is gone loses its files.',
+    );
+}
+
+async function discover(args: DiscoverArguments, terminal: Terminal): Promise<void> {
+  const [{ discoverClusters }, { assertRoot }, { deadlineIn }] = await Promise.all([
+    import('../cluster-discovery/discover.ts'),
+    import('../system/as-user.ts'),
+    import('../system/deadline.ts'),
+  ]);
+  const { context, namespace } = args;
+  if (!args['dry-run']) assertRoot();
+  const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal;
+  const changes = await withProgress(
+    terminal,
+    () => 'waiting for the management cluster',
+    () =>
+      discoverClusters({
+        management: {
+          kubeconfig: resolve(args.kubeconfig),
+          ...(context === undefined ? {} : { context }),
+        },
+        ...(namespace === undefined ? {} : { namespace }),
+        config: resolve(args.config),
+        clustersDir: resolve(args['clusters-dir']),
+        caDir: resolve(args['ca-dir']),
+        dryRun: args['dry-run'],
+        allowNone: args['allow-none'],
+        deadline,
+      }),
+  );
+  const dryRun = args['dry-run'];
+  if (args.output === 'json')
+    terminal.stdout.write(documentText('ClusterDiscovery', { dryRun, clusters: changes }));
+  else terminal.stdout.write(changesText(changes, dryRun, resolve(args.config)));
+}
+
+function changesText(
+  changes: readonly DiscoveredChange[],
+  dryRun: boolean,
+  config: string,
+): string {
+  if (changes.length === 0) return 'the management cluster has no Clusters\n';
+  const would = dryRun ? ' (dry run)' : '';
+  const lines = changes.flatMap(
+    ({ name, cluster, change, reason, endpoint, credentials, files }) => [
+      `${name}: ${change}${would}${reason === undefined ? '' : `: ${reason}`}`,
+      ...(endpoint === undefined
+        ? []
+        : [`  ${endpoint}, Cluster ${cluster}, ${credentials ?? 'left as it is'}`]),
+      ...files.map((file) => `  ${file}`),
+    ],
+  );
+  const made = changes.filter(({ change }) => change === 'new' && !dryRun);
+  const more = config === '/etc/berth/berth.yml' ? '' : ` --config ${config}`;
+  const next = made.map(({ name }) => `next: berth token setup --cluster ${name}${more}`);
+  return `${[...lines, ...next].map((line) => escapedForTerminal(line)).join('\n')}\n`;
+}

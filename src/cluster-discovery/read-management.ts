@@ -1,0 +1,160 @@
+import type { V1Secret } from '@kubernetes/client-node';
+import { kubectlAccess } from '../clusters/admin-command-access.ts';
+import { readTrusted } from '../clusters/hook-access.ts';
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { BerthError, withHint } from '../errors.ts';
+import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
+import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { listAll } from '../reconcile/list-all.ts';
+import { type CapiCluster, capiClusterOf, mapOf } from './rules/capi-objects.ts';
+import {
+  clusterNames,
+  type DiscoveredCluster,
+  type ManagementAccess,
+} from './rules/cluster-files.ts';
+import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
+
+/** The clusters of a management cluster. */
+export interface ManagedClusters {
+  readonly found: readonly DiscoveredCluster[];
+  /** Those that cannot be used yet, or not any more, with the reason. */
+  readonly skipped: readonly { readonly cluster: CapiCluster; readonly reason: string }[];
+}
+
+const group = 'cluster.x-k8s.io';
+
+/**
+ * Reads all Clusters of a management cluster, their addresses and CAs from the Secrets CLUSTER-kubeconfig, and the OIDC
+ * settings from their control planes. A management cluster that manages itself is one of them.
+ *
+ * @param options.namespace only Clusters in this namespace
+ * @throws {BerthError} `capi-missing`, the `api-…` errors, and those of `kubectlAccess` and `parseKubeconfig`
+ */
+export async function readManagement(
+  access: ManagementAccess,
+  { namespace, deadline }: { readonly namespace?: string; readonly deadline: AbortSignal },
+): Promise<ManagedClusters> {
+  const client = apiClient(await managementServer(access, deadline), deadline);
+  try {
+    const version = await preferredVersion(client, group);
+    const within = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+    const path = `/apis/${group}/${version}${within}/clusters`;
+    const objects = await listAll(client, path, { attempted: 'listing the Clusters' });
+    const clusters = objects.flatMap((object) => capiClusterOf(object) ?? []);
+    const names = clusterNames(clusters);
+    const results = await Promise.all(
+      clusters.map((cluster) => readCluster(client, cluster, names.get(cluster) ?? cluster.name)),
+    );
+    return {
+      found: results.filter((one) => 'endpoint' in one),
+      skipped: results.filter((one) => 'reason' in one),
+    };
+  } finally {
+    client.close();
+  }
+}
+
+/** The OIDC settings of one Cluster. @throws as `readManagement` */
+export async function readOidc(
+  access: ManagementAccess & { readonly namespace: string; readonly cluster: string },
+  deadline: AbortSignal,
+): Promise<OidcArguments | undefined> {
+  const client = apiClient(await managementServer(access, deadline), deadline);
+  try {
+    const version = await preferredVersion(client, group);
+    const { namespace, cluster } = access;
+    const path = `/apis/${group}/${version}/namespaces/${namespace}/clusters/${cluster}`;
+    const answer = await client.send({ method: 'GET', path });
+    if (answer.status !== 200)
+      throw apiError(`reading the Cluster ${namespace}/${cluster}`, answer);
+    const found = capiClusterOf(answer.body);
+    return found === undefined ? undefined : await controlPlaneOidc(client, found);
+  } finally {
+    client.close();
+  }
+}
+
+function managementServer(
+  { kubeconfig, context }: ManagementAccess,
+  deadline: AbortSignal,
+): Promise<ApiServer> {
+  const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
+  const choice = {
+    ...{ file: kubeconfig, endpoint: '', onlyCluster: true },
+    ...(context === undefined ? {} : { context }),
+  };
+  return kubectlAccess(values, choice, deadline);
+}
+
+/** @throws {BerthError} `capi-missing`; the `api-…` errors */
+async function preferredVersion(client: ApiClient, name: string): Promise<string> {
+  const answer = await client.send({ method: 'GET', path: `/apis/${name}` });
+  if (answer.status === 404)
+    throw new BerthError(`this cluster has no API group ${name}`, {
+      code: 'capi-missing',
+      hint: 'Give the kubeconfig of the management cluster with --kubeconfig, and its context with --context.',
+    });
+  if (answer.status !== 200) throw apiError(`reading the API group ${name}`, answer);
+  const { version } = mapOf(answer.body.preferredVersion);
+  return typeof version === 'string' ? version : 'v1beta2';
+}
+
+async function readCluster(
+  client: ApiClient,
+  cluster: CapiCluster,
+  name: string,
+): Promise<DiscoveredCluster | ManagedClusters['skipped'][number]> {
+  if (cluster.deleting) return { cluster, reason: 'it is being deleted' };
+  const server = await clusterServer(client, cluster);
+  if (server === undefined) return { cluster, reason: 'it has no Secret with its kubeconfig yet' };
+  if (server.ca === undefined) return { cluster, reason: 'its kubeconfig has no CA' };
+  const oidc = await controlPlaneOidc(client, cluster);
+  return {
+    ...{ cluster, name, endpoint: server.url, ca: server.ca },
+    ...(oidc === undefined ? {} : { oidc }),
+  };
+}
+
+/** What is needed of the kubeconfig of a cluster admin. Its keys go no further. */
+async function clusterServer(
+  client: ApiClient,
+  { namespace, name }: CapiCluster,
+): Promise<Pick<ApiServer, 'url' | 'ca'> | undefined> {
+  const file = `secret ${namespace}/${name}-kubeconfig`;
+  const answer = await client.send({
+    method: 'GET',
+    path: `/api/v1/namespaces/${namespace}/secrets/${encodeURIComponent(`${name}-kubeconfig`)}`,
+  });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200)
+    throw withHint(
+      apiError(`reading ${file} of the management cluster`, answer),
+      'The account in this kubeconfig needs the rights to list Clusters and to get these Secrets.',
+    );
+  const { value } = (answer.body as V1Secret).data ?? {};
+  const { values } = parseKubeconfig(Buffer.from(value ?? '', 'base64').toString(), file);
+  const { url, ca } = apiServerFrom(values, { file, endpoint: '', onlyCluster: true }, (path) => {
+    throw new BerthError(`${file}: it names the file ${path}`, {
+      code: 'admin-kubeconfig-unsupported',
+      hint: 'A kubeconfig of Cluster API must contain its certificates.',
+    });
+  });
+  return { url, ...(ca === undefined ? {} : { ca }) };
+}
+
+/** @returns undefined if the control plane has no such settings, is of another kind, or may not be read */
+async function controlPlaneOidc(
+  client: ApiClient,
+  { controlPlane }: CapiCluster,
+): Promise<OidcArguments | undefined> {
+  if (controlPlane?.kind !== 'KubeadmControlPlane') return undefined;
+  const { group: ofControlPlane, namespace, name } = controlPlane;
+  const version = controlPlane.version ?? (await preferredVersion(client, ofControlPlane));
+  const answer = await client.send({
+    method: 'GET',
+    path: `/apis/${ofControlPlane}/${version}/namespaces/${namespace}/kubeadmcontrolplanes/${name}`,
+  });
+  return answer.status === 200 ? oidcArguments(answer.body) : undefined;
+}

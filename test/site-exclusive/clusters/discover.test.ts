@@ -1,0 +1,232 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { clusterApiCrds } from '../../rig/site/cluster-api/crds.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { type HookResult, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: TestUsers;
+let portal: Portal;
+let caDir: string;
+
+/** The namespaces of the Clusters. */
+const [fleet, other] = ['berth-test-capi', 'berth-test-capi-2'] as const;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new TestUsers(cluster);
+  await cluster.deleteNamespacesAndWait([fleet, other]);
+  newcomers.alsoRemove(fleet, other);
+  const files = (await clusterApiCrds()).flatMap((file) => ['-f', file]);
+  await cluster.kubectl(['apply', '--server-side', ...files]);
+  await cluster.kubectl(['wait', '--for=condition=Established', ...files, '--timeout=30s']);
+  for (const namespace of [fleet, other]) await cluster.kubectl(['create', 'namespace', namespace]);
+  portal = await Portal.make(site, { clusters: {} });
+  caDir = join(portal.directory, 'cas');
+}, 120_000);
+
+afterAll(async () => {
+  await newcomers.removeNamespaces();
+  const files = (await clusterApiCrds()).flatMap((file) => ['-f', file]);
+  await cluster.kubectl(['delete', '--ignore-not-found', ...files]);
+  await portal.remove();
+}, 120_000);
+
+const discover = (...more: string[]): Promise<HookResult> =>
+  portal.berth(
+    ...['clusters', 'discover', '--kubeconfig', site.adminKubeconfig],
+    ...['--clusters-dir', portal.files.clustersDir, '--ca-dir', caDir, ...more],
+  );
+interface Change {
+  readonly name: string;
+  readonly change: string;
+  readonly reason?: string;
+}
+const changes = async (...more: string[]): Promise<readonly Change[]> => {
+  const { stdout, stderr } = await discover('-o', 'json', ...more);
+  expect(stdout, stderr).not.toBe('');
+  return (JSON.parse(stdout) as { clusters: readonly Change[] }).clusters;
+};
+const summary = async (...more: string[]): Promise<readonly string[]> =>
+  (await changes(...more)).map(({ name, change }) => `${name} ${change}`).sort();
+const names = async (): Promise<readonly string[]> =>
+  (await readdir(portal.files.clustersDir)).sort();
+
+/** A Cluster as Cluster API has it once its control plane runs; the kubeconfig leads to this API server. */
+async function makeCluster(namespace: string, name: string, oidc = true): Promise<void> {
+  const controlPlane = {
+    apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
+    kind: 'KubeadmControlPlane',
+    metadata: { name: `${name}-cp`, namespace },
+    spec: {
+      version: 'v1.36.0',
+      machineTemplate: {
+        spec: {
+          infrastructureRef: {
+            ...{ apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'OpenStackMachineTemplate' },
+            name,
+          },
+        },
+      },
+      kubeadmConfigSpec: {
+        clusterConfiguration: {
+          apiServer: { extraArgs: oidc ? oidcArgs() : [{ name: 'v', value: '2' }] },
+        },
+      },
+    },
+  };
+  const clusterObject = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name, namespace },
+    spec: {
+      controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 },
+      controlPlaneRef: {
+        ...{ apiGroup: 'controlplane.cluster.x-k8s.io', kind: 'KubeadmControlPlane' },
+        name: `${name}-cp`,
+      },
+    },
+  };
+  await cluster.create(controlPlane, clusterObject);
+}
+
+const oidcArgs = () =>
+  Object.entries({
+    'oidc-issuer-url': site.keycloak.issuer,
+    'oidc-client-id': site.keycloak.client('kubernetes').id,
+    'oidc-username-claim': 'preferred_username',
+    'oidc-username-prefix': 'oidc:',
+  }).map(([name, value]) => ({ name, value }));
+
+async function keepKubeconfig(namespace: string, name: string, change = (text: string) => text) {
+  const kubeconfig = change(await readFile(site.adminKubeconfig, 'utf8'));
+  await cluster.kubectl(
+    ['apply', '-f', '-'],
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'Secret', type: 'cluster.x-k8s.io/secret' },
+      metadata: { name: `${name}-kubeconfig`, namespace },
+      stringData: { value: kubeconfig },
+    }),
+  );
+}
+
+describe('berth clusters discover', () => {
+  it('lists what it would write in a dry run, and writes nothing', async () => {
+    await makeCluster(fleet, 'self');
+    await makeCluster(fleet, 'young');
+    await keepKubeconfig(fleet, 'self');
+    const before = await readFile(portal.files.berth, 'utf8');
+    const found = await changes('--dry-run');
+    expect(found).toMatchObject([
+      { name: 'self', change: 'new', credentials: 'oidc', endpoint: site.server },
+      { name: 'young', change: 'skipped', reason: 'it has no Secret with its kubeconfig yet' },
+    ]);
+    expect(await names()).toEqual([]);
+    expect(await readFile(portal.files.berth, 'utf8')).toBe(before);
+  });
+
+  it('makes a login work on a cluster that manages itself', async () => {
+    const { stdout } = await discover();
+    expect(stdout).toContain('next: berth token setup --cluster self');
+    const { clusters } = parse(await readFile(portal.files.berth, 'utf8')) as { clusters: object };
+    expect(clusters).toEqual({
+      self: {
+        admin: {
+          cluster_api: { kubeconfig: site.adminKubeconfig, namespace: fleet, cluster: 'self' },
+        },
+        subject_prefix: 'oidc:',
+        credentials: {
+          issuer: site.keycloak.issuer,
+          audience: site.keycloak.client('kubernetes').id,
+          username_claim: 'preferred_username',
+        },
+      },
+    });
+    const token = await portal.berth('token', 'setup', '--cluster', 'self');
+    expect(token, token.stderr).toMatchObject({ exitCode: 0 });
+    const { name, namespace } = await newcomers.create('disco-dan');
+    await site.keycloak.addUser(name);
+    const login = await portal.prePun(name, await portal.login(name));
+    expect(login, login.stderr).toMatchObject({ exitCode: 0 });
+    expect(await cluster.get('namespace', namespace)).toBeDefined();
+  });
+
+  it('has settings that doctor compares with those of the API servers', async () => {
+    const compared = async (): Promise<unknown> => {
+      const { stdout } = await portal.berth('doctor', '-o', 'json');
+      const { checks } = JSON.parse(stdout) as { checks: { id: string }[] };
+      return checks.find(({ id }) => id === 'cluster-api-oidc');
+    };
+    expect(await compared()).toMatchObject({ status: 'ok', cluster: 'self' });
+    const right = await readFile(portal.files.berth, 'utf8');
+    await writeFile(portal.files.berth, right.replaceAll('preferred_username', 'email'));
+    expect(await compared()).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining(
+        "credentials.username_claim is 'email', there it is 'preferred_username'",
+      ) as unknown,
+    });
+    await writeFile(portal.files.berth, right);
+  });
+
+  it('changes nothing the second time, and follows another CA', async () => {
+    expect(await summary()).toEqual(['self unchanged', 'young skipped']);
+    const ca = await readFile(join(caDir, 'self.pem'), 'utf8');
+    const twice = Buffer.from(`${ca}${ca}`).toString('base64');
+    await keepKubeconfig(fleet, 'self', (text) =>
+      text.includes('certificate-authority-data')
+        ? text.replace(/certificate-authority-data: \S+/, `certificate-authority-data: ${twice}`)
+        : text.replace(/certificate-authority: \S+/, `certificate-authority-data: ${twice}`),
+    );
+    expect(await summary()).toEqual(['self changed', 'young skipped']);
+    expect(await readFile(join(caDir, 'self.pem'), 'utf8')).toBe(`${ca}${ca}`);
+  });
+
+  it("keeps the admin's edits, and files of the admin's own", async () => {
+    const file = join(portal.files.clustersDir, 'self.yml');
+    const edited = (await readFile(file, 'utf8')).replace('title: self', 'title: Our own # ours');
+    await writeFile(file, edited);
+    await writeFile(join(portal.files.clustersDir, 'young.yml'), 'v2: {}\n');
+    await keepKubeconfig(fleet, 'young');
+    const found = await changes();
+    expect(found.find(({ name }) => name === 'young')?.reason).toContain('was not made for it');
+    expect(await readFile(file, 'utf8')).toBe(edited);
+    expect(await readFile(join(portal.files.clustersDir, 'young.yml'), 'utf8')).toBe('v2: {}\n');
+  });
+
+  it('names clusters of one name after their namespaces, and uses tokens of accounts without OIDC', async () => {
+    for (const namespace of [fleet, other]) {
+      await makeCluster(namespace, 'twin', false);
+      await keepKubeconfig(namespace, 'twin');
+    }
+    expect(await summary()).toContain(`${other}-twin new`);
+    const { clusters } = parse(await readFile(portal.files.berth, 'utf8')) as {
+      clusters: Readonly<Record<string, unknown>>;
+    };
+    expect(clusters[`${fleet}-twin`]).toMatchObject({ credentials: { mode: 'service-account' } });
+  });
+
+  it('removes what belongs to a Cluster that is gone, and refuses to remove all', async () => {
+    await cluster.kubectl(['delete', 'cluster', 'twin', '-n', other]);
+    // The other one has its own name now.
+    expect(await summary()).toEqual(
+      expect.arrayContaining([`${fleet}-twin removed`, `${other}-twin removed`, 'twin new']),
+    );
+    expect(await names()).toEqual(['self.yml', 'twin.yml', 'young.yml']);
+    expect(await readFile(portal.files.berth, 'utf8')).not.toContain(`${other}-twin`);
+
+    await cluster.kubectl(['delete', 'cluster', '--all', '-n', fleet]);
+    const { exitCode, stderr } = await discover();
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 78 });
+    expect(stderr).toContain('[clusters-all-gone]');
+    expect(await names()).toEqual(['self.yml', 'twin.yml', 'young.yml']);
+    expect(await summary('--allow-none')).toEqual(['self removed', 'twin removed']);
+    expect(await names()).toEqual(['young.yml']);
+  });
+});

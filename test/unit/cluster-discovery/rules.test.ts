@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { capiClusterOf } from '../../../src/cluster-discovery/rules/capi-objects.ts';
+import { clusterFileText, madeFrom } from '../../../src/cluster-discovery/rules/cluster-files.ts';
+import { oidcArguments } from '../../../src/cluster-discovery/rules/oidc-arguments.ts';
+
+const issuer = 'https://idp.example.com/realms/main';
+const withArgs = (extraArgs: unknown, files: unknown = []) => ({
+  spec: { kubeadmConfigSpec: { clusterConfiguration: { apiServer: { extraArgs } }, files } },
+});
+
+describe('the OIDC settings of a KubeadmControlPlane', () => {
+  it.each([
+    ['v1beta1', { 'oidc-issuer-url': issuer, 'oidc-client-id': 'kube' }],
+    [
+      'v1beta2',
+      [
+        { name: 'oidc-issuer-url', value: issuer },
+        { name: 'oidc-client-id', value: 'kube' },
+      ],
+    ],
+  ])('are read from the arguments of %s, with the defaults of kube-apiserver', (_version, args) => {
+    expect(oidcArguments(withArgs(args))).toEqual({
+      ...{ issuer, audience: 'kube', usernameClaim: 'sub', usernamePrefix: `${issuer}#` },
+    });
+  });
+
+  it.each([
+    [{ 'oidc-username-prefix': '-' }, ''],
+    [{ 'oidc-username-claim': 'email' }, ''],
+    [{ 'oidc-username-prefix': 'oidc:' }, 'oidc:'],
+  ])('have the prefix that kube-apiserver makes of %j', (more, prefix) => {
+    const args = { 'oidc-issuer-url': issuer, ...more };
+    expect(oidcArguments(withArgs(args))?.usernamePrefix).toBe(prefix);
+  });
+
+  it('are read from an AuthenticationConfiguration in one of its files', () => {
+    const content = `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt:
+  - issuer: { url: '${issuer}', audiences: [kube, other] }
+    claimMappings: { username: { claim: preferred_username, prefix: 'oidc:' } }
+`;
+    const args = { 'authentication-config': '/etc/kubernetes/auth.yaml' };
+    const files = [{ path: '/etc/kubernetes/auth.yaml', content }];
+    expect(oidcArguments(withArgs(args, files))).toEqual({
+      ...{ issuer, audience: 'kube' },
+      ...{ usernameClaim: 'preferred_username', usernamePrefix: 'oidc:' },
+    });
+    expect(oidcArguments(withArgs(args))).toBeUndefined();
+    expect(oidcArguments(withArgs(args, [{ ...files[0], content: ': [' }]))).toBeUndefined();
+  });
+
+  it('are none where there are none', () => {
+    for (const object of [{}, null, withArgs(undefined), withArgs([{ name: 'v', value: '2' }])])
+      expect(oidcArguments(object)).toBeUndefined();
+  });
+});
+
+describe('a Cluster', () => {
+  it('names its control plane in v1beta1 and in v1beta2', () => {
+    const metadata = { name: 'a', namespace: 'fleet' };
+    const common = { kind: 'KubeadmControlPlane', name: 'cp' };
+    const [group, version] = ['controlplane.cluster.x-k8s.io', 'v1beta1'];
+    const controlPlane = (controlPlaneRef: object) =>
+      capiClusterOf({ metadata, spec: { controlPlaneRef } })?.controlPlane;
+    expect(controlPlane({ ...common, apiVersion: `${group}/${version}` })).toEqual({
+      ...{ ...common, group, version, namespace: 'fleet' },
+    });
+    expect(controlPlane({ ...common, apiGroup: group })).toEqual({
+      ...{ ...common, group, namespace: 'fleet' },
+    });
+  });
+});
+
+describe("OnDemand's file of a cluster", () => {
+  it('says which Cluster it was made from, also after it was edited', () => {
+    const found = {
+      cluster: { namespace: 'fleet', name: 'a', deleting: false },
+      ...{ name: 'a', endpoint: 'https://192.0.2.1:6443', ca: 'PEM' },
+    };
+    const text = clusterFileText(found, '/etc/berth/clusters/a.pem');
+    expect(madeFrom(text)).toEqual({ namespace: 'fleet', name: 'a' });
+    const moved = clusterFileText(
+      { ...found, endpoint: 'https://192.0.2.2:6443' },
+      '/etc/berth/clusters/a.pem',
+      text.replace('bin: /usr/bin/kubectl', 'bin: /opt/kubectl # ours'),
+    );
+    expect(moved).toContain('bin: /opt/kubectl # ours\n');
+    expect(moved).toContain('endpoint: https://192.0.2.2:6443\n');
+    expect(madeFrom('v2: {}\n')).toBeUndefined();
+  });
+});
