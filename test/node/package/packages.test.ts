@@ -266,6 +266,7 @@ describe('on a host with rpm', () => {
     expect(JSON.parse(lint.stdout.toString())).toHaveProperty('ok');
     const doctor = await red.asRoot(['berth', 'doctor', '-o', 'json']);
     expect(JSON.parse(doctor.stdout.toString())).toHaveProperty('checks');
+    expect(await red.script('ls -l /usr/share/selinux/packages/targeted')).toContain('berth.pp');
     expect(await red.selinuxCalls()).toBe(`\
 semodule -n -s targeted -X 200 -i /usr/share/selinux/packages/targeted/berth.pp
 selinuxenabled
