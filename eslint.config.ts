@@ -94,7 +94,7 @@ const zones = [
 ];
 
 export default defineConfig(
-  { ignores: ['dist', 'node_modules', '.site'] },
+  { ignores: ['dist', 'node_modules', '.site', 'etc/helm'] },
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,
   {

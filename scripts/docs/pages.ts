@@ -1,4 +1,5 @@
 import { format, resolveConfig } from 'prettier';
+import { chartPages } from './chart/chart-pages.ts';
 import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
@@ -11,9 +12,15 @@ export const generatedPages: readonly GeneratedPage[] = [
   commandsPage,
   ...schemaPages,
   ...configReferencePages,
+  ...chartPages,
 ];
 
 /** The page as `npm run lint` wants it; `filepath` selects prettier's parser (JSON, Markdown). */
-export async function formattedPage({ path, markdown }: GeneratedPage): Promise<string> {
+export async function formattedPage({
+  path,
+  markdown,
+  raw = false,
+}: GeneratedPage): Promise<string> {
+  if (raw) return markdown();
   return format(await markdown(), { ...(await resolveConfig(path)), filepath: path });
 }
