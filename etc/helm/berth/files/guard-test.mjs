@@ -3,10 +3,12 @@ import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
 const token = readFileSync('/var/run/secrets/kubernetes.io/serviceaccount/token', 'utf8');
+const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const group = 'rbac.authorization.k8s.io';
 const attempt = async () => {
   const response = await fetch(
-    `https://kubernetes.default.svc/apis/${group}/v1/namespaces/kube-system/rolebindings?dryRun=All`,
+    `${server}/apis/${group}/v1/namespaces/kube-system/rolebindings?dryRun=All`,
     {
       method: 'POST',
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
