@@ -1,7 +1,7 @@
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
-import { asker, type Question } from './questions.ts';
+import { asker, type Question, yesOrNo } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 interface LoginNodeArguments extends FlowArguments {
@@ -65,8 +65,6 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
   ]);
   const asking = asker('berth init login-node', args.yes, terminal);
   const present = await presentAnswers();
-  const yesOrNo = (answer: string) =>
-    ['yes', 'no'].includes(answer) ? undefined : 'must be yes or no';
   const questions: Question[] = [
     {
       ...{ option: 'image', text: 'Image of the sessions', fallback: present.image },

@@ -1,4 +1,5 @@
 import type { CommandModule } from 'yargs';
+import { initClusterCommand } from './init-cluster.ts';
 import { initLoginNodeCommand } from './init-login-node.ts';
 import { initPortalCommand } from './init-portal.ts';
 import type { Terminal } from './terminal.ts';
@@ -12,7 +13,8 @@ export function initCommand(terminal: Terminal): CommandModule {
       yargs
         .command(initLoginNodeCommand(terminal))
         .command(initPortalCommand(terminal))
-        .demandCommand(1, 1, 'init needs a subcommand: login-node or portal')
+        .command(initClusterCommand(terminal))
+        .demandCommand(1, 1, 'init needs a subcommand: login-node, portal or cluster')
         .strict(),
     handler: () => undefined,
   };

@@ -102,3 +102,8 @@ function assertAnswered(command: string, yes: boolean, open: readonly Question[]
 function usage(command: string, message: string): BerthError {
   return new BerthError(message, { code: 'usage', hint: `See \`${command} --help\`.` });
 }
+
+/** The problem of an answer that is neither. */
+export function yesOrNo(answer: string): string | undefined {
+  return ['yes', 'no'].includes(answer) ? undefined : 'must be yes or no';
+}

@@ -1,3 +1,4 @@
+import { defaultSettings } from '../config/default-settings.ts';
 import { parseBerthYml } from '../config/berth-yml.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
@@ -8,6 +9,8 @@ export interface PresentPortal {
   readonly audience: string;
   readonly caFile: string;
   readonly hookEnv?: string;
+  /** Root's kubeconfig with the hook's tokens. */
+  readonly hookKubeconfig: string;
 }
 
 /** @throws {BerthError} `config-yaml-invalid`, `berth-yml-invalid`; system errors */
@@ -18,6 +21,7 @@ export async function presentPortal(file: string): Promise<PresentPortal> {
     subjectPrefix: defaults?.subject_prefix ?? '',
     audience: defaults?.credentials?.audience ?? '',
     caFile: defaults?.credentials?.ca_file ?? '',
+    hookKubeconfig: defaults?.admin?.kubeconfig ?? defaultSettings.adminKubeconfig,
     ...(typeof hook_env === 'string' ? { hookEnv: hook_env } : {}),
   };
 }

@@ -116,3 +116,39 @@ describe('berth init portal', () => {
     ]);
   });
 });
+
+describe('berth init cluster', () => {
+  const addCluster = (...more: string[]): Promise<HookResult> =>
+    portal.berth(
+      ...['init', 'cluster', '--yes', '--name', 'added', '--kubeconfig', site.adminKubeconfig],
+      ...['--kubectl', site.kubectlPath, '--ood-directory', portal.directory, ...more],
+    );
+
+  it('names the options that have no default', async () => {
+    const { exitCode, stderr } = await portal.berth('init', 'cluster', '--yes');
+    expect(exitCode).toBe(64);
+    expect(stderr).toContain('there is no default for --name, --kubeconfig [usage]');
+  });
+
+  it('adds a cluster to which users can log in, and finds nothing to do the second time', async () => {
+    await init('--subject-prefix', 'oidc:');
+    await rm(join(portal.files.clustersDir, 'prod.yml'));
+    const added = await addCluster();
+    expect(added.stdout, added.stderr).toContain('clusters.d/added.yml: written');
+    const file = join(portal.files.clustersDir, 'added.yml');
+    expect(parse(await readFile(file, 'utf8'))).toMatchObject({
+      v2: {
+        job: { namespace_prefix: 'u-', auth: { type: 'oidc' }, server: { endpoint: site.server } },
+      },
+    });
+    const { name, namespace } = await newcomers.create('init-ivo');
+    await site.keycloak.addUser(name);
+    const login = await portal.prePun(name, await portal.login(name));
+    expect(login.stderr).toMatch(/cluster=added/);
+    expect(login, login.stderr).toMatchObject({ exitCode: 0 });
+    expect(await cluster.get('namespace', namespace)).toBeDefined();
+
+    const again = await addCluster();
+    expect(again.stdout, again.stderr).toContain('nothing to change');
+  });
+});

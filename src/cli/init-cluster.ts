@@ -1,0 +1,118 @@
+import { join, resolve } from 'node:path';
+import type { Argv, CommandModule } from 'yargs';
+import { asBerthError } from '../errors.ts';
+import { flowOptions, type FlowArguments } from './init-options.ts';
+import { asker, type Question, yesOrNo } from './questions.ts';
+import { reportError, type Terminal } from './terminal.ts';
+
+interface ClusterArguments extends FlowArguments {
+  readonly name?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly credentials?: string | undefined;
+  readonly apply?: string | undefined;
+  readonly kubectl: string;
+  readonly 'ood-directory': string;
+  readonly config: string;
+}
+
+/** `berth init cluster`: a Kubernetes cluster for the portal. */
+export function initClusterCommand(terminal: Terminal): CommandModule<object, ClusterArguments> {
+  return {
+    command: 'cluster',
+    describe: 'Add a Kubernetes cluster to this portal',
+    builder: options,
+    handler: async (args) => {
+      try {
+        await run(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth init cluster'));
+      }
+    },
+  };
+}
+
+function options(yargs: Argv): Argv<ClusterArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  return flowOptions(yargs)
+    .option('name', { ...text, describe: 'Name of the cluster in OnDemand' })
+    .option('kubeconfig', {
+      ...text,
+      describe: 'Kubeconfig of a cluster admin, which is not needed afterwards',
+    })
+    .option('context', { ...text, describe: 'Context in it [default: the current one]' })
+    .option('credentials', {
+      ...text,
+      describe: 'How users authenticate: oidc or service-account',
+    })
+    .option('apply', {
+      ...text,
+      describe: "Install the hook's account on the cluster and make its token: yes or no",
+    })
+    .option('kubectl', { ...text, default: '/usr/bin/kubectl', describe: 'Path of kubectl' })
+    .option('ood-directory', {
+      ...text,
+      default: '/etc/ood/config',
+      describe: "Directory of OnDemand's hook.env and clusters.d",
+    })
+    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .example(
+      'berth init cluster --name prod --kubeconfig /root/admin.kubeconfig',
+      'Ask the rest, and show all changes before they are made',
+    )
+    .epilogue(
+      'Needs root. `berth init portal` sets what the API server expects of tokens. For clusters of Cluster API, `berth clusters discover` is the better command.',
+    );
+}
+
+async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
+  const [{ clusterSetup }, { presentPortal }, { runSetup }] = await Promise.all([
+    import('../init/cluster-setup.ts'),
+    import('../init/present-portal.ts'),
+    import('./run-setup.ts'),
+  ]);
+  const asking = asker('berth init cluster', args.yes, terminal);
+  const { name, kubeconfig, credentials, apply, context } = args;
+  const answers = await asking.answers(questions, { name, kubeconfig, credentials, apply });
+  const config = resolve(args.config);
+  const oodDirectory = resolve(args['ood-directory']);
+  const present = await presentPortal(config);
+  const setup = await clusterSetup({
+    name: answers.get('name') ?? '',
+    kubeconfig: resolve(answers.get('kubeconfig') ?? ''),
+    ...(context === undefined ? {} : { context }),
+    credentials: answers.get('credentials') === 'service-account' ? 'service-account' : 'oidc',
+    apply: answers.get('apply') === 'yes',
+    kubectl: resolve(args.kubectl),
+    config,
+    clustersDir: join(oodDirectory, 'clusters.d'),
+    hookEnv: present.hookEnv ?? join(oodDirectory, 'hook.env'),
+    hookKubeconfig: present.hookKubeconfig,
+  });
+  await runSetup(setup, { dryRun: args['dry-run'], yes: args.yes, asker: asking }, terminal);
+}
+
+const questions: readonly Question[] = [
+  {
+    option: 'name',
+    text: 'Name of the cluster in OnDemand',
+    problem: (answer) =>
+      /^[a-z0-9][a-z0-9-]{0,62}$/.test(answer)
+        ? undefined
+        : 'must be lower-case letters, digits and hyphens',
+  },
+  { option: 'kubeconfig', text: 'Kubeconfig of a cluster admin' },
+  {
+    option: 'credentials',
+    text: 'How users authenticate: oidc or service-account',
+    fallback: 'oidc',
+    problem: (answer) =>
+      ['oidc', 'service-account'].includes(answer) ? undefined : 'must be oidc or service-account',
+  },
+  {
+    option: 'apply',
+    text: "Install the hook's account on the cluster and make its token",
+    fallback: 'yes',
+    problem: yesOrNo,
+  },
+];
