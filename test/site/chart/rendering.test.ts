@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { execa } from 'execa';
@@ -167,6 +167,34 @@ it('is valid for the API server, field by field', async () => {
   );
   expect((await conform(file)).stdout).toContain('nmespace');
 });
+
+const gitops = new URL('../../../etc/gitops/', import.meta.url).pathname;
+
+interface WithValues {
+  readonly spec: {
+    /** StackHPC's HelmRelease. */
+    readonly valuesSources?: readonly { readonly template: string }[];
+    /** HelmChartProxy. */
+    readonly valuesTemplate?: string;
+    /** Argo CD's Application. */
+    readonly source?: { readonly helm: { readonly valuesObject: object } };
+  };
+}
+
+it.each(['cluster-api/stackhpc.yaml', 'cluster-api/helm-chart-proxy.yaml', 'argo-cd/berth.yaml'])(
+  'takes the values of etc/gitops/%s',
+  async (file) => {
+    const [first] = parseAllDocuments(await readFile(gitops + file, 'utf8'));
+    const { valuesSources, valuesTemplate, source } = (first?.toJS() as WithValues).spec;
+    const values = join(directory, 'values.yaml');
+    const inline = valuesTemplate ?? valuesSources?.[0]?.template;
+    await writeFile(values, inline ?? stringify(source?.helm.valuesObject));
+
+    expect(await template('--values', values)).toContain(
+      'image: registry.example.org/hpc/berth:0.1.0\n',
+    );
+  },
+);
 
 it('passes helm lint --strict', async () => {
   const { stdout } = await execa(programs.helm, [
