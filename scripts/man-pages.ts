@@ -15,11 +15,18 @@ export function manPages(release: Release): ManPage[] {
   return [...commandPages(root, release), ...filePages(release), loginPage(release)];
 }
 
-/** Writes them below `man5` and `man8` of a directory, compressed as packages have them. */
-export async function writeManPages(directory: string, release: Release): Promise<void> {
+/**
+ * Writes them below `man5` and `man8` of a directory, compressed as packages have them.
+ *
+ * @returns their paths in the directory
+ */
+export async function writeManPages(directory: string, release: Release): Promise<string[]> {
+  const written: string[] = [];
   for (const { file, roff } of manPages(release)) {
-    const section = join(directory, `man${file.slice(-1)}`);
-    await mkdir(section, { recursive: true });
-    await writeFile(join(section, `${file}.gz`), gzipSync(roff, { level: 9 }));
+    const section = `man${file.slice(-1)}`;
+    await mkdir(join(directory, section), { recursive: true });
+    written.push(join(section, `${file}.gz`));
+    await writeFile(join(directory, section, `${file}.gz`), gzipSync(roff, { level: 9 }));
   }
+  return written;
 }

@@ -12,7 +12,7 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { installTree } from './install-tree.ts';
 import { installCopy } from './outputs.ts';
 import { architectures, isArchitecture, nodeFor } from './package/node-binaries.ts';
@@ -57,16 +57,19 @@ const work = join(values.out, 'work');
 await mkdir(work, { recursive: true });
 const policy = values.format.includes('rpm') ? await selinuxModule(work) : '';
 const root = join(work, 'root');
+const manual = join(work, 'manual');
+const described = join(work, 'berth.yml');
 for (const [index, arch] of archs.entries()) {
   const node = await nodeFor(arch);
   // Only Node differs.
   if (index === 0) {
     await installTree({ destdir: root, prefix: '/usr/lib/berth', node, version });
-    await writeManPages(join(root, 'usr/share/man'), { version, date: release.date.slice(0, 10) });
+    const date = release.date.slice(0, 10);
+    await describe(await writeManPages(join(manual, 'usr/share/man'), { version, date }));
   } else await installCopy(join(root, 'usr/lib/berth/node'), node);
   await execa('find', [work, '-exec', 'touch', '--no-dereference', `--date=@${epoch}`, '{}', '+']);
-  const variables = { ARCH: arch, ROOT: root, POLICY: policy };
-  await Promise.all([nfpm('berth', variables), tarball(arch)]);
+  const variables = { ARCH: arch, ROOT: root, MANUAL: manual, POLICY: policy };
+  await Promise.all([nfpm('berth', variables, described), tarball(arch)]);
 }
 for (const name of ['berth-login', 'berth-portal']) await nfpm(name);
 await rm(work, { recursive: true });
@@ -74,8 +77,12 @@ await writeFile(join(values.out, `berth-${version}.cdx.json`), await softwareBil
 await writeChecksums();
 
 /** The .deb and the .rpm of `packaging/NAME.yml`. */
-async function nfpm(name: string, variables: Readonly<Record<string, string>> = {}): Promise<void> {
-  const words = ['package', '--config', `packaging/${name}.yml`, '--target', values.out];
+async function nfpm(
+  name: string,
+  variables: Readonly<Record<string, string>> = {},
+  config = `packaging/${name}.yml`,
+): Promise<void> {
+  const words = ['package', '--config', config, '--target', values.out];
   const formats = values.format.filter((format) => format !== 'tar');
   await Promise.all(
     formats.map((format) =>
@@ -93,13 +100,34 @@ async function nfpm(name: string, variables: Readonly<Record<string, string>> = 
   );
 }
 
+/** Adds the manual pages to packaging/berth.yml. rpm marks documentation, and nfpm wants each file of it named. */
+async function describe(pages: readonly string[]): Promise<void> {
+  const text = await readFile(join(repository, 'packaging/berth.yml'), 'utf8');
+  // 1.1, as Go reads it: 0755 is octal.
+  const { contents, ...rest } = parse(text, { version: '1.1' }) as { contents: readonly object[] };
+  const documents = pages.map((page) => ({
+    src: join(manual, 'usr/share/man', page),
+    dst: join('/usr/share/man', page),
+    type: 'doc',
+    packager: 'rpm',
+  }));
+  await writeFile(described, stringify({ ...rest, contents: [...contents, ...documents] }));
+}
+
 /** For hosts with another package manager: `tar -xzf FILE -C /`. */
 async function tarball(arch: string): Promise<void> {
   if (!values.format.includes('tar')) return;
   const sorted = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`];
   const file = join(values.out, `berth-${version}-linux-${arch}.tar.gz`);
   const archive = ['--create', `--file=${file}`, '--use-compress-program=gzip --no-name --fast'];
-  await execa('tar', [...archive, ...sorted, `--directory=${root}`, './usr']);
+  await execa('tar', [
+    ...archive,
+    ...sorted,
+    `--directory=${root}`,
+    './usr',
+    `--directory=${manual}`,
+    './usr',
+  ]);
 }
 
 async function writeChecksums(): Promise<void> {
