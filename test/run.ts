@@ -10,6 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { prebuild } from './rig/site/build-in-background.ts';
+import { ensurePackages } from './rig/site/debian-packages.ts';
+import { testPackages } from './rig/site/test-packages.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
 import { readDurations, durationsTable, type FileDuration } from './duration-reporter.ts';
@@ -34,7 +36,8 @@ async function runAll(times: string): Promise<number> {
       { BERTH_TEST_SITE: 'ready', BERTH_TEST_TIMES: times },
     );
   const started = performance.now();
-  const codes = [await start('unit')];
+  const [unit] = await Promise.all([start('unit'), ensurePackages(testPackages)]);
+  const codes = [unit];
   await setup();
   const ahead = prebuild();
   try {

@@ -286,5 +286,5 @@ const using = (archive: string): string[] => ['--extra-vars', `berth_install_arc
 /** Names, times and modes of all files that Ansible could have changed. */
 const filesOf = (host: SystemdHost): Promise<string> =>
   host.script(
-    "find /etc /usr/local /root /usr/lib -maxdepth 3 -type f ! -path '*/.ansible*' -printf '%p %T@ %m\\n' | sort",
+    "find /etc /usr/local /root /usr/lib -maxdepth 3 -type f ! -path '*/.ansible*' ! -path '*/.rpmdb/*' -printf '%p %T@ %m\\n' | sort",
   );

@@ -144,8 +144,8 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
     const expected = sessions.map(
       ({ user, secret }, index) => `on ${nodes[index] ?? ''} now\n${user} has ${secret}\n`,
     );
-    // A client can exit before its last output has been read from the pipe.
-    await expect.poll(() => sessions.map(({ session }) => session.output)).toEqual(expected);
+    const outputs = await Promise.all(sessions.map(({ session }) => session.outputAtEnd()));
+    expect(outputs).toEqual(expected);
     expect(new Set(nodes)).toEqual(new Set(drained));
   });
 });

@@ -18,11 +18,13 @@ export interface SshServer {
 export class LiveSession {
   readonly client: ChildProcess;
   readonly #exit: Promise<unknown>;
+  readonly #close: Promise<unknown>;
   #output = '';
 
   private constructor(client: ChildProcess) {
     this.client = client;
     this.#exit = once(client, 'exit');
+    this.#close = once(client, 'close');
     client.stdout?.on('data', (text: Buffer) => (this.#output += text.toString()));
     client.stderr?.on('data', (text: Buffer) => (this.#output += text.toString()));
     client.stdin?.on('error', () => undefined);
@@ -62,6 +64,12 @@ export class LiveSession {
   async exitCode(): Promise<number | null> {
     await this.#exit;
     return this.client.exitCode;
+  }
+
+  /** Waits until the client has exited and its output has been read to its end. @returns the whole output */
+  async outputAtEnd(): Promise<string> {
+    await this.#close;
+    return this.#output;
   }
 
   /** Kills the client without a disconnect message; the kernel closes its TCP connection. */
