@@ -20,6 +20,8 @@ root=/mnt/root
 cp -a "$directory/etc/." "$root/etc/"
 # Locks of a test that creates accounts on the machine at this moment.
 rm -f "$root"/etc/{passwd,shadow,group,gshadow,subuid,subgid}.lock
+# Services of the machine's packages, for example docker-registry, would take ports of the machine: the network is shared.
+find "$root/etc/systemd/system" -path '*.wants/*' ! -name ssh.service ! -name rsyslog.service -delete
 # dpkg refuses to run if it names a group of a package of the machine that the host does not have.
 : >"$root/var/lib/dpkg/statoverride"
 
