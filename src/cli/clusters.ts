@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
 import { asBerthError } from '../errors.ts';
 import { parseSeconds } from './duration.ts';
@@ -60,10 +61,10 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
     })
     .option('context', { ...text, describe: 'Context in it [default: the current one]' })
     .option('namespace', { ...text, describe: 'Only Clusters in this namespace [default: all]' })
-    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .option('clusters-dir', {
       ...text,
-      default: '/etc/ood/config/clusters.d',
+      default: defaultSettings.clustersDir,
       describe: "OnDemand's directory of clusters",
     })
     .option('ca-dir', {
@@ -112,7 +113,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
     () =>
       discoverClusters({
         management: {
-          kubeconfig: resolve(args.kubeconfig),
+          file: resolve(args.kubeconfig),
           ...(context === undefined ? {} : { context }),
         },
         ...(namespace === undefined ? {} : { namespace }),
@@ -147,7 +148,7 @@ function changesText(
     ],
   );
   const made = changes.filter(({ change }) => change === 'new' && !dryRun);
-  const more = config === '/etc/berth/berth.yml' ? '' : ` --config ${config}`;
+  const more = config === defaultConfigFile ? '' : ` --config ${config}`;
   const next = made.map(({ name }) => `next: berth token setup --cluster ${name}${more}`);
   return `${[...lines, ...next].map((line) => escapedForTerminal(line)).join('\n')}\n`;
 }

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { asker, type Question, yesOrNo } from './questions.ts';
@@ -55,7 +56,7 @@ function options(yargs: Argv): Argv<ClusterArguments> {
       default: '/etc/ood/config',
       describe: "Directory of OnDemand's hook.env and clusters.d",
     })
-    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .example(
       'berth init cluster --name prod --kubeconfig /root/admin.kubeconfig',
       'Ask the rest, and show all changes before they are made',

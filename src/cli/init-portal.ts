@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { oscText } from './osc-text.ts';
@@ -56,7 +57,7 @@ function options(yargs: Argv): Argv<PortalArguments> {
       default: '/etc/ood/config',
       describe: "Directory of OnDemand's hook.env, clusters.d and ood_portal.yml",
     })
-    .option('config', { ...text, default: '/etc/berth/berth.yml', describe: "Berth's own file" })
+    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .example('berth init portal', 'Ask, show all changes, and ask again before they are made')
     .example(
       'berth init portal --from-osc /etc/ood/config/hook.env --dry-run --yes',

@@ -1,4 +1,5 @@
 import type { CommandModule } from 'yargs';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
@@ -108,7 +109,7 @@ async function run(
     ]);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
   const { ldap, secrets, minimumUid } = loadLdapSettings({
-    configFile: args.config ?? '/etc/berth/berth.yml',
+    configFile: args.config ?? defaultConfigFile,
     groupMayRead: args['in-cluster'] === true,
   });
   const targets = await targetsOf(args, terminal);

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createTwoFilesPatch } from 'diff';
 import { BerthError } from '../errors.ts';
 import { type FileChange, fileChange, placeFile } from '../init/file-change.ts';
-import { commandLine, type CommandStep, isFileStep, type Setup } from '../init/setup.ts';
+import { type CommandStep, isFileStep, type Setup } from '../init/setup.ts';
+import { shellWords } from '../shell-words.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { runProgram } from '../system/run-program.ts';
 import type { Asker } from './questions.ts';
+import { patchText } from './patch-text.ts';
 import { escapedForTerminal, type Terminal } from './terminal.ts';
 
 interface RunOptions {
@@ -71,22 +72,23 @@ async function openSteps({ steps }: Setup, terminal: Terminal): Promise<OpenStep
 }
 
 function stepText(step: OpenStep): string {
-  if (!isChange(step)) return `run: ${escapedForTerminal(commandLine(step.argv))}\n\n`;
+  if (!isChange(step)) return `run: ${escapedForTerminal(shellWords(step.argv))}\n\n`;
   const { path, change, before, text, writtenBy, secret } = step;
   if (change === 'unchanged') return `${path}: unchanged\n\n`;
-  const by = writtenBy === undefined ? '' : `, by \`${commandLine(['berth', ...writtenBy])}\``;
+  const by = writtenBy === undefined ? '' : `, by \`${shellWords(['berth', ...writtenBy])}\``;
   const head = {
     new: `${path}: new${by}`,
     changed: `${path}: changed`,
     edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
   }[change];
-  const patch = createTwoFilesPatch(path, path, before ?? '', text, 'now', 'new', {
-    context: secret === true ? 0 : 2,
-  })
-    .split('\n')
-    .filter((line) => !line.startsWith('====='))
-    .map((line) => escapedForTerminal(line));
-  return `${head}\n${patch.join('\n')}\n`;
+  // Without lines around the differences, the secrets that stay are not shown.
+  const patch = patchText(
+    path,
+    { before: before ?? '', after: text },
+    'now',
+    secret === true ? 0 : 2,
+  );
+  return `${head}\n${patch}\n`;
 }
 
 /** @returns lines that undo it */
@@ -121,7 +123,7 @@ async function succeeds(argv: readonly string[], terminal: Terminal): Promise<bo
 
 /** Runs a command with this one's output. @throws {BerthError} `init-step-failed` */
 async function run(argv: readonly string[], terminal: Terminal): Promise<void> {
-  const line = commandLine(argv);
+  const line = shellWords(argv);
   terminal.stdout.write(`$ ${line}\n`);
   const status = await statusOf(argv, terminal);
   if (status === 0) return;
@@ -150,7 +152,7 @@ async function report(
   terminal: Terminal,
 ): Promise<void> {
   const argv = ['berth', 'doctor', ...doctor];
-  terminal.stdout.write(`\n$ ${commandLine(argv)}\n`);
+  terminal.stdout.write(`\n$ ${shellWords(argv)}\n`);
   if ((await statusOf(argv, terminal)) !== 0) terminal.finish(1);
   terminal.stdout.write(`\n${[...next, ...back].map((line) => `next: ${line}\n`).join('')}`);
 }

@@ -1,3 +1,4 @@
+import { shellWords } from '../shell-words.ts';
 import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { ProgramCall } from '../program-call.ts';
@@ -18,7 +19,7 @@ export function sessionPlanText(plan: SessionPlan): string {
         .map((line) => `  ${line}`),
       '',
       'command in the pod',
-      `  ${pod.exec.map(quoted).join(' ')}`,
+      `  ${escapedForTerminal(shellWords(pod.exec))}`,
     ].join('\n');
   if (session === undefined) {
     const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
@@ -65,16 +66,10 @@ function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
   ];
 }
 
-/** Quoted for a POSIX shell. */
 function callText({ file, args, env }: ProgramCall): string {
   const words = [
     ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],
     ...[file, ...args.slice(1)],
   ];
-  return `  ${words.map(quoted).join(' ')}`;
-}
-
-function quoted(word: string): string {
-  const plain = /^[\w@%+=:,./-]+$/.test(word);
-  return escapedForTerminal(plain ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+  return `  ${escapedForTerminal(shellWords(words))}`;
 }

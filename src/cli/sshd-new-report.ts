@@ -1,9 +1,8 @@
-import { createTwoFilesPatch } from 'diff';
 import { installedPath } from '../installed-path.ts';
 import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import { lintText } from './lint-report.ts';
-import { escapedForTerminal } from './terminal.ts';
+import { patchText } from './patch-text.ts';
 import { documentText } from './json-document.ts';
 
 interface NewKindReport {
@@ -21,7 +20,9 @@ export function newKindText(report: NewKindReport, style: { readonly colour: boo
   const parts = [
     headline(report),
     ...(dryRun && change === 'new' ? [text.trimEnd()] : []),
-    ...(change === 'changed' ? [diffText(file, former?.text ?? '', text)] : []),
+    ...(change === 'changed'
+      ? [patchText(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
+      : []),
     `berth lint sshd --config ${file}:\n${lintText(lint, style).trimEnd()}`,
     ...(dryRun ? [] : nextSteps(report)),
   ];
@@ -33,15 +34,6 @@ function headline({ made: { file, change, former }, dryRun }: NewKindReport): st
   if (dryRun) return `${file} would be ${change === 'new' ? 'made' : 'changed'}`;
   const kept = former?.file === undefined ? '' : `; the former file is ${former.file}`;
   return `${file} was ${change === 'new' ? 'made' : 'changed'}${kept}`;
-}
-
-function diffText(file: string, before: string, after: string): string {
-  return createTwoFilesPatch(file, file, before, after, 'former', 'new', { context: 2 })
-    .split('\n')
-    .filter((line) => !line.startsWith('====='))
-    .map((line) => escapedForTerminal(line))
-    .join('\n')
-    .trimEnd();
 }
 
 function nextSteps(report: NewKindReport): string[] {

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { createTwoFilesPatch } from 'diff';
 import {
   placeConfig,
   type PlacedConfig,
@@ -7,7 +6,8 @@ import {
 } from '../balancer/place-haproxy-config.ts';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
 import { BerthError } from '../errors.ts';
-import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+import { patchText } from './patch-text.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 /**
  * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
@@ -39,7 +39,7 @@ function writtenText(path: string, text: string, placed: PlacedConfig): string {
   if (placed.change === 'unchanged') return `${path} has these contents already\n`;
   const reload = 'use it: systemctl reload-or-restart haproxy (a reload ends no session)';
   if (placed.change === 'new') return `${path} was made\n\nnext: ${reload}\n`;
-  const changes = diffText(path, placed.before, text);
+  const changes = patchText(path, { before: placed.before, after: text });
   if (placed.change === 'edited') return changes;
   return [
     `${path} was changed; the former file is ${placed.kept}\n`,
@@ -47,13 +47,6 @@ function writtenText(path: string, text: string, placed: PlacedConfig): string {
     `next: ${reload}`,
     `next: go back: mv ${placed.kept} ${path} && systemctl reload haproxy\n`,
   ].join('\n');
-}
-
-function diffText(file: string, before: string, after: string): string {
-  const lines = createTwoFilesPatch(file, file, before, after, 'now', 'new', { context: 2 })
-    .split('\n')
-    .filter((line) => !line.startsWith('====='));
-  return lines.map((line) => escapedForTerminal(line)).join('\n');
 }
 
 /**

@@ -1,5 +1,6 @@
-import { unlink } from 'node:fs/promises';
+import { rm, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { ManagementAccess } from '../config/settings.ts';
 import { withBerthKeys } from '../config/berth-yml-edit.ts';
 import { BerthError } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
@@ -13,7 +14,6 @@ import {
   clusterKeys,
   type DiscoveredCluster,
   madeFrom,
-  type ManagementAccess,
 } from './rules/cluster-files.ts';
 
 export interface DiscoverInput {
@@ -172,9 +172,10 @@ async function removeCluster(
   const paths = [join(input.clustersDir, `${name}.yml`), join(input.caDir, `${name}.pem`)];
   const [file = '', caFile = ''] = paths;
   if (!input.dryRun) {
-    await unlink(file);
     if (text !== berth) await writeAtomically(input.config, text, { mode: 0o644 });
-    if ((await readIfPresent(caFile)) !== undefined) await unlink(caFile);
+    await rm(caFile, { force: true });
+    // The last one: by it a later run knows what is left to do, if this one is killed.
+    await unlink(file);
   }
   return { name, cluster, change: 'removed', files: [file, input.config, caFile] };
 }

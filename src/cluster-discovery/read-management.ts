@@ -1,19 +1,13 @@
-import type { V1Secret } from '@kubernetes/client-node';
-import { kubectlAccess } from '../clusters/admin-command-access.ts';
-import { readTrusted } from '../clusters/hook-access.ts';
-import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError, withHint } from '../errors.ts';
-import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
+import { capiServer, managementServer } from '../clusters/capi-admin-access.ts';
+import type { ManagementAccess, ManagementCluster } from '../config/settings.ts';
+import { mappingOrEmpty } from '../mapping.ts';
+import { BerthError } from '../errors.ts';
 import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { listAll } from '../reconcile/list-all.ts';
-import { type CapiCluster, capiClusterOf, mapOf } from './rules/capi-objects.ts';
-import {
-  clusterNames,
-  type DiscoveredCluster,
-  type ManagementAccess,
-} from './rules/cluster-files.ts';
+import { type CapiCluster, capiClusterOf } from './rules/capi-objects.ts';
+import { clusterNames, type DiscoveredCluster } from './rules/cluster-files.ts';
 import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
 
 /** The clusters of a management cluster. */
@@ -58,7 +52,7 @@ export async function readManagement(
 
 /** The OIDC settings of one Cluster. @throws as `readManagement` */
 export async function readOidc(
-  access: ManagementAccess & { readonly namespace: string; readonly cluster: string },
+  access: ManagementCluster,
   deadline: AbortSignal,
 ): Promise<OidcArguments | undefined> {
   const client = apiClient(await managementServer(access, deadline), deadline);
@@ -76,18 +70,6 @@ export async function readOidc(
   }
 }
 
-function managementServer(
-  { kubeconfig, context }: ManagementAccess,
-  deadline: AbortSignal,
-): Promise<ApiServer> {
-  const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
-  const choice = {
-    ...{ file: kubeconfig, endpoint: '', onlyCluster: true },
-    ...(context === undefined ? {} : { context }),
-  };
-  return kubectlAccess(values, choice, deadline);
-}
-
 /** @throws {BerthError} `capi-missing`; the `api-…` errors */
 async function preferredVersion(client: ApiClient, name: string): Promise<string> {
   const answer = await client.send({ method: 'GET', path: `/apis/${name}` });
@@ -97,7 +79,7 @@ async function preferredVersion(client: ApiClient, name: string): Promise<string
       hint: 'Give the kubeconfig of the management cluster with --kubeconfig, and its context with --context.',
     });
   if (answer.status !== 200) throw apiError(`reading the API group ${name}`, answer);
-  const { version } = mapOf(answer.body.preferredVersion);
+  const { version } = mappingOrEmpty(answer.body.preferredVersion);
   return typeof version === 'string' ? version : 'v1beta2';
 }
 
@@ -117,31 +99,19 @@ async function readCluster(
   };
 }
 
-/** What is needed of the kubeconfig of a cluster admin. Its keys go no further. */
+/** @returns undefined if Cluster API has not made the Secret yet */
 async function clusterServer(
   client: ApiClient,
   { namespace, name }: CapiCluster,
-): Promise<Pick<ApiServer, 'url' | 'ca'> | undefined> {
-  const file = `secret ${namespace}/${name}-kubeconfig`;
-  const answer = await client.send({
-    method: 'GET',
-    path: `/api/v1/namespaces/${namespace}/secrets/${encodeURIComponent(`${name}-kubeconfig`)}`,
-  });
-  if (answer.status === 404) return undefined;
-  if (answer.status !== 200)
-    throw withHint(
-      apiError(`reading ${file} of the management cluster`, answer),
-      'The account in this kubeconfig needs the rights to list Clusters and to get these Secrets.',
-    );
-  const { value } = (answer.body as V1Secret).data ?? {};
-  const { values } = parseKubeconfig(Buffer.from(value ?? '', 'base64').toString(), file);
-  const { url, ca } = apiServerFrom(values, { file, endpoint: '', onlyCluster: true }, (path) => {
-    throw new BerthError(`${file}: it names the file ${path}`, {
-      code: 'admin-kubeconfig-unsupported',
-      hint: 'A kubeconfig of Cluster API must contain its certificates.',
-    });
-  });
-  return { url, ...(ca === undefined ? {} : { ca }) };
+): Promise<ApiServer | undefined> {
+  const hint =
+    'The account in this kubeconfig needs the rights to list Clusters and to get these Secrets.';
+  try {
+    return await capiServer(client, { namespace, cluster: name }, { endpoint: '', hint });
+  } catch (thrown) {
+    if (thrown instanceof BerthError && thrown.fields.status === 404) return undefined;
+    throw thrown;
+  }
 }
 
 /** @returns undefined if the control plane has no such settings, is of another kind, or may not be read */

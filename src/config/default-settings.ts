@@ -9,6 +9,9 @@ export const defaultSettings = {
   clustersDir: '/etc/ood/config/clusters.d',
 } as const;
 
+/** Berth's own file for a portal; every command and hook reads another one if it is told so. */
+export const defaultConfigFile = '/etc/berth/berth.yml';
+
 /** Berth's runtime directory. It is not configurable, because the systemd units and PAM's configuration name it too. */
 export const runDir = '/run/berth';
 

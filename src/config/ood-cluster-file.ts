@@ -4,6 +4,7 @@ import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './kubeconfig-path.ts';
 import type { LogCode } from '../error-codes.ts';
 import type { BerthError } from '../errors.ts';
+import { asMapping, type Mapping } from '../mapping.ts';
 
 /** A cluster as its file in `clusters.d` defines it. */
 export interface ClusterDefinition extends Pick<
@@ -42,12 +43,12 @@ export function parseOodCluster(
   const fail = (key: string, found: string, hint: string): never => {
     throw bad(key, `is ${found}`, hint);
   };
-  const top = asMap(document);
+  const top = asMapping(document);
   if (top === undefined) return fail('the file', 'not a YAML mapping', 'Start it with `v2:`.');
-  const job = asMap(asMap(top.v2)?.job);
+  const job = asMapping(asMapping(top.v2)?.job);
   if (job?.adapter !== 'kubernetes') return undefined;
 
-  const text = (map: Map, path: string, key: string): string | undefined => {
+  const text = (map: Mapping, path: string, key: string): string | undefined => {
     const value = map[key];
     if (value === undefined || value === null) return undefined;
     // Ruby interpolates a number into a string unchanged.
@@ -55,10 +56,10 @@ export function parseOodCluster(
     if (typeof value === 'string') return value;
     return fail(`${path}.${key}`, 'not a string', 'Put the value in quotes.');
   };
-  const section = (key: string): Map => {
+  const section = (key: string): Mapping => {
     const value = job[key];
     if (value === undefined || value === null) return {};
-    return asMap(value) ?? fail(`v2.job.${key}`, 'not a mapping', 'Indent its keys below it.');
+    return asMapping(value) ?? fail(`v2.job.${key}`, 'not a mapping', 'Indent its keys below it.');
   };
 
   const warnings: SettingsWarning[] = [];
@@ -109,14 +110,7 @@ export function parseOodCluster(
 const configFileHint =
   'Write $HOME/PATH: Berth writes credentials as the user and only below the home directory. Or set credentials.mode: none in berth.yml, and write that file yourself.';
 
-type Map = Readonly<Record<string, unknown>>;
 type Fail = (key: string, found: string, hint: string) => never;
-
-function asMap(value: unknown): Map | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Map)
-    : undefined;
-}
 
 function authType(
   type: string | undefined,

@@ -79,13 +79,17 @@ export type AdminCredentials =
       readonly management: ManagementCluster;
     };
 
+/** Access to a management cluster of Cluster API: a kubeconfig on this host; its current context by default. */
+export interface ManagementAccess {
+  readonly file: string;
+  readonly context?: string;
+}
+
 /**
  * Where Cluster API keeps an admin's kubeconfig of the cluster, in the Secret `CLUSTER-kubeconfig`. It is
  * used to create the hook's token, never by the hook itself.
  */
-export interface ManagementCluster {
-  readonly file: string;
-  readonly context?: string;
+export interface ManagementCluster extends ManagementAccess {
   readonly namespace: string;
   readonly cluster: string;
 }

@@ -20,17 +20,17 @@ export async function checkClusterApi(
 ): Promise<CheckResult[]> {
   const { admin, name } = cluster;
   if (admin.kind !== 'cluster-api' || oidcSettingsOf(cluster) === undefined) return [];
-  const { file: kubeconfig, ...management } = admin.management;
+  const { management } = admin;
   const run = async (signal: AbortSignal): Promise<Finding> => {
     try {
-      const found = await readOidc({ kubeconfig, ...management }, signal);
+      const found = await readOidc(management, signal);
       return found === undefined
         ? skipped('the management cluster does not say how the API servers take tokens')
         : oidcFinding(found, cluster);
     } catch (thrown) {
       if (!(thrown instanceof BerthError)) throw thrown;
       if (thrown.code === 'api-forbidden')
-        return skipped(`${kubeconfig} may not read the Cluster ${management.cluster}`);
+        return skipped(`${management.file} may not read the Cluster ${management.cluster}`);
       return failedWith(thrown);
     }
   };

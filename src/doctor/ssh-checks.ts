@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { sessionBackends } from '../config/profile/session-backends.ts';
@@ -56,7 +57,7 @@ export function isSshHost(configFile: string): boolean {
 
 /** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
 export function isOnlySshHost(configFile: string): boolean {
-  return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync('/etc/berth/berth.yml');
+  return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync(defaultConfigFile);
 }
 
 /** Checks what SSH sessions need on this host. Changes nothing. */

@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { readTrusted } from '../clusters/hook-access.ts';
 import { withBerthKeys } from '../config/berth-yml-edit.ts';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
@@ -36,7 +37,6 @@ export interface ClusterAnswers {
 
 const example = sourceText('../../etc/berth/berth.yml.example', import.meta.url);
 const caDirectory = 'clusters';
-const defaultConfig = '/etc/berth/berth.yml';
 
 /**
  * OnDemand's file of a cluster, its CA, and what the hook needs on it.
@@ -54,7 +54,7 @@ export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
       hint: 'OnDemand gives each user the CA of the cluster in a file. Add it to the kubeconfig.',
       fields: { file: kubeconfig },
     });
-  const more = config === defaultConfig ? [] : ['--config', config];
+  const more = config === defaultConfigFile ? [] : ['--config', config];
   return {
     steps: [
       whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defaultSettings } from '../config/default-settings.ts';
+import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import { parseOodCluster } from '../config/ood-cluster-file.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
@@ -63,12 +63,10 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
       ...(portal === undefined ? [] : [portal]),
       ...unitSteps(units),
     ],
-    doctor: config === defaultConfig ? [] : ['--config', config],
+    doctor: config === defaultConfigFile ? [] : ['--config', config],
     next: await nextLines(answers, portalText !== undefined && portal === undefined),
   };
 }
-
-const defaultConfig = '/etc/berth/berth.yml';
 
 function berthStep(path: string, present: string | undefined, keys: KeyValues): FileStep {
   const common = { path, mode: 0o644 } as const;
@@ -115,7 +113,7 @@ async function nextLines(
 ): Promise<string[]> {
   const directory = join(oodDirectory, 'clusters.d');
   const clusters = await kubernetesClusters(directory);
-  const more = config === defaultConfig ? '' : ` --config ${config}`;
+  const more = config === defaultConfigFile ? '' : ` --config ${config}`;
   return [
     ...(portalByHand
       ? [

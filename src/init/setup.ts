@@ -37,12 +37,3 @@ export interface CommandStep {
 export function isFileStep(step: SetupStep): step is FileStep {
   return 'path' in step;
 }
-
-/** A command as an admin would type it. */
-export function commandLine(argv: readonly string[]): string {
-  return argv
-    .map((word) =>
-      /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
-    )
-    .join(' ');
-}

@@ -1,6 +1,7 @@
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
 import { installedPath } from '../installed-path.ts';
+import { asMapping, type Mapping } from '../mapping.ts';
 
 /** Which context of root's kubeconfig to use. */
 export interface ContextChoice {
@@ -53,7 +54,7 @@ export function readContext(
   choice: ContextChoice,
   read: ReadNamedFile,
 ): ContextAccess {
-  const config = mapping(document) ?? {};
+  const config = asMapping(document) ?? {};
   const names = entriesOfContext(document, choice);
   const cluster = entry(config, 'clusters', 'cluster', names.cluster, choice.file);
   const user = entry(config, 'users', 'user', names.user, choice.file);
@@ -96,7 +97,7 @@ export function entriesOfContext(
   document: unknown,
   choice: ContextChoice,
 ): { readonly context: string; readonly cluster: string; readonly user: string } {
-  const config = mapping(document) ?? {};
+  const config = asMapping(document) ?? {};
   const name = chooseContext(config, choice);
   const context = entry(config, 'contexts', 'context', name, choice.file);
   return { context: name, cluster: text(context.cluster) ?? '', user: text(context.user) ?? '' };
@@ -106,9 +107,9 @@ function chooseContext(config: Mapping, choice: ContextChoice): string {
   if (choice.context !== undefined) return choice.context;
   const contexts = list(config.contexts);
   const leading = contexts.find((candidate) => {
-    const clusterName = text(mapping(candidate.context)?.cluster);
+    const clusterName = text(asMapping(candidate.context)?.cluster);
     const cluster = list(config.clusters).find(({ name }) => name === clusterName);
-    return sameAddress(text(mapping(cluster?.cluster)?.server), choice.endpoint);
+    return sameAddress(text(asMapping(cluster?.cluster)?.server), choice.endpoint);
   });
   const chosen =
     text(leading?.name) ?? (choice.onlyCluster ? text(config['current-context']) : undefined);
@@ -137,7 +138,7 @@ function entry(
   file: string,
 ): Mapping {
   const found = list(config[section]).find((candidate) => candidate.name === name);
-  const value = mapping(found?.[field]);
+  const value = asMapping(found?.[field]);
   if (value !== undefined) return value;
   throw section === 'contexts'
     ? new BerthError(`${file}: context ${name} does not exist`, {
@@ -176,17 +177,9 @@ function unsupportedField(file: string, field: string): BerthError {
   });
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-function mapping(value: unknown): Mapping | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Mapping)
-    : undefined;
-}
-
 function list(value: unknown): Mapping[] {
   return Array.isArray(value)
-    ? value.map(mapping).filter((element): element is Mapping => element !== undefined)
+    ? value.map(asMapping).filter((element): element is Mapping => element !== undefined)
     : [];
 }
 

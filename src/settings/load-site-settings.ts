@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { buildId } from '../build-id.ts';
-import { defaultSettings } from '../config/default-settings.ts';
+import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { asBerthError, BerthError, isErrno } from '../errors.ts';
@@ -35,8 +35,6 @@ export interface SiteCacheOptions {
   /** Milliseconds since the epoch. Default: the system clock. */
   readonly now?: () => number;
 }
-
-const defaultConfigFile = '/etc/berth/berth.yml';
 
 /** What the cache holds: `LoadedSiteSettings` as JSON. */
 interface KeptSettings {

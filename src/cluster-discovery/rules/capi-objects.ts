@@ -1,3 +1,5 @@
+import { mappingOrEmpty } from '../../mapping.ts';
+
 /** A Cluster of Cluster API, as far as a portal needs it. */
 export interface CapiCluster {
   readonly namespace: string;
@@ -20,10 +22,10 @@ export interface ObjectReference {
 
 /** Reads a Cluster, v1beta1 or v1beta2. @returns undefined if it is not one */
 export function capiClusterOf(object: unknown): CapiCluster | undefined {
-  const { metadata, spec } = mapOf(object);
-  const { name, namespace, deletionTimestamp } = mapOf(metadata);
+  const { metadata, spec } = mappingOrEmpty(object);
+  const { name, namespace, deletionTimestamp } = mappingOrEmpty(metadata);
   if (typeof name !== 'string' || typeof namespace !== 'string') return undefined;
-  const controlPlane = referenceOf(mapOf(spec).controlPlaneRef, namespace);
+  const controlPlane = referenceOf(mappingOrEmpty(spec).controlPlaneRef, namespace);
   return {
     ...{ name, namespace, deleting: deletionTimestamp !== undefined },
     ...(controlPlane === undefined ? {} : { controlPlane }),
@@ -31,19 +33,12 @@ export function capiClusterOf(object: unknown): CapiCluster | undefined {
 }
 
 function referenceOf(value: unknown, namespace: string): ObjectReference | undefined {
-  const { apiVersion, apiGroup, kind, name } = mapOf(value);
+  const { apiVersion, apiGroup, kind, name } = mappingOrEmpty(value);
   if (typeof kind !== 'string' || typeof name !== 'string') return undefined;
   if (typeof apiGroup === 'string') return { group: apiGroup, kind, namespace, name };
   const [group, version] = typeof apiVersion === 'string' ? apiVersion.split('/') : [];
   if (group === undefined || version === undefined) return undefined;
   return { group, version, kind, namespace, name };
-}
-
-/** A value as a mapping; an empty one if it is not one. */
-export function mapOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
 }
 
 /** A value as a list; an empty one if it is not one. */

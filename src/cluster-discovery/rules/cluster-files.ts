@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml';
 import type { KeyValues } from '../../config/berth-yml-edit.ts';
+import type { ManagementAccess } from '../../config/settings.ts';
 import type { CapiCluster } from './capi-objects.ts';
 import type { OidcArguments } from './oidc-arguments.ts';
 
@@ -13,12 +14,6 @@ export interface DiscoveredCluster {
   /** PEM. */
   readonly ca: string;
   readonly oidc?: OidcArguments;
-}
-
-/** Access to the management cluster, as in `admin.cluster_api`. */
-export interface ManagementAccess {
-  readonly kubeconfig: string;
-  readonly context?: string;
 }
 
 const mark = '# Made by `berth clusters discover` from the Cluster ';
@@ -67,11 +62,11 @@ export function madeFrom(
 /** A cluster's part of berth.yml. Keys of the site's own stay. */
 export function clusterKeys(
   { cluster, name, oidc }: DiscoveredCluster,
-  { kubeconfig, context }: ManagementAccess,
+  { file, context }: ManagementAccess,
 ): KeyValues {
   const at = (...path: readonly string[]) => ['clusters', name, ...path];
   const access = {
-    kubeconfig,
+    kubeconfig: file,
     ...(context === undefined ? {} : { context }),
     namespace: cluster.namespace,
     cluster: cluster.name,

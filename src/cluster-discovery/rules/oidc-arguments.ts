@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
-import { listOf, mapOf } from './capi-objects.ts';
+import { mappingOrEmpty } from '../../mapping.ts';
+import { listOf } from './capi-objects.ts';
 
 /** How the API servers of a cluster take tokens of an identity provider. */
 export interface OidcArguments {
@@ -19,13 +20,15 @@ export interface OidcArguments {
  * @returns undefined if it has none, or the file is not in the object
  */
 export function oidcArguments(controlPlane: unknown): OidcArguments | undefined {
-  const { kubeadmConfigSpec } = mapOf(mapOf(controlPlane).spec);
-  const { clusterConfiguration, files } = mapOf(kubeadmConfigSpec);
-  const args = argumentsOf(mapOf(mapOf(clusterConfiguration).apiServer).extraArgs);
+  const { kubeadmConfigSpec } = mappingOrEmpty(mappingOrEmpty(controlPlane).spec);
+  const { clusterConfiguration, files } = mappingOrEmpty(kubeadmConfigSpec);
+  const args = argumentsOf(
+    mappingOrEmpty(mappingOrEmpty(clusterConfiguration).apiServer).extraArgs,
+  );
   const path = args.get('authentication-config');
   if (path !== undefined) {
     const file = listOf(files)
-      .map(mapOf)
+      .map(mappingOrEmpty)
       .find((one) => one.path === path);
     return typeof file?.content === 'string' && file.encoding === undefined
       ? authenticationConfiguration(file.content)
@@ -44,8 +47,8 @@ export function oidcArguments(controlPlane: unknown): OidcArguments | undefined 
 
 function argumentsOf(extraArgs: unknown): ReadonlyMap<string, string> {
   const pairs = Array.isArray(extraArgs)
-    ? extraArgs.map(mapOf).map(({ name, value }) => [name, value])
-    : Object.entries(mapOf(extraArgs));
+    ? extraArgs.map(mappingOrEmpty).map(({ name, value }) => [name, value])
+    : Object.entries(mappingOrEmpty(extraArgs));
   return new Map(pairs.map(([name, value]) => [String(name), String(value)]));
 }
 
@@ -57,9 +60,9 @@ function prefixOf(given: string | undefined, claim: string, issuer: string): str
 
 /** apiserver.config.k8s.io AuthenticationConfiguration. @returns that of the first issuer */
 function authenticationConfiguration(text: string): OidcArguments | undefined {
-  const [first] = listOf(mapOf(parsed(text)).jwt).map(mapOf);
-  const { url, audiences } = mapOf(first?.issuer);
-  const { claim, prefix } = mapOf(mapOf(first?.claimMappings).username);
+  const [first] = listOf(mappingOrEmpty(parsed(text)).jwt).map(mappingOrEmpty);
+  const { url, audiences } = mappingOrEmpty(first?.issuer);
+  const { claim, prefix } = mappingOrEmpty(mappingOrEmpty(first?.claimMappings).username);
   if (typeof url !== 'string' || typeof claim !== 'string') return undefined;
   return {
     issuer: url,

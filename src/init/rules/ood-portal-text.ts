@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
+import { mappingOrEmpty } from '../../mapping.ts';
 
 type Keys = Readonly<Record<string, string>>;
 
@@ -10,7 +11,7 @@ type Keys = Readonly<Record<string, string>>;
  * @returns undefined if the file is written in a way in which the edit would touch other keys
  */
 export function oodPortalWith(text: string, hook: string): string | undefined {
-  const before = mapOf(parse(text, { version: '1.1' }));
+  const before = mappingOrEmpty(parse(text, { version: '1.1' }));
   const keys = {
     pun_pre_hook_root_cmd: hook,
     pun_pre_hook_exports: exportsWith(before.pun_pre_hook_exports),
@@ -21,7 +22,7 @@ export function oodPortalWith(text: string, hook: string): string | undefined {
   const wanted = {
     ...before,
     ...keys,
-    oidc_settings: { ...mapOf(before.oidc_settings), ...oidcSettings },
+    oidc_settings: { ...mappingOrEmpty(before.oidc_settings), ...oidcSettings },
   };
   return isDeepStrictEqual(parsed(edited), wanted) ? edited : undefined;
 }
@@ -65,7 +66,7 @@ function withKey(
 }
 
 function withOidcSettings(text: string, before: Readonly<Record<string, unknown>>): string {
-  const present = mapOf(before.oidc_settings);
+  const present = mappingOrEmpty(before.oidc_settings);
   let edited = 'oidc_settings' in before ? text : `${text}oidc_settings:\n`;
   const indent = /^oidc_settings:[^\n]*\n(?:\s*#[^\n]*\n)*( +)[^\s#]/m.exec(edited)?.[1] ?? '  ';
   for (const [key, value] of Object.entries(oidcSettings).reverse()) {
@@ -77,10 +78,4 @@ function withOidcSettings(text: string, before: Readonly<Record<string, unknown>
         : edited.replace(/^oidc_settings:.*$/m, (head) => `${head}\n${indent}${line}`);
   }
   return edited;
-}
-
-function mapOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
 }
