@@ -1,3 +1,4 @@
+import { exitStatusTexts } from '../../src/error-catalogue/exit-text.ts';
 import type { CommandNode, OptionNode } from '../../src/cli/command-tree.ts';
 import { entry, escaped, example, page, text } from './roff.ts';
 
@@ -113,18 +114,9 @@ function seeAlso(pages: readonly (readonly [string, number])[]): string {
 }
 
 const exitStatuses = [
-  ...entry('0', 'Success.'),
-  ...entry('64', 'The command line is wrong.'),
-  ...entry('69', 'Something is unavailable.'),
-  ...entry('74', 'An error of input or output.'),
-  ...entry('75', 'A temporary error: try again.'),
-  ...entry('77', 'Not permitted.'),
-  ...entry('78', 'The configuration is wrong.'),
-  ...entry('141', 'Standard output was closed early.'),
+  ...exitStatusTexts.flatMap(([status, meaning]) => entry(String(status), text(meaning))),
   '.PP',
-  text(
-    'These are those of sysexits(3). `plan` and `subid plan` return 1 if something would change, as diff(1) does.',
-  ),
+  'From 64 to 78 they are those of sysexits(3).',
 ];
 
 const files = [

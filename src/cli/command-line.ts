@@ -58,7 +58,7 @@ function commandLine(args: readonly string[], terminal: Terminal): Argv {
     .alias('help', 'h')
     .wrap(Math.min(terminal.columns ?? 100, 120))
     .epilogue(
-      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit status: 0 success; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, for example by `| head`.',
+      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8), and docs/errors.md.',
     )
     .exitProcess(false)
     .showHelpOnFail(false)

@@ -14,7 +14,7 @@ const kinds: Readonly<Record<string, NameKind>> = {
   '--cluster': 'cluster',
   '--profile': 'profile',
   '--kind': 'kind',
-  'explain code': 'code',
+  'explain word': 'explained',
   'sessions show session': 'user',
   'sessions end session': 'user',
   'sshd new name': 'kind',

@@ -5,6 +5,7 @@ import { exitStatuses, exitText } from '../error-catalogue/exit-text.ts';
 import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
 import { documentText } from './json-document.ts';
+import { wrapped } from './wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
   readonly code: LogCode;
@@ -19,22 +20,23 @@ const all: readonly Explanation[] = catalogue.flatMap(({ title, entries }) =>
  * The explanations of one code, or of all.
  *
  * @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`.
- * @throws {BerthError} `usage`, with the nearest code
+ * @param alsoKnown what else could have been meant
+ * @throws {BerthError} `usage`, with the nearest word that is known
  */
-export function explanations(wanted: string | undefined): readonly Explanation[] {
+export function explanations(
+  wanted: string | undefined,
+  alsoKnown: readonly string[] = [],
+): readonly Explanation[] {
   if (wanted === undefined) return all;
   const code = wanted.replace(/^code=|^\[|\]$/g, '');
   const found = all.filter((entry) => entry.code === code);
   if (found.length > 0) return found;
-  const near = nearestKey(
-    code,
-    all.map((entry) => entry.code),
-  );
+  const near = nearestKey(code, [...all.map((entry) => entry.code), ...alsoKnown]);
   throw new BerthError(
-    `there is no error code ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    `there is no error code and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
     {
       code: 'usage',
-      hint: '`berth explain` lists all codes. Checks of `berth doctor` and findings of `berth lint sshd` have their next step in their own output.',
+      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` and findings of `berth lint sshd` have their next step in their own output.',
     },
   );
 }
@@ -73,18 +75,4 @@ export function explainJson(found: readonly Explanation[]): string {
     next,
   }));
   return documentText('ErrorCodes', { codes });
-}
-
-/** Lines of at most 80 characters; a word that is longer stays whole. */
-function wrapped(text: string, indent = '', hanging = indent): string {
-  const lines: string[] = [];
-  let line = indent;
-  for (const word of text.split(' ')) {
-    const empty = line.trim() === '';
-    if (!empty && line.length + 1 + word.length > 80) {
-      lines.push(line);
-      line = hanging + word;
-    } else line += empty ? word : ` ${word}`;
-  }
-  return [...lines, line].join('\n');
 }

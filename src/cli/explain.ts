@@ -3,31 +3,48 @@ import { outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
 
 interface ExplainArguments {
-  readonly code?: string | undefined;
+  readonly word?: string | undefined;
   readonly output: string;
 }
 
-/** `berth explain`: what an error code means, from `src/error-catalogue`. */
+/** `berth explain`: what an error code means, from `src/error-catalogue`, and what a key of the configuration does. */
 export function explainCommand(terminal: Terminal): CommandModule<object, ExplainArguments> {
   return {
-    command: 'explain [code]',
-    describe: 'Explain an error code: what happened, why, and what to do',
+    command: 'explain [word]',
+    describe: 'Explain an error code, or a key of the configuration',
     builder: (yargs) =>
       yargs
-        .positional('code', {
+        .positional('word', {
           type: 'string',
-          describe: 'Code of an error or a warning; without it, all codes are listed',
+          describe:
+            'Code of an error or a warning; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
         })
         .option('output', outputOption)
         .example('berth explain token-expired', 'What the code of a log line means')
+        .example(
+          'berth explain ssh.yml',
+          'The keys of a file: admission.yml, balancer.yml, berth.yml, clusters.d, profile, ssh.yml',
+        )
+        .example('berth explain ssh.yml:rules.users', 'What a key does, its values and its default')
         .example('berth explain', 'List all codes')
         .example('berth explain -o json', 'For a runbook or a monitoring system')
         .epilogue(
           'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
         ),
-    handler: async ({ code, output }) => {
-      const { explainJson, explainText, explanations } = await import('./explain-text.ts');
-      const found = explanations(code);
+    handler: async ({ word, output }) => {
+      const [{ explainJson, explainText, explanations }, { keysNamed }, keyTexts] =
+        await Promise.all([
+          import('./explain-text.ts'),
+          import('./configuration-keys.ts'),
+          import('./explain-key-text.ts'),
+        ]);
+      const { keysJson, keysText, keyNames } = keyTexts;
+      const keys = word === undefined ? [] : keysNamed(word);
+      if (keys.length > 0) {
+        terminal.stdout.write(output === 'json' ? keysJson(keys) : keysText(keys));
+        return;
+      }
+      const found = explanations(word, keyNames());
       terminal.stdout.write(output === 'json' ? explainJson(found) : explainText(found));
     },
   };

@@ -5,6 +5,7 @@ import { escapeInvisible } from './terminal.ts';
 export type DocumentKind =
   | 'ClusterDiscovery'
   | 'ClusterReap'
+  | 'ConfigurationKeys'
   | 'DoctorReport'
   | 'ErrorCodes'
   | 'HostCertificates'

@@ -6,8 +6,8 @@ import { getent } from '../system/getent.ts';
 /** The kernel's overflow UID. */
 const nobody = 65_534;
 
-/** What a word of the command line can name. `kind` is a kind of sessions, `code` that of an error. */
-export type NameKind = 'user' | 'cluster' | 'profile' | 'kind' | 'code';
+/** What a word of the command line can name. `kind` is a kind of sessions, `explained` what `berth explain` knows. */
+export type NameKind = 'user' | 'cluster' | 'profile' | 'kind' | 'explained';
 
 /** The names that this host knows, in order. None if they cannot be read: a message would be in the middle of a command line. */
 export async function namesOf(kind: NameKind): Promise<readonly string[]> {
@@ -27,9 +27,12 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   cluster: () => stems(defaultSettings.clustersDir, '.yml'),
   profile: () => stems('/etc/berth/profiles', '.yml'),
   kind: () => stems(kindsDirectory, '.conf'),
-  code: async () => {
-    const { explanations } = await import('./explain-text.ts');
-    return explanations(undefined).map(({ code }) => code);
+  explained: async () => {
+    const [{ explanations }, { keyNames }] = await Promise.all([
+      import('./explain-text.ts'),
+      import('./explain-key-text.ts'),
+    ]);
+    return [...explanations(undefined).map(({ code }) => code), ...keyNames()];
   },
 };
 

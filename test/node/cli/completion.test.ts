@@ -30,6 +30,7 @@ describe.each(Object.entries(shells))('%s completes', (_name, [start, setUp]) =>
     ['an option', 'berth sessions list --no', 'berth sessions list --no-headers'],
     ['a choice', 'berth sessions list -o wi', 'berth sessions list -o wide'],
     ['an error code', 'berth explain token-exp', 'berth explain token-expired'],
+    ['a key of the configuration', 'berth explain rules.use', 'berth explain rules.users'],
     ['a path where one is expected', 'berth plan --config /etc/hostn', '/etc/hostname'],
   ])('%s', async (_what, typed, line) => {
     const input = `${setUp}\n${typed}${tab}${toStart}echo LINE \nexit\n`;

@@ -43,6 +43,7 @@ describe('the command line', () => {
     [['frobnicate'], 'Unknown command: frobnicate'],
     [['doctr'], 'Did you mean doctor?'],
     [['explain', 'token-expierd'], 'did you mean token-expired?'],
+    [['explain', 'rules.usres'], 'did you mean rules.users?'],
     [['doctor', '--usr', 'alice'], 'unknown option --usr (did you mean --user?)'],
     [['doctor', '--user'], 'Not enough arguments following: user'],
     [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
@@ -95,6 +96,12 @@ describe('the command line', () => {
     const { exitCode, stdout } = await run('explain', 'code=token-expired');
     expect(exitCode).toBe(0);
     expect(stdout).toContain('What to do:');
+  });
+
+  it('explains a key of the configuration', async () => {
+    const { exitCode, stdout } = await run('explain', 'ssh.yml:rules.users');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^FILE: \/etc\/berth\/ssh\.yml\nKEY:  rules\.users <array>\n/);
   });
 
   it('prints its version', async () => {

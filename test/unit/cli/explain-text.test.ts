@@ -18,10 +18,13 @@ describe('berth explain CODE', () => {
     expect(() => explanations('token-expierd')).toThrow(
       expect.objectContaining({
         exitCode: 64,
-        message: 'there is no error code token-expierd; did you mean token-expired?',
+        message:
+          'there is no error code and no key of the configuration token-expierd; did you mean token-expired?',
       }) as Error,
     );
-    expect(() => explanations('zzz')).toThrow('there is no error code zzz');
+    expect(() => explanations('zzz')).toThrow(
+      'there is no error code and no key of the configuration zzz',
+    );
   });
 
   it('prints JSON', () => {
