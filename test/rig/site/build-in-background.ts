@@ -3,6 +3,7 @@ import { balancerImage } from '../addresses/balancer-image.ts';
 import { externalDnsBinary } from '../addresses/external-dns/build.ts';
 import { kubeProxyBinary } from '../addresses/kube-proxy/build.ts';
 import { metallbBinaries } from '../addresses/metallb/build.ts';
+import { fluxBinaries } from '../flux/build.ts';
 import { helmBinaries } from '../helm/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
@@ -13,7 +14,7 @@ import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
  */
 export async function prebuild(): Promise<void> {
   const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
-  for (const build of [helmBinaries, kyverno, ciliumBinaries, ...addresses])
+  for (const build of [helmBinaries, kyverno, ciliumBinaries, ...addresses, fluxBinaries])
     try {
       await build();
     } catch {

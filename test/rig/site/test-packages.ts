@@ -4,7 +4,7 @@
  */
 export const testPackages = [
   ...['openssh-server', 'openssh-client', 'openssh-sftp-server', 'dropbear-bin', 'putty-tools'],
-  ...['python3-asyncssh', 'sshfs', 'rsync', 'git', 'tmux', 'netcat-openbsd'],
+  ...['python3-asyncssh', 'sshfs', 'rsync', 'git', 'gpg', 'gpg-agent', 'tmux', 'netcat-openbsd'],
   ...['xauth', 'xvfb', 'x11-utils', 'zsh', 'fish', 'bsdutils', 'man-db', 'groff-base'],
   ...['podman', 'crun', 'runc', 'catatonit', 'uidmap', 'slirp4netns', 'fuse-overlayfs', 'bindfs'],
   ...['busybox-static', 'rsyslog', 'procps', 'passwd', 'util-linux', 'patch', 'openssl'],
