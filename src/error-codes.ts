@@ -32,6 +32,8 @@ export const exitClasses = {
   'init-cancelled': 'temporary',
   'init-step-failed': 'unavailable',
   'init-file-unsafe': 'config',
+  'init-file-changed': 'temporary',
+  'init-running': 'temporary',
 
   // Configuration
   'config-missing': 'config',

@@ -28,6 +28,7 @@ export interface Asker {
  */
 export function asker(command: string, yes: boolean, terminal: Terminal): Asker {
   const asks = !yes && terminal.stdinIsTTY;
+  const read = lineReader(terminal);
   return {
     answers: async (questions, given) => {
       const answers = new Map<string, string>();
@@ -40,14 +41,17 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
         assertAnswered(command, yes, open);
         for (const { option, fallback = '' } of open) answers.set(option, fallback);
       } else
-        for (const question of open) answers.set(question.option, await ask(question, terminal));
+        for (const question of open)
+          answers.set(question.option, await ask(question, read, terminal));
       return answers;
     },
     confirm: async (text) => asks && /^y(?:es)?$/i.test((await read(`${text} [y/N] `)).trim()),
   };
 }
 
-async function ask(question: Question, terminal: Terminal): Promise<string> {
+type Read = (prompt: string) => Promise<string>;
+
+async function ask(question: Question, read: Read, terminal: Terminal): Promise<string> {
   const { text, fallback, problem } = question;
   const shown = fallback === undefined ? '' : ` [${fallback === '' ? 'none' : fallback}]`;
   for (;;) {
@@ -55,28 +59,50 @@ async function ask(question: Question, terminal: Terminal): Promise<string> {
     const answer = typed === '' && fallback !== undefined ? fallback : typed;
     const wrong = answer === '' && fallback !== '' ? 'an answer is needed' : problem?.(answer);
     if (wrong === undefined) return answer;
-    terminal.stderr.write(`${answer} ${wrong}\n`);
+    terminal.stderr.write(`${answer === '' ? '' : `${answer}: `}${wrong}\n`);
   }
 }
 
-/** One line from the terminal. */
-async function read(prompt: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await Promise.race([
-      lines.question(prompt),
-      new Promise<never>((_resolve, reject) => {
+/**
+ * Reads lines from the terminal. It is in raw mode only during a question, so that Ctrl-C ends programs that are run
+ * between questions. Lines that were pasted at once answer the following questions.
+ */
+function lineReader(terminal: Terminal): Read {
+  const pasted: string[] = [];
+  let rest = '';
+  return async (prompt) => {
+    const line = pasted.shift();
+    if (line !== undefined) {
+      terminal.stderr.write(`${prompt}${line}\n`);
+      return line;
+    }
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    let answered = false;
+    try {
+      const first = await new Promise<string>((resolve, reject) => {
+        lines.on('line', (text) => {
+          if (answered) pasted.push(text);
+          else resolve(text);
+          answered = true;
+        });
         // Ctrl-C and Ctrl-D.
         lines.once('SIGINT', () => reject(cancelled())).once('close', () => reject(cancelled()));
-      }),
-    ]);
-  } finally {
-    lines.close();
-  }
+        lines.setPrompt(prompt);
+        lines.prompt();
+        if (rest !== '') lines.write(rest);
+      });
+      rest = lines.line;
+      return first;
+    } catch (error) {
+      terminal.stderr.write('\n');
+      throw error;
+    } finally {
+      lines.close();
+    }
+  };
 }
 
 function cancelled(): BerthError {
-  process.stderr.write('\n');
   return new BerthError('the question was not answered; nothing was written', {
     code: 'init-cancelled',
     hint: 'Run the command again, or answer with options: see its --help.',

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { BerthError } from '../errors.ts';
 import { type FileChange, fileChange, placeFile } from '../init/file-change.ts';
+import { takeInitLock } from '../init/init-lock.ts';
 import { type CommandStep, isFileStep, type Setup } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import { assertRoot } from '../system/as-user.ts';
@@ -19,7 +20,8 @@ interface RunOptions {
 /**
  * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result.
  *
- * @throws {BerthError} `not-root`, `init-cancelled`, `init-step-failed`, and those of `fileChange` and `placeFile`
+ * @throws {BerthError} `not-root`, `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
+ *   `placeFile`
  */
 export async function runSetup(
   setup: Setup,
@@ -43,9 +45,20 @@ export async function runSetup(
       code: 'init-cancelled',
       hint: 'Run the command again, or answer with options: see its --help.',
     });
-  const back: string[] = [];
-  for (const step of wanted) back.push(...(await carryOut(step, terminal)));
+  const back = wanted.length === 0 ? [] : await carryOutAll(wanted, terminal);
   await report(setup, back, terminal);
+}
+
+/** @returns lines that undo it */
+async function carryOutAll(steps: readonly OpenStep[], terminal: Terminal): Promise<string[]> {
+  const lock = await takeInitLock();
+  try {
+    const back: string[] = [];
+    for (const step of steps) back.push(...(await carryOut(step, terminal)));
+    return back;
+  } finally {
+    await lock?.release();
+  }
 }
 
 type OpenStep = FileChange | CommandStep;

@@ -127,6 +127,16 @@ export const programErrors = {
     why: 'A configuration management tool keeps its files elsewhere and links to them.',
     next: 'Make the change where the file really is, or move the link away and run `berth init` again.',
   },
+  'init-file-changed': {
+    what: 'A file changed between the moment when `berth init` showed its change and the moment when it wrote. The file was left as it is.',
+    why: 'A configuration management tool or another admin wrote it while a question was open.',
+    next: 'Run the same `berth init` again. The steps before it are done, and are not done twice.',
+  },
+  'init-running': {
+    what: 'Another `berth init` makes its changes on this host. This one has changed nothing.',
+    why: 'Two admins, or a script and an admin, set up the same host.',
+    next: 'Wait until the other has ended, then run it again.',
+  },
   'program-not-started': {
     what: 'The exec of another program (execve) failed, so Berth could not hand over to it.',
     why: 'It is not installed, is not executable, or is on a file system mounted `noexec`.',

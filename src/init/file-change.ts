@@ -25,8 +25,8 @@ export async function fileChange(step: FileStep): Promise<FileChange> {
  * Puts the new text in place atomically. The former file is kept, before it is replaced.
  *
  * @param now for the name of the kept file
- * @returns the path of the kept file; undefined if there was no file
- * @throws {BerthError} `init-file-unsafe`, `directory-unsafe`, and those of `writeAtomically`
+ * @returns the path of the kept file; undefined if there was no file, or it has the new text by now
+ * @throws {BerthError} `init-file-unsafe`, `init-file-changed`, `directory-unsafe`, and those of `writeAtomically`
  */
 export async function placeFile(
   { path, text, mode, copy, before }: FileChange,
@@ -34,6 +34,9 @@ export async function placeFile(
 ): Promise<string | undefined> {
   ensureRootDirectory(dirname(path));
   const present = await assertRegular(path);
+  const meanwhile = await readIfPresent(path);
+  if (meanwhile === text) return undefined;
+  if (meanwhile !== before) throw changed(path);
   const kept = before === undefined ? undefined : await keep(path, copy, before, now);
   // A file that is there keeps its owner and mode.
   await writeAtomically(path, text, present ?? { mode });
@@ -48,20 +51,34 @@ async function keep(
   now: Date,
 ): Promise<string> {
   const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  if (copy === undefined) {
-    const kept = `${path}.${stamp}`;
-    try {
-      await link(path, kept);
-    } catch (error) {
-      throw writeError(kept, error);
-    }
-    return kept;
-  }
+  if (copy === undefined) return await linkAs(path, `${path}.${stamp}`);
   const present = await readIfPresent(copy);
   if (present === before) return copy;
   const kept = present === undefined ? copy : `${copy}.${stamp}`;
   await writeAtomically(kept, before, { mode: 0o644 });
   return kept;
+}
+
+/** Gives the file a second name; another one if somebody has changed it twice in a second. */
+async function linkAs(path: string, wanted: string): Promise<string> {
+  for (let count = 1; ; count += 1) {
+    const kept = count === 1 ? wanted : `${wanted}-${count}`;
+    try {
+      await link(path, kept);
+      return kept;
+    } catch (error) {
+      if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
+    }
+  }
+}
+
+/** The admin has agreed to a change of what was there before. */
+function changed(path: string): BerthError {
+  return new BerthError(`${path} was changed after its change was shown, and was left as it is`, {
+    code: 'init-file-changed',
+    hint: 'Run the same `berth init` again: it shows the change to the file as it is now.',
+    fields: { file: path },
+  });
 }
 
 /** @returns owner and mode of the file, if there is one */

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Terminal } from '../../conformance/terminal.ts';
+import { InitHost } from '../../rig/login-node/init-host.ts';
+
+const ctrlC = '\u0003';
+const ctrlD = '\u0004';
+
+let host: InitHost;
+beforeAll(async () => {
+  host = await InitHost.start();
+});
+afterAll(() => host.stop());
+
+/** Waits for each question and types the answer. */
+async function answer(
+  terminal: Terminal,
+  ...dialogue: readonly (readonly [RegExp, string])[]
+): Promise<void> {
+  for (const [question, typed] of dialogue) {
+    await terminal.waitForText(question);
+    terminal.type(typed);
+  }
+}
+
+const confirm = /Write and run this\? \[y\/N\] /;
+
+describe('the questions of berth init login-node on a terminal', () => {
+  const loginNode = () => host.openInit('login-node');
+
+  it('are repeated after a wrong answer, and nothing is written without a yes', async () => {
+    const before = await host.state();
+    const terminal = loginNode();
+    await answer(
+      terminal,
+      [/Image of the sessions \[\S+\]: /, 'Not an image\r'],
+      [/Not an image: .*\r\n[^\r\n]*Image of the sessions/, 'localhost/berth-site:1\r'],
+      [/Accounts that may log in, with blanks between \[none\]: /, 'al;ice\r'],
+      [/al;ice: must be names of accounts\r\n[^\r\n]*Accounts/, 'alice\r'],
+      [/Port of the sessions' own sshd \[332\]: /, '70000\r'],
+      [/70000: must be a port from 1 to 65535\r\n[^\r\n]*Port/, `${host.port}\r`],
+      [/login-shell \(.*\) or forced \[login-shell\]: /, 'both\r'],
+      [/both: must be login-shell or forced\r\n[^\r\n]*login-shell/, '\r'],
+      [/Pull the image now \[yes\]: /, 'y\r'],
+      [/y: must be yes or no\r\n[^\r\n]*Pull/, 'no\r'],
+      [/Start the sshd and the timers \[yes\]: /, 'no\r'],
+      [confirm, '\r'],
+    );
+    expect(await terminal.waitForExit()).toBe(75);
+    expect(terminal.text).toContain('nothing was written [init-cancelled]');
+    expect(terminal.text).toContain('+image: localhost/berth-site:1');
+    expect(terminal.text).toMatch(/run: usermod .*alice\r\n/);
+    expect(await host.state()).toBe(before);
+  });
+
+  it.each([
+    ['Ctrl-C at the first', ctrlC, 0],
+    ['Ctrl-D at the first', ctrlD, 0],
+    ['Ctrl-C at the third', `half an answer${ctrlC}`, 2],
+    ['Ctrl-D at the fifth', ctrlD, 4],
+    ['Ctrl-C at the last', ctrlC, 6],
+    ['Ctrl-D at the last', ctrlD, 6],
+  ])('are left with %s, and nothing is written', async (_how, key, answered) => {
+    const before = await host.state();
+    const terminal = loginNode();
+    const all = [/Image/, /Accounts/, /Port/, /login-shell/, /Pull/, /Start/, confirm] as const;
+    const typed = ['\r', 'alice\r', `${host.port}\r`, '\r', 'no\r', 'no\r'];
+    await answer(
+      terminal,
+      ...all.slice(0, answered).map((question, index) => [question, typed[index] ?? ''] as const),
+      [all[answered] ?? /./, key],
+    );
+    expect(await terminal.waitForExit()).toBe(75);
+    expect(terminal.text).toMatch(/\r\nberth: the question was not answered; nothing was written/);
+    expect(await host.state()).toBe(before);
+  });
+
+  it('take lines that are pasted at once, and the next run has the answers as defaults', async () => {
+    const terminal = loginNode();
+    await terminal.waitForText(/Image/);
+    terminal.type(`localhost/berth-site:1\ralice\r${host.port}\rforced\rno\rno\r`);
+    await answer(terminal, [confirm, 'y\r']);
+    expect(await terminal.waitForExit(), terminal.text).toBe(0);
+    // No blank lines between the questions.
+    expect(terminal.text).toMatch(/: alice\r\n[^\r\n]*Port of .*\r\n[^\r\n]*login-shell \(/);
+    expect(terminal.text).toContain(`next: try it: ssh -p ${host.port} alice@`);
+
+    const again = loginNode();
+    await answer(
+      again,
+      [/Image of the sessions \[localhost\/berth-site:1\]: /, '\r'],
+      [/Accounts/, 'alice\r'],
+      [new RegExp(`Port of the sessions' own sshd \\[${host.port}\\]: `), '\r'],
+      [/or forced \[forced\]: /, '\r'],
+      [/Pull/, 'no\r'],
+      [/Start/, 'no\r'],
+      [/nothing to change/, ''],
+    );
+    expect(await again.waitForExit(), again.text).toBe(0);
+    expect(again.text).not.toMatch(confirm);
+  });
+
+  it('ask before a file is replaced that somebody has edited', async () => {
+    const file = '/etc/berth/profiles/minimal.yml';
+    await host.shell(`echo 'lifetime: user' >>${file}`);
+    const options = ['login-node', '--image', 'localhost/berth-site:1', '--user', 'alice'];
+    const words = [...options, '--port', String(host.port), '--mode', 'forced'];
+    const run = () => host.openInit(...words, '--pull', 'no', '--start', 'no');
+    const left = run();
+    await answer(left, [/Replace \S+minimal\.yml\? It is kept beside \[y\/N\] /, '\r']);
+    expect(await left.waitForExit(), left.text).toBe(0);
+    expect(left.text).toContain(`${file}: left as it is`);
+    const replaced = run();
+    await answer(replaced, [/Replace \S+minimal\.yml\? .*\[y\/N\] /, 'y\r'], [confirm, 'y\r']);
+    expect(await replaced.waitForExit(), replaced.text).toBe(0);
+    const [, kept = ''] = /next: go back: cp -p (\S+) \S+minimal\.yml/.exec(replaced.text) ?? [];
+    expect((await host.shell(`tail -n 1 ${kept}; tail -n 1 ${file}`)).stdout).toMatch(
+      /^lifetime: user\n(?!lifetime)/,
+    );
+  });
+
+  it('do not overwrite a file that was changed while a question was open', async () => {
+    const file = '/etc/berth/profiles/minimal.yml';
+    await host.shell(`rm ${file}`);
+    const terminal = host.openInit(
+      ...['login-node', '--image', 'localhost/berth-site:1', '--user', 'alice', '--pull', 'no'],
+      ...['--port', String(host.port), '--mode', 'forced', '--start', 'no'],
+    );
+    await terminal.waitForText(confirm);
+    await host.shell(`echo 'image: localhost/other:1' >${file}`);
+    terminal.type('y\r');
+    expect(await terminal.waitForExit()).toBe(75);
+    expect(terminal.text).toContain('[init-file-changed]');
+    expect((await host.shell(`cat ${file}`)).stdout).toBe('image: localhost/other:1\n');
+  });
+});
+
+describe('the questions of berth init portal and cluster on a terminal', () => {
+  const directory = '/etc/ood/config';
+  const files = ['--ood-directory', directory];
+
+  beforeAll(async () => {
+    await host.shell(`rm -f /etc/berth/berth.yml; mkdir -p ${directory}/clusters.d
+      printf '%s\\n' 'IDP_ISSUER_URL="https://idp.example.org/realms/hpc"' 'CLIENT_ID=ondemand' \\
+        'NAMESPACE_PREFIX=u-' >${directory}/hook.env
+      chmod 0600 ${directory}/hook.env
+      openssl req -x509 -newkey ed25519 -nodes -subj /CN=test -days 2 -keyout /dev/null -out /root/ca.pem 2>&1
+      printf '%s\\n' 'apiVersion: v1' 'kind: Config' 'current-context: admin' \\
+        'clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", certificate-authority: /root/ca.pem}}]' \\
+        'contexts: [{name: admin, context: {cluster: c, user: u}}]' 'users: [{name: u, user: {token: t}}]' \\
+        >/root/admin.kubeconfig; chmod 0600 /root/admin.kubeconfig`);
+  });
+
+  it('take the defaults with Enter, and name a relative path', async () => {
+    const terminal = host.openInit('portal', ...files);
+    await answer(
+      terminal,
+      [/--oidc-username-prefix\) \[none\]: /, 'oidc:\r'],
+      [/--oidc-client-id\), .* \[none\]: /, '\r'],
+      [/if this host does not trust it \[none\]: /, 'ca.pem\r'],
+      [/ca\.pem: must be an absolute path\r\n[^\r\n]*File with/, '\r'],
+      [confirm, 'y\r'],
+      [/next: then: berth doctor --user NAME/, ''],
+    );
+    // Doctor finds no cluster.
+    expect(await terminal.waitForExit()).toBe(1);
+    const { stdout } = await host.shell("grep -v '^ *#' /etc/berth/berth.yml | grep .");
+    expect(stdout).toContain('  subject_prefix: "oidc:"\n');
+    expect(stdout).not.toContain('audience');
+
+    const again = host.openInit('portal', ...files);
+    await answer(again, [/prefix\) \[oidc:\]: /, '\r'], [/client-id/, '\r'], [/trust it/, ctrlD]);
+    expect(await again.waitForExit()).toBe(75);
+  });
+
+  it('of a cluster ask again for what has no default', async () => {
+    const terminal = host.openInit('cluster', ...files);
+    await answer(
+      terminal,
+      [/Name of the cluster in OnDemand: /, '\r'],
+      [/an answer is needed\r\n[^\r\n]*Name/, 'Prod\r'],
+      [/Prod: must be lower-case letters, digits and hyphens\r\n[^\r\n]*Name/, 'prod\r'],
+      [/Kubeconfig of a cluster admin: /, '/root/admin.kubeconfig\r'],
+      [/oidc or service-account \[oidc\]: /, 'password\r'],
+      [/password: must be oidc or service-account\r\n[^\r\n]*How/, '\r'],
+      [/make its token \[yes\]: /, 'no\r'],
+      [confirm, 'y\r'],
+      [/next: with your rights on the cluster: \S*kubectl .*apply -k/, ''],
+    );
+    await terminal.waitForExit();
+    const { stdout } = await host.shell(`cat ${directory}/clusters.d/prod.yml`);
+    expect(stdout).toContain('namespace_prefix: u-');
+
+    const left = host.openInit('cluster', ...files, '--name', 'other');
+    await answer(left, [/Kubeconfig/, ctrlC]);
+    expect(await left.waitForExit()).toBe(75);
+    expect((await host.shell(`ls ${directory}/clusters.d`)).stdout).toBe('prod.yml\n');
+  });
+});

@@ -1,0 +1,67 @@
+import { Terminal } from '../../conformance/terminal.ts';
+import { freePorts } from '../site/ports.ts';
+import { installDirectory } from '../site/portal.ts';
+import { SshHost } from './ssh-host.ts';
+
+interface ScriptResult {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A host without Berth's configuration, with the account alice and, where init keeps copies, an empty /root. */
+export class InitHost {
+  readonly host: SshHost;
+  /** A free port for the sessions. */
+  readonly port: number;
+
+  private constructor(host: SshHost, port: number) {
+    this.host = host;
+    this.port = port;
+  }
+
+  static async start(): Promise<InitHost> {
+    const host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
+    const { port } = await freePorts(['port']);
+    const made = new InitHost(host, port);
+    await made.shell(`mount -t tmpfs -o mode=0700 tmpfs /root
+      rm -rf /etc/berth/* /etc/subuid /etc/subgid
+      usermod --shell /bin/bash alice
+      ssh-keygen -A`);
+    return made;
+  }
+
+  /** Runs a shell script as root. */
+  async shell(script: string): Promise<ScriptResult> {
+    const { exitCode, stdout, stderr } = await this.host.asRoot(
+      ['bash', '--norc', '-euc', script],
+      { timeout: 120_000 },
+    );
+    return { exitCode, stdout: stdout.toString(), stderr };
+  }
+
+  /** Runs `berth init KIND …` without a terminal. @param before words before it, for example of strace */
+  init(words: string, before = ''): Promise<ScriptResult> {
+    return this.shell(`${before} ${installDirectory}/berth init ${words}`);
+  }
+
+  /** Runs `berth init KIND …` on a pseudo-terminal. */
+  openInit(...words: readonly string[]): Terminal {
+    const enter = ['--target', String(this.host.init), '--mount', '--net', '--pid', '--uts'];
+    const argv = ['nsenter', ...enter, '--wd=/', '--', `${installDirectory}/berth`, 'init'];
+    const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', TERM: 'xterm' };
+    return Terminal.open({ env }, [...argv, ...words]);
+  }
+
+  /** The names and contents of all files that init may write, without those that were kept, as one text. */
+  async state(): Promise<string> {
+    const { stdout } = await this.shell(`cd /etc
+      find berth pam.d security ssh passwd group subuid subgid -type f 2>/dev/null | sort |
+        grep -vE '[.][0-9]{8}T[0-9]{6}Z' | xargs sha256sum`);
+    return stdout;
+  }
+
+  stop(): Promise<void> {
+    return this.host.stop();
+  }
+}
