@@ -3,6 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
 import { asBerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
 import { withProgress } from './progress.ts';
@@ -131,6 +132,9 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
   else terminal.stdout.write(changesText(changes, dryRun, resolve(args.config)));
 }
 
+/** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */
+const tokensOfAccounts = installedPath('share/etc/kubernetes/service-account-tokens');
+
 function changesText(
   changes: readonly DiscoveredChange[],
   dryRun: boolean,
@@ -149,6 +153,11 @@ function changesText(
   );
   const made = changes.filter(({ change }) => change === 'new' && !dryRun);
   const more = config === defaultConfigFile ? '' : ` --config ${config}`;
-  const next = made.map(({ name }) => `next: berth token setup --cluster ${name}${more}`);
+  const next = made.flatMap(({ name, credentials }) => [
+    `next: berth token setup --cluster ${name}${more}`,
+    ...(credentials === 'service-account'
+      ? [`next: on ${name}, as its admin: kubectl apply -k ${tokensOfAccounts}`]
+      : []),
+  ]);
   return `${[...lines, ...next].map((line) => escapedForTerminal(line)).join('\n')}\n`;
 }

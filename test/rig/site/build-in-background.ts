@@ -5,6 +5,7 @@ import { kubeProxyBinary } from '../addresses/kube-proxy/build.ts';
 import { metallbBinaries } from '../addresses/metallb/build.ts';
 import { fluxBinaries } from '../flux/build.ts';
 import { helmBinaries } from '../helm/build.ts';
+import { coreController } from './cluster-api/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
 /**
@@ -14,7 +15,14 @@ import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
  */
 export async function prebuild(): Promise<void> {
   const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
-  for (const build of [helmBinaries, kyverno, ciliumBinaries, ...addresses, fluxBinaries])
+  for (const build of [
+    helmBinaries,
+    coreController,
+    kyverno,
+    ciliumBinaries,
+    ...addresses,
+    fluxBinaries,
+  ])
     try {
       await build();
     } catch {

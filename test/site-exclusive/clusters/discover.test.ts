@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { clusterApiCrds } from '../../rig/site/cluster-api/crds.ts';
+import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { type HookResult, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
