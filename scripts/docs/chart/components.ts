@@ -62,6 +62,14 @@ metadata:
   { directory: 'ssh-sessions-list', key: 'sshSessionsList' },
   { directory: 'service-account-tokens', key: 'serviceAccountTokens' },
   {
+    directory: 'monitoring',
+    key: 'monitoring',
+    substitutions: {
+      'balancer.yaml': [monitoringLabels('ssh-balancer')],
+      'rules.yaml': [monitoringLabels('berth')],
+    },
+  },
+  {
     directory: 'ssh-balancer/base',
     key: 'sshBalancer',
     substitutions: {
@@ -123,6 +131,16 @@ metadata:
     },
   },
 ];
+
+/** The operator may select by labels. */
+function monitoringLabels(name: string): Substitution {
+  const from = `  labels:\n    app.kubernetes.io/name: ${name}\n`;
+  const more = `    {{- with .Values.monitoring.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+`;
+  return { from, to: from + more };
+}
 
 function cronJob(key: string, schedule: string): Substitution[] {
   const values = `.Values.${key}`;

@@ -74,6 +74,7 @@ const switches: Readonly<Record<string, string>> = {
   'ssh-sessions': 'sshSessions',
   'ssh-sessions-list': 'sshSessionsList',
   'service-account-tokens': 'serviceAccountTokens',
+  monitoring: 'monitoring',
   'ssh-balancer': 'sshBalancer',
 };
 const on = (components: readonly string[]): string[] => [
@@ -101,10 +102,11 @@ it('has the objects that Kustomize makes with the values of a site', async () =>
     ...['--set', 'createNamespace=true,roles.enabled=false,reaper.enabled=true'],
     ...['--set', `image.repository=registry.example.org/hpc/berth,image.digest=${digest}`],
     ...['--set', 'reaper.suspend=false,reaper.schedule=1 * * * *,reaper.args={--unused-after,60d}'],
+    ...['--set', 'monitoring.enabled=true,monitoring.labels.release=kube-prometheus-stack'],
     ...['--set', 'hook.pullSecrets={ours,theirs},imagePullSecrets[0].name=registry'],
   );
   const container = '/spec/jobTemplate/spec/template/spec/containers/0';
-  const built = await kustomize(['hook', 'guard', 'reaper'], {
+  const built = await kustomize(['hook', 'guard', 'reaper', 'monitoring'], {
     images: [
       { name: 'registry.example.org/berth', newName: 'registry.example.org/hpc/berth', digest },
     ],
@@ -125,6 +127,12 @@ it('has the objects that Kustomize makes with the values of a site', async () =>
       {
         target: { kind: 'ClusterRole', name: 'berth-hook' },
         patch: stringify([cronJob('/rules/5/resourceNames', ['ours', 'theirs'])]),
+      },
+      {
+        target: { group: 'monitoring.coreos.com' },
+        patch: stringify([
+          { op: 'add', path: '/metadata/labels/release', value: 'kube-prometheus-stack' },
+        ]),
       },
     ],
   });
@@ -147,12 +155,12 @@ it('is valid for the API server, field by field', async () => {
   const conform = (input: string): Promise<{ stdout: string; exitCode?: number }> =>
     execa(
       programs.kubeconform,
-      // MetalLB's kinds are not those of the API server.
+      // The kinds of MetalLB and of the Prometheus operator are not those of the API server.
       [
         '-schema-location',
         schemas,
         '-skip',
-        'IPAddressPool,L2Advertisement',
+        'IPAddressPool,L2Advertisement,PodMonitor,PrometheusRule',
         '-output=json',
         input,
       ],
