@@ -1,10 +1,10 @@
 import { globSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { buildOutputs, installCopy } from './outputs.ts';
 
 /**
  * Writes everything that Berth installs: the outputs with their Node in the prefix, and the JSON Schemas of the configuration
- * in `share/berth/schema` beside the prefix's `lib`.
+ * and of what commands print in `share/berth/schema` beside the prefix's `lib`.
  *
  * @param options.destdir the directory that will be `/` on the hosts
  * @param options.node path of the Node to install
@@ -27,6 +27,7 @@ export async function installTree({
   await buildOutputs({ node: installedNode, out: below(prefix), prefix, version });
   // Editors look for them where the examples of etc/berth say.
   const schemas = prefix.endsWith('/lib/berth') ? join(prefix, '../../share/berth') : prefix;
-  for (const file of globSync(new URL('../etc/schema/*.json', import.meta.url).pathname))
-    await installCopy(below(join(schemas, 'schema', basename(file))), file, 0o644);
+  const sources = new URL('../etc/schema/', import.meta.url).pathname;
+  for (const file of globSync('**/*.json', { cwd: sources }))
+    await installCopy(below(join(schemas, 'schema', file)), join(sources, file), 0o644);
 }

@@ -36,7 +36,14 @@ the command line:
 | \`hooks/pam-session\` | PAM, as root | \`open\` or \`close\`, \`--config FILE\`, \`--host-processes\` |
 | \`hooks/credential-broker\` | systemd, as root | by \`berth-broker@.service\` only |
 | \`shell/login\` | sshd, as the user | \`--profile NAME\`, \`--config FILE\`, \`-c COMMAND\` |
-| \`shell/kube-credential\` | kubectl, as the user | none |`;
+| \`shell/kube-credential\` | kubectl, as the user | none |
+
+## Output for scripts
+
+With \`-o json\` a command prints one document with \`apiVersion\` and \`kind\`, and an error as a document of the kind
+\`Error\` on standard error. \`/usr/share/berth/schema/output/KIND.schema.json\` is the JSON Schema of each kind. A new
+version of Berth may add fields, and codes. A field that disappears, is sometimes left out or has another type comes with a
+new \`apiVersion\`. \`berth render\` prints objects of Kubernetes instead.`;
 
 /** The command line as one file: starting it from its sources would take seconds for each command. */
 async function compiled(directory: string): Promise<string> {

@@ -4,6 +4,7 @@ import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
 import { errorsPage } from './errors-page.ts';
+import { outputSchemaPages } from './output-schemas.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
@@ -11,6 +12,7 @@ export const generatedPages: readonly GeneratedPage[] = [
   errorsPage,
   commandsPage,
   ...schemaPages,
+  ...outputSchemaPages,
   ...configReferencePages,
   ...chartPages,
 ];

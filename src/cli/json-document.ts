@@ -1,38 +1,15 @@
 import { apiVersion } from './api-version.ts';
+import type { Documents } from './documents.ts';
 import { escapeInvisible } from './terminal.ts';
-
-/** What commands print with `-o json`. */
-export type DocumentKind =
-  | 'ClusterDiscovery'
-  | 'ClusterReap'
-  | 'ConfigurationKeys'
-  | 'DoctorReport'
-  | 'ErrorCodes'
-  | 'HostCertificates'
-  | 'ImageGarbage'
-  | 'ImagePull'
-  | 'LdapSync'
-  | 'LintReport'
-  | 'LoginPlan'
-  | 'NodeStatus'
-  | 'Reap'
-  | 'SessionList'
-  | 'SessionPlan'
-  | 'SshdKind'
-  | 'SshdKindList'
-  | 'SubidPlan'
-  | 'TokenReport'
-  | 'Version';
 
 /**
  * A document for scripts, with its kind as Kubernetes objects have it.
  *
- * @param fields without `apiVersion` and `kind`
  * @param write `stringify` of yaml for commands that print YAML too: most commands do not load it
  */
-export function documentText(
-  kind: DocumentKind,
-  fields: object,
+export function documentText<Kind extends keyof Documents>(
+  kind: Kind,
+  fields: Documents[Kind],
   write: (document: object) => string = json,
 ): string {
   return escapeInvisible(write({ apiVersion, kind, ...fields }));

@@ -2,6 +2,7 @@ import { countText } from './count-text.ts';
 import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from './terminal.ts';
+import type { DocumentError } from './documents.ts';
 import { documentText } from './json-document.ts';
 
 /** A line for each changed namespace, and a summary for each cluster. */
@@ -67,7 +68,7 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
     refused: people.refused,
     clusters: report.clusters.map((one) => {
       if ('error' in one) return { cluster: one.cluster, error: errorJson(one.error) };
-      const { error, changes, ...rest } = one.synced;
+      const { error, changes, unchanged, ownerless, held, configMaps } = one.synced;
       return {
         cluster: one.cluster,
         changes: changes.map(({ namespace, owner, kind, wanted, before }) => ({
@@ -76,7 +77,7 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
             Object.entries(wanted).map(([key, after]) => [key, after ?? null]),
           ),
         })),
-        ...rest,
+        ...{ unchanged, ownerless, held, configMaps },
         ...(error === undefined ? {} : { error: errorJson(error) }),
       };
     }),
@@ -84,6 +85,6 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
   return documentText('LdapSync', value);
 }
 
-function errorJson({ code, message, hint }: BerthError): object {
+function errorJson({ code, message, hint }: BerthError): DocumentError {
   return { code, message: escapedForTerminal(message), next: escapedForTerminal(hint) };
 }

@@ -3,6 +3,7 @@ import type { DrainState } from '../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import { timestamp } from './duration.ts';
 import { escapedForTerminal } from './terminal.ts';
+import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 
 /** What `berth node status` shows. */
@@ -47,7 +48,7 @@ export function statusJson(status: NodeStatus): string {
   return documentText('NodeStatus', fields);
 }
 
-function drainedDocument({ deadline, ...state }: DrainState): object {
+function drainedDocument({ deadline, ...state }: DrainState): Documents['NodeStatus']['drained'] {
   return {
     ...{ ...state, since: timestamp(state.since) },
     ...(deadline === undefined ? {} : { deadline: timestamp(deadline) }),

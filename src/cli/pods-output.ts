@@ -1,3 +1,4 @@
+import type { ListedPod } from './documents.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import { timestamp } from './duration.ts';
 import { textTable } from './text-table.ts';
@@ -58,7 +59,7 @@ function sentence(title: string): string {
 }
 
 /** Stable names; what is not known is null. */
-export function podDocument(pod: PodSession): object {
+export function podDocument(pod: PodSession): ListedPod {
   return {
     ...{ cluster: pod.cluster, namespace: pod.namespace, name: pod.name },
     user: pod.user ?? null,

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import type { Documents } from './documents.ts';
 import { documentText, json } from './json-document.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
@@ -123,7 +124,7 @@ function lowerTitle(title: string): string {
 }
 
 /** Stable names; what is not known is null. Times in RFC 3339, sizes in bytes, durations in seconds. */
-function fieldsOf(sessions: readonly Session[], node: string): object {
+function fieldsOf(sessions: readonly Session[], node: string): Documents['SessionList'] {
   return {
     node,
     sessions: sessions.map(({ opened, ...session }) => ({

@@ -8,6 +8,7 @@ import type {
   SubordinateLayout,
 } from '../subid/rules/subordinate-ids.ts';
 import { errorText, escapedForTerminal, type Terminal, wantsColour } from './terminal.ts';
+import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
@@ -156,7 +157,10 @@ function wayOut(layout: SubordinateLayout | undefined): string {
 /** For scripts. */
 function subidJson(plan: SubidPlan, done?: boolean): string {
   const { add, files, problems, warnings, suggestion, directories, ...rest } = plan;
-  const of = (file: SubordinateFileName): object => ({ file: files[file].path, add: add[file] });
+  const of = (file: SubordinateFileName): Documents['SubidPlan']['subuid'] => ({
+    file: files[file].path,
+    add: add[file],
+  });
   const { layout, users, complete, skipped, notes } = rest;
   const json = {
     ...(done === undefined ? {} : { done }),

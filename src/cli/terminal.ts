@@ -1,6 +1,7 @@
 import { escapeControl } from '../log.ts';
 import type { BerthError } from '../errors.ts';
 import { apiVersion } from './api-version.ts';
+import type { Documents } from './documents.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {
@@ -64,8 +65,8 @@ export function errorText(error: BerthError): string {
 
 /** The same for scripts, on one line. */
 function errorJson({ code, message, hint, exitCode }: BerthError): string {
-  const error = { apiVersion, kind: 'Error', code, message, next: hint, exitStatus: exitCode };
-  return `${escapeInvisible(JSON.stringify(error))}\n`;
+  const error: Documents['Error'] = { code, message, next: hint, exitStatus: exitCode };
+  return `${escapeInvisible(JSON.stringify({ apiVersion, kind: 'Error', ...error }))}\n`;
 }
 
 /** Writes an error to standard error, as JSON if JSON was asked for, and makes its exit status the process's. */

@@ -25,12 +25,12 @@ export function tokensJson(outcomes: readonly RotateOutcome[]): string {
   const clusters = outcomes.map((outcome) => {
     if ('error' in outcome) {
       const { code, message, hint } = outcome.error;
-      return { cluster: outcome.cluster, status: 'failed', code, message, next: hint };
+      return { cluster: outcome.cluster, status: 'failed' as const, code, message, next: hint };
     }
     const { cluster, file, user, account, oldExpires, expires } = outcome.rotated;
     return {
       cluster,
-      status: 'rotated',
+      status: 'rotated' as const,
       file,
       user,
       serviceAccount: `${account.namespace}/${account.name}`,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { fileSystemTypeFinding } from '../../../src/doctor/ssh-storage-checks.ts';
 import type { CheckResult } from '../../../src/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -28,7 +29,7 @@ async function root(script: string): Promise<void> {
 async function checks(): Promise<CheckResult[]> {
   const { stdout, stderr } = await host.asRoot([berth, 'doctor', '--user', 'ada', '-o', 'json']);
   if (stdout.length === 0) throw new Error(stderr);
-  return (JSON.parse(stdout.toString()) as { checks: CheckResult[] }).checks;
+  return (berthDocument(stdout.toString()) as { checks: CheckResult[] }).checks;
 }
 
 async function complaints(): Promise<string[]> {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import type { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SystemdNode } from './systemd-node.ts';
@@ -67,6 +68,8 @@ describe.skipIf(!supported)('a node with systemd', () => {
     expect((await berth('node', 'status')).out).toMatch(
       /^drained since .*\nreason: new\\u\{1b\} kernel\nberth-sshd@alpha\.service: inactive, enabled\n/,
     );
+    const status = berthDocument((await berth('node', 'status', '-o', 'json')).out);
+    expect(status).toMatchObject({ drained: { by: 'root' }, undrainIncomplete: false });
 
     // Twice is as once, and the first record stays.
     const before = JSON.parse(await recorded()) as { units: unknown };
@@ -126,6 +129,8 @@ describe.skipIf(!supported)('a node with systemd', () => {
       'echo maintenance >/etc/berth/drain; systemctl stop berth-sshd@alpha',
     ]);
     expect((await berth('node', 'status')).out).toMatch(/^drained\nberth-sshd@alpha.*: inactive/);
+    const status = berthDocument((await berth('node', 'status', '-o', 'json')).out);
+    expect(status).toMatchObject({ drained: { reason: '' } });
     // Nobody recorded what ran: what starts at boot is started.
     expect(await berth('node', 'undrain')).toMatchObject({
       ...{ code: 0, err: '' },

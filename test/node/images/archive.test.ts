@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { ImageSite } from './image-site.ts';
 import { Registry } from './registry.ts';
 
@@ -25,7 +26,7 @@ beforeEach(async () => {
 
 const checks = async (): Promise<readonly { image: string; status: string; message: string }[]> => {
   const { stdout } = await site.berth(['check', '-o', 'json']);
-  return (JSON.parse(stdout) as { checks: never }).checks;
+  return (berthDocument(stdout) as { checks: never }).checks;
 };
 
 describe('berth images pull --from-archive', () => {

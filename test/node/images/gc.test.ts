@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ImageSite } from './image-site.ts';
 import { Registry } from './registry.ts';
@@ -30,7 +31,7 @@ beforeEach(async () => {
 const verdicts = async (...args: string[]): Promise<Record<string, string>> => {
   const { stdout, stderr } = await site.berth(['gc', '-o', 'json', ...args]);
   expect(stderr).toBe('');
-  const { images } = JSON.parse(stdout) as {
+  const { images } = berthDocument(stdout) as {
     images: { names: readonly string[]; verdict: string }[];
   };
   return Object.fromEntries(images.map(({ names, verdict }) => [names[0] ?? '', verdict]));
@@ -143,7 +144,7 @@ describe('berth images check', () => {
   it('suggests an image for a misspelt name', async () => {
     await site.profiles({ base: other.tag.replace(/.(?=:[^/]*$)/, '') });
     const { stdout } = await site.berth(['check', '-o', 'json']);
-    const { checks } = JSON.parse(stdout) as { checks: { next?: string }[] };
+    const { checks } = berthDocument(stdout) as { checks: { next?: string }[] };
     expect(checks[0]?.next).toBe(
       `If you meant ${other.tag}, correct the profile. Run \`berth images pull\`.`,
     );
@@ -160,7 +161,7 @@ describe('berth images check', () => {
     const messages = async (): Promise<Record<string, string>> => {
       const { exitCode, stdout } = await site.berth(['check', '-o', 'json']);
       expect(exitCode).toBe(1);
-      const { checks } = JSON.parse(stdout) as {
+      const { checks } = berthDocument(stdout) as {
         checks: { profiles: string[]; status: string; message: string; next?: string }[];
       };
       for (const { status, next } of checks) expect(next !== undefined).toBe(status === 'failed');

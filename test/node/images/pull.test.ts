@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { ImageSite } from './image-site.ts';
@@ -34,7 +35,7 @@ const pull = async (...args: string[]) =>
 
 const checks = async (): Promise<readonly { image: string; status: string; message: string }[]> => {
   const { stdout } = await site.berth(['check', '-o', 'json']);
-  return (JSON.parse(stdout) as { checks: never }).checks;
+  return (berthDocument(stdout) as { checks: never }).checks;
 };
 
 /** What a killed or failed pull must not leave: unknown layers, and the working copy. */
@@ -78,7 +79,7 @@ describe('berth images pull', () => {
     await registry.down();
     try {
       const { stdout } = await pull('-o', 'json');
-      expect(JSON.parse(stdout)).toMatchObject({ images: [{ did: 'present' }] });
+      expect(berthDocument(stdout)).toMatchObject({ images: [{ did: 'present' }] });
     } finally {
       await registry.up();
     }

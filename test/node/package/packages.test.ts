@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
 import { OpenTransfer } from '../../rig/login-node/open-transfer.ts';
@@ -263,9 +264,9 @@ describe('on a host with rpm', () => {
     expect(units).not.toMatch(/^\S+ +enabled/m);
     expect(await red.script('berth --version')).toContain('0.1.0');
     const lint = await red.asRoot(['berth', 'lint', 'sshd', '-o', 'json']);
-    expect(JSON.parse(lint.stdout.toString())).toHaveProperty('ok');
+    expect(berthDocument(lint.stdout.toString())).toHaveProperty('ok');
     const doctor = await red.asRoot(['berth', 'doctor', '-o', 'json']);
-    expect(JSON.parse(doctor.stdout.toString())).toHaveProperty('checks');
+    expect(berthDocument(doctor.stdout.toString())).toHaveProperty('checks');
     expect(await red.script('ls -l /usr/share/selinux/packages/targeted')).toContain('berth.pp');
     expect(await red.selinuxCalls()).toBe(`\
 semodule -n -s targeted -X 200 -i /usr/share/selinux/packages/targeted/berth.pp

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { ClientOptions } from '../../rig/login-node/run-program.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -38,5 +39,5 @@ export async function berthOn(
 export async function listed(host: SshHost, ...args: string[]): Promise<readonly ListedSession[]> {
   const { out, err } = await berthOn(host, ['sessions', 'list', '-o', 'json', ...args]);
   if (err !== '') throw new Error(err);
-  return (JSON.parse(out) as { readonly sessions: readonly ListedSession[] }).sessions;
+  return (berthDocument(out) as { readonly sessions: readonly ListedSession[] }).sessions;
 }

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
 import { waitFor } from '../../rig/site/wait.ts';
@@ -168,7 +169,7 @@ describe('what a connection started', () => {
     const pids = [...(await monitors('ada')), ...(await monitors('bob'))];
     await host.asRoot(['kill', '-9', ...pids]);
     const runs = await Promise.all([reap('-o', 'json'), reap('-o', 'json')]);
-    const reports = runs.map(({ stdout }) => JSON.parse(stdout.toString()) as Report);
+    const reports = runs.map(({ stdout }) => berthDocument(stdout.toString()) as Report);
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     expect(reports.flatMap(({ connections }) => connections.map(({ user }) => user))).toEqual(
       expect.arrayContaining(['ada', 'bob']),

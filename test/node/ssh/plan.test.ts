@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
@@ -26,7 +27,7 @@ async function plan(user: string): Promise<{ exitCode: number | undefined; plan:
     ...words,
   ]);
   if (stdout.length === 0) throw new Error(stderr);
-  return { exitCode, plan: JSON.parse(stdout.toString()) as SessionPlan };
+  return { exitCode, plan: berthDocument(stdout.toString()) as SessionPlan };
 }
 
 describe('plan --ssh predicts what the login does', () => {

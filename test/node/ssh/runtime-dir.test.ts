@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { CheckResult } from '../../../src/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
@@ -35,7 +36,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
       '-o',
       'json',
     ]);
-    const { checks } = JSON.parse(stdout.toString()) as { checks: CheckResult[] };
+    const { checks } = berthDocument(stdout.toString()) as { checks: CheckResult[] };
     return checks.find(({ id }) => id === 'user-runtime-directory')?.message;
   };
   const reap = () => host.asRoot([`${installDirectory}/berth`, 'reap']);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { type BerthResult, KindHost } from './kind-host.ts';
 
@@ -42,7 +43,7 @@ describe('berth sshd certify', () => {
     const keys = [`${admin}/one.pub`, `${admin}/two.pub`];
     const made = await certify('--host-key', ...keys, '-o', 'json');
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
-    const { keys: certified, knownHostsLine } = JSON.parse(made.stdout) as {
+    const { keys: certified, knownHostsLine } = berthDocument(made.stdout) as {
       keys: { change: string; certificate: { principals: string[]; until: number } }[];
       knownHostsLine: string;
     };
@@ -109,7 +110,7 @@ describe('berth sshd certify', () => {
   it('tells an admin in `berth sshd check` what is wrong with a certificate', async () => {
     const codes = async (): Promise<string[]> => {
       const { stdout } = await node.sshd('list', '-o', 'json');
-      const { kinds } = JSON.parse(stdout) as {
+      const { kinds } = berthDocument(stdout) as {
         kinds: { name: string; problems: { code: string }[] }[];
       };
       return kinds.flatMap(({ name, problems }) =>

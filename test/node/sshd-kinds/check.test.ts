@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { KindHost } from './kind-host.ts';
 
@@ -30,7 +31,10 @@ describe('berth sshd list and check', () => {
   const report = async (...args: readonly string[]): Promise<Report & { exitCode?: number }> => {
     const { exitCode, stdout, stderr } = await node.sshd(...args, '-o', 'json');
     if (stdout === '') throw new Error(stderr);
-    return { ...(JSON.parse(stdout) as Report), ...(exitCode === undefined ? {} : { exitCode }) };
+    return {
+      ...(berthDocument(stdout) as Report),
+      ...(exitCode === undefined ? {} : { exitCode }),
+    };
   };
   const codes = async (): Promise<string[]> =>
     (await report('check', 'one')).kinds.flatMap(({ problems }) =>

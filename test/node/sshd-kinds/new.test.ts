@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { KindHost } from './kind-host.ts';
@@ -57,7 +58,7 @@ describe('berth sshd new', () => {
     const more = ['--profile', 'base', '--banner', '/etc/ssh/kind-banner', '-o', 'json'];
     const made = await make('podman', port, '--address', '127.0.0.1', ...more);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(JSON.parse(made.stdout)).toMatchObject({
+    expect(berthDocument(made.stdout)).toMatchObject({
       ...{ kind: 'SshdKind', change: 'new', file: '/etc/ssh/berth/podman.conf' },
       settings: { accepted: ['shell-reads-home'], sftpServer: '/usr/lib/openssh/sftp-server' },
     });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { UnitHost } from './unit-host.ts';
 
@@ -15,7 +16,7 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
 
   const codes = async (): Promise<string[]> => {
     const { stdout } = await host.berth('sshd list -o json');
-    const { kinds } = JSON.parse(stdout.toString()) as {
+    const { kinds } = berthDocument(stdout.toString()) as {
       kinds: { problems: { code: string }[] }[];
     };
     return kinds.flatMap(({ problems }) => problems.map(({ code }) => code));
@@ -78,7 +79,7 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
   it("`berth doctor` says that the host's own sshd has not read a change, until it is reloaded", async () => {
     const ofSshd = async (): Promise<string[]> => {
       const { stdout } = await host.berth('doctor -o json');
-      const { checks } = JSON.parse(stdout.toString()) as {
+      const { checks } = berthDocument(stdout.toString()) as {
         checks: { id: string; message: string; next?: string }[];
       };
       return checks

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { SshdFinding } from '../../../src/sshd-lint/rules/sshd-finding.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
@@ -43,7 +44,7 @@ async function findingsOf(user: string, lines: string): Promise<readonly SshdFin
     ...['--config', '/etc/ssh/sshd_config.new'],
   ]);
   if (stdout.length === 0) throw new Error(stderr);
-  const { samples } = JSON.parse(stdout.toString()) as {
+  const { samples } = berthDocument(stdout.toString()) as {
     samples: readonly { user: string; findings: readonly SshdFinding[] }[];
   };
   return samples.filter((one) => one.user === user).flatMap(({ findings }) => findings);

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/sshd-finding.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -207,7 +208,7 @@ export class LintHost {
       // From the admin's environment; it must not reach sshd or change the findings.
       env: { BASH_ENV: '/nonexistent', LC_ALL: 'C.UTF-8' },
     });
-    const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined;
+    const report = stdout.startsWith('{') ? (berthDocument(stdout) as Report) : undefined;
     const all = [
       ...(report?.host ?? []),
       ...(report?.matches ?? []),

@@ -2,6 +2,7 @@ import { chmod, chown, lstat, mkdir, stat, symlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { berth, EtcDirectory, type Person } from './etc-directory.ts';
@@ -59,7 +60,7 @@ describe('berth subid plan', () => {
     await etc.write('subuid', 'eve:655430000:10\neve:655430005:10\nnonsense\n');
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--directories');
     expect({ exitCode, stderr }).toEqual({ exitCode: 78, stderr: '' });
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(berthDocument(stdout)).toMatchObject({
       apiVersion: 'berth/v1',
       kind: 'SubidPlan',
       layout: { firstUid: 1000, base: 655_360_000, size: 65_536 },
@@ -84,7 +85,7 @@ describe('berth subid plan', () => {
     await writeFile(list, '# people\n\nbob\ncarol:x:1002:1002::/:/bin/sh\n');
     const owners = async (...args: string[]): Promise<string[]> => {
       const { stdout } = await etc.subid('plan', '-o', 'json', ...args);
-      const { subuid } = JSON.parse(stdout) as { subuid: { add: { owner: string }[] } };
+      const { subuid } = berthDocument(stdout) as { subuid: { add: { owner: string }[] } };
       return subuid.add.map(({ owner }) => owner);
     };
     expect(await owners('bob')).toEqual(['bob']);
@@ -122,7 +123,7 @@ describe('berth subid plan', () => {
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '-o', 'json');
     expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
     const message = '-o may be given only once';
-    expect(JSON.parse(stderr)).toMatchObject({
+    expect(berthDocument(stderr)).toMatchObject({
       kind: 'Error',
       code: 'usage',
       message,
@@ -140,7 +141,10 @@ describe('berth subid plan', () => {
     const { stdout: gid } = await execa('sh', ['-c', 'getent group subid-proj | cut -d: -f3']);
     const words = ['subid', 'plan', '--groups', '-o', 'json', 'subid-ann'];
     const { stdout } = await execa(berth, words, { reject: false });
-    const { users, subgid } = JSON.parse(stdout) as { users: number; subgid: { add: unknown[] } };
+    const { users, subgid } = berthDocument(stdout) as {
+      users: number;
+      subgid: { add: unknown[] };
+    };
     expect(users).toBe(1);
     expect(subgid.add).toContainEqual({ owner: 'subid-ann', start: Number(gid), count: 1 });
   });
@@ -222,7 +226,7 @@ describe('berth subid apply', () => {
       await useradd(local(10));
 
       const plan = await etc.subid('plan', '-o', 'json', ...people);
-      expect(JSON.parse(plan.stdout)).toMatchObject({ complete: 2, problems: [], warnings: [] });
+      expect(berthDocument(plan.stdout)).toMatchObject({ complete: 2, problems: [], warnings: [] });
       expect((await etc.read('subuid')).match(/^local/gm)).toHaveLength(18);
     },
   );

@@ -1,3 +1,4 @@
+import { berthDocument } from '../berth-document.ts';
 import type { CheckResult } from '../../../src/check-result.ts';
 import { expect } from 'vitest';
 import type { Portal } from './portal.ts';
@@ -11,7 +12,7 @@ export interface DoctorReport {
 export async function runDoctor(portal: Portal, ...args: string[]): Promise<DoctorReport> {
   const { exitCode, stdout, stderr } = await portal.berth('doctor', '-o', 'json', ...args);
   if (stdout === '') throw new Error(stderr);
-  return { exitCode, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
+  return { exitCode, checks: (berthDocument(stdout) as { checks: CheckResult[] }).checks };
 }
 
 /**

@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { type HookResult, Portal } from '../../rig/site/portal.ts';
@@ -51,7 +52,7 @@ interface Change {
 const changes = async (...more: string[]): Promise<readonly Change[]> => {
   const { stdout, stderr } = await discover('-o', 'json', ...more);
   expect(stdout, stderr).not.toBe('');
-  return (JSON.parse(stdout) as { clusters: readonly Change[] }).clusters;
+  return (berthDocument(stdout) as { clusters: readonly Change[] }).clusters;
 };
 const summary = async (...more: string[]): Promise<readonly string[]> =>
   (await changes(...more)).map(({ name, change }) => `${name} ${change}`).sort();
@@ -160,7 +161,7 @@ describe('berth clusters discover', () => {
   it('has settings that doctor compares with those of the API servers', async () => {
     const compared = async (): Promise<unknown> => {
       const { stdout } = await portal.berth('doctor', '-o', 'json');
-      const { checks } = JSON.parse(stdout) as { checks: { id: string }[] };
+      const { checks } = berthDocument(stdout) as { checks: { id: string }[] };
       return checks.find(({ id }) => id === 'cluster-api-oidc');
     };
     expect(await compared()).toMatchObject({ status: 'ok', cluster: 'self' });

@@ -1,6 +1,7 @@
 import { access, readFile, rm, writeFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import type { HookResult } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
@@ -76,7 +77,7 @@ describe('the lines for ood_portal.yml', () => {
     await writeFile(file, site + lines.replace(/^(pun_pre_hook_root_cmd:).*/m, `$1 ${hook}`));
     const { stdout } = await host.run('/usr/lib/berth/berth doctor -o json || true');
     await rm(file);
-    const { checks } = JSON.parse(stdout) as { checks: { id: string; status: string }[] };
+    const { checks } = berthDocument(stdout) as { checks: { id: string; status: string }[] };
     return Object.fromEntries(
       checks
         .filter(({ id }) => id.startsWith('portal-') && id !== 'portal-sandbox')

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 
@@ -102,6 +103,22 @@ describe('the command line', () => {
     const { exitCode, stdout } = await run('explain', 'ssh.yml:rules.users');
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^FILE: \/etc\/berth\/ssh\.yml\nKEY:  rules\.users <array>\n/);
+  });
+
+  it.each([
+    ['Version', ['version']],
+    ['ErrorCodes', ['explain']],
+    ['ErrorCodes', ['explain', 'token-expired']],
+    ['ConfigurationKeys', ['explain', 'berth.yml']],
+  ])('prints a %s for scripts with %j', async (kind, args) => {
+    const { exitCode, stdout } = await run(...args, '-o', 'json');
+    expect(exitCode).toBe(0);
+    expect(berthDocument(stdout)).toMatchObject({ kind });
+  });
+
+  it('prints an error for scripts', async () => {
+    const { exitCode, stderr } = await run('explain', 'none', '-o', 'json');
+    expect(berthDocument(stderr)).toMatchObject({ kind: 'Error', exitStatus: exitCode });
   });
 
   it('prints its version', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -92,6 +93,7 @@ describe.each(commands)('berth %s', (command) => {
     expect(expected.stdout).not.toBe('');
     expect(alike(read.stdout)).toBe(alike(expected.stdout));
     expect(read.code).toBe(expected.code);
+    if (command.endsWith('json')) berthDocument(read.stdout);
   });
 
   it('exits with 141 and prints nothing else if the reader closes the pipe', async () => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
 import { hookKubeconfig, installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -84,7 +85,7 @@ describe('berth token rotate', () => {
 
   it('prints the expiry of the old and the new token as JSON', async () => {
     const { stdout } = await portal.berth('token', 'rotate', '-o', 'json', '--lifetime', '2h');
-    const report = JSON.parse(stdout) as {
+    const report = berthDocument(stdout) as {
       clusters: { status: string; oldExpires: string; expires: string }[];
     };
     expect(report.clusters).toHaveLength(1);

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
@@ -55,7 +56,7 @@ defaults: {admin: {kubeconfig: ${kubeconfig}}, credentials: {mode: none}}
   const [file = '', ...words] = host.enter([join(installDirectory, 'berth'), ...doctor]);
   const { stdout } = await execa(file, words, { reject: false });
   await rm(join(host.directory, 'units', unit));
-  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  const { checks } = berthDocument(stdout) as { checks: Check[] };
   const found = checks.find(({ id }) => id === 'portal-sandbox');
   assert(found, stdout);
   return found;

@@ -1,3 +1,4 @@
+import { berthDocument } from '../../rig/berth-document.ts';
 import type { LiveObject, LiveCluster } from '../../rig/site/live-cluster.ts';
 import type { HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
@@ -62,7 +63,7 @@ export class SyncSite {
   async report(...args: string[]): Promise<SyncReport> {
     const { stdout, stderr } = await this.sync('-o', 'json', ...args);
     if (stdout === '') throw new Error(stderr);
-    return JSON.parse(stdout) as SyncReport;
+    return berthDocument(stdout) as SyncReport;
   }
 
   /** The namespace's name; as the hook made it for this user at some time. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
 import { fingerprint } from '../../rig/site/directory-snapshot.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
@@ -50,7 +51,7 @@ async function planJson(
   from = portal,
 ): Promise<{ exitCode: number; changed: Section['changes'] }> {
   const { exitCode, stdout } = await from.berth('plan', '--user', user, '-o', 'json');
-  const { sections } = JSON.parse(stdout) as LoginPlan;
+  const { sections } = berthDocument(stdout) as LoginPlan;
   const changes = sections.flatMap((section) => section.changes);
   return { exitCode, changed: changes.filter(({ action }) => action !== 'none') };
 }
@@ -234,7 +235,7 @@ describe('several clusters', () => {
     expect(one.stdout).toContain('# cluster alive');
     expect(one.stdout).not.toContain('gone');
     expect(both.exitCode).toBeGreaterThan(1);
-    const { sections } = JSON.parse(both.stdout) as LoginPlan;
+    const { sections } = berthDocument(both.stdout) as LoginPlan;
     expect(sections.find(({ title }) => title === 'cluster gone')?.error).toMatchObject({
       code: 'config-missing',
     });

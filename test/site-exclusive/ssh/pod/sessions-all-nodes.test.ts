@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { berthDocument } from '../../../rig/berth-document.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
@@ -88,7 +89,7 @@ interface Listed {
 const listed = async (...args: string[]): Promise<Listed> => {
   const { code, out, err } = await sessions('list', '-A', '-o', 'json', ...args);
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  return JSON.parse(out) as Listed;
+  return berthDocument(out) as Listed;
 };
 const terminal = async (on: PodHost, user: string): Promise<LiveSession> => {
   const session = LiveSession.start(on.host, user, ['-tt', 'echo ready; sleep 9000']);
@@ -152,7 +153,7 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
   const here = await sessions('list', '-A', '-o', 'json', '--from', '127.0.0.1');
   expect(here.code).toBe(0);
   expect(here.err).toContain('--from selects no pods');
-  expect((JSON.parse(here.out) as Listed).pods).toEqual([]);
+  expect((berthDocument(here.out) as Listed).pods).toEqual([]);
 
   await create(metricsKind);
   const crd = `crd/${metricsKind.metadata.name}`;

@@ -1,0 +1,256 @@
+import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
+import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
+import type { CheckResult, CheckStatus } from '../check-result.ts';
+import type { SubordinateEntry } from '../identity/subordinate-file.ts';
+import type { ImageCheck } from '../images/check-images.ts';
+import type { GcResult } from '../images/collect-garbage.ts';
+import type { PullOutcome } from '../images/pull-images.ts';
+import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
+import type { LdapUsers } from '../ldap/rules/ldap-users.ts';
+import type { SyncedCluster } from '../ldap/sync-cluster.ts';
+import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
+import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
+import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
+import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
+import type { SessionPlan } from '../ssh/open/plan-session.ts';
+import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { Session } from '../ssh/sessions/session.ts';
+import type { Certified } from '../sshd-kinds/certify.ts';
+import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';
+import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
+import type { NewKind } from '../sshd-kinds/new-kind.ts';
+import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
+import type { SubidPlan } from '../subid/plan-subids.ts';
+import type { ConfigurationKey } from './configuration-keys.ts';
+import type { Explanation } from './explain-text.ts';
+
+/** An error in a document. */
+export interface DocumentError {
+  readonly code: string;
+  readonly message: string;
+  /** What to do. */
+  readonly next: string;
+}
+
+/** Seconds are whole; a time is `2026-01-02T03:04:05Z` (RFC 3339). */
+type Time = string;
+
+interface TokenOfCluster {
+  readonly cluster: string;
+  readonly status: 'rotated';
+  /** The kubeconfig with the token. */
+  readonly file: string;
+  /** Its entry in the kubeconfig. */
+  readonly user: string;
+  /** `NAMESPACE/NAME` */
+  readonly serviceAccount: string;
+  /** When the former token expires. */
+  readonly oldExpires?: Time;
+  readonly expires: Time;
+}
+
+interface FailedToken extends DocumentError {
+  readonly cluster: string;
+  readonly status: 'failed';
+}
+
+interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'error'> {
+  readonly cluster: string;
+  readonly changes: readonly (Omit<NamespaceChange, 'wanted'> & {
+    /** Annotations; null is one that is removed. */
+    readonly after: Readonly<Record<string, string | null>>;
+  })[];
+  readonly error?: DocumentError;
+}
+
+interface LdapSyncFailure {
+  readonly cluster: string;
+  readonly error: DocumentError;
+}
+
+/** A session of this node. What is not known is null. Sizes are in bytes. */
+interface ListedSession extends Pick<
+  Session,
+  'id' | 'user' | 'uid' | 'terminals' | 'processes' | 'cpuSeconds' | 'memoryBytes'
+> {
+  /** The name of this host. */
+  readonly node: string;
+  readonly profile: string | null;
+  readonly backend: Exclude<Session['backend'], undefined> | null;
+  /** Of the container or the pod. */
+  readonly name: string | null;
+  readonly claimedName: string | null;
+  readonly since: Time;
+  readonly idleSeconds: number | null;
+  /** The client's address. */
+  readonly from: string | null;
+  readonly via: Exclude<Session['via'], undefined> | null;
+  readonly peer: Exclude<Session['peer'], undefined> | null;
+  readonly local: Exclude<Session['local'], undefined> | null;
+  /** The systemd unit of sshd. */
+  readonly sshd: string | null;
+}
+
+/** The pod of a session on any node. What is not known is null. */
+export interface ListedPod extends Pick<
+  PodSession,
+  'cluster' | 'namespace' | 'name' | 'status' | 'loginNodes'
+> {
+  readonly user: string | null;
+  readonly profileLabel: string | null;
+  readonly since: Time | null;
+  /** The cluster's node. */
+  readonly node: string | null;
+  readonly cpuCores: number | null;
+  readonly memoryBytes: number | null;
+}
+
+interface SubordinateFile {
+  readonly file: string;
+  readonly add: readonly SubordinateEntry[];
+}
+
+/**
+ * What commands print with `-o json`, by kind. Each has `apiVersion` and `kind` before these fields.
+ * `npm run docs` makes `etc/schema/output` of it.
+ */
+export interface Documents {
+  /** `berth clusters discover` */
+  readonly ClusterDiscovery: {
+    readonly dryRun: boolean;
+    readonly clusters: readonly DiscoveredChange[];
+  };
+  /** `berth reap --cluster` */
+  readonly ClusterReap: {
+    readonly dryRun: boolean;
+    readonly clusters: readonly (Pick<ReapedCluster, 'cluster' | 'busy'> & {
+      readonly pods: Omit<ReapedCluster['pods'], 'failed'>;
+      readonly namespaces: Omit<ReapedCluster['namespaces'], 'failed'>;
+      readonly failures: readonly DocumentError[];
+    })[];
+  };
+  /** `berth explain KEY` */
+  readonly ConfigurationKeys: { readonly keys: readonly ConfigurationKey[] };
+  /** `berth doctor` and `berth images check` */
+  readonly DoctorReport: {
+    /** Whether no check failed. */
+    readonly ok: boolean;
+    readonly summary: Readonly<Record<CheckStatus, number>>;
+    readonly checks: readonly (CheckResult & Partial<ImageCheck>)[];
+  };
+  /** Why a command failed, on standard error. */
+  readonly Error: DocumentError & { readonly exitStatus: number };
+  /** `berth explain CODE` */
+  readonly ErrorCodes: {
+    readonly codes: readonly (Explanation & {
+      /** Empty for a code that only warns. */
+      readonly exit_status: readonly number[];
+    })[];
+  };
+  /** `berth sshd certify` */
+  readonly HostCertificates: Certified;
+  /** `berth images gc` */
+  readonly ImageGarbage: GcResult;
+  /** `berth images pull` */
+  readonly ImagePull: {
+    readonly images: readonly (
+      | Exclude<PullOutcome, { readonly error: unknown }>
+      | { readonly image: string; readonly error: Omit<DocumentError, 'next'> }
+    )[];
+  };
+  /** `berth ldap-sync` */
+  readonly LdapSync: {
+    readonly dryRun: boolean;
+    /** URL of the server that answered. */
+    readonly server: string;
+    /** How many were read. */
+    readonly users: number;
+    readonly groups: LdapUsers['groups'];
+    readonly refused: LdapUsers['refused'];
+    readonly clusters: readonly (LdapSyncOfCluster | LdapSyncFailure)[];
+  };
+  /** `berth lint sshd` */
+  readonly LintReport: SshdLint & {
+    readonly ok: boolean;
+    /** Of all findings, each once. */
+    readonly codes: readonly string[];
+  };
+  /** `berth plan` */
+  readonly LoginPlan: {
+    readonly sections: readonly (Omit<PlanSection, 'error'> & {
+      readonly error?: Omit<DocumentError, 'next'> & { readonly hint: string };
+    })[];
+  };
+  /** `berth node status` */
+  readonly NodeStatus: {
+    /** null if the node is in service. */
+    readonly drained: {
+      readonly since: Time;
+      readonly by: string;
+      readonly reason: string;
+      readonly units: readonly DrainedUnit[];
+      readonly deadline?: Time;
+    } | null;
+    readonly undrainIncomplete: boolean;
+    readonly units: readonly ListenerUnit[];
+    /** All open sessions, and those of them that a drain waits for. */
+    readonly sessions: number;
+    readonly waitedFor: number;
+  };
+  /** `berth reap` */
+  readonly Reap: Omit<ReapReport, 'failed'> & {
+    readonly dryRun: boolean;
+    readonly failures: readonly DocumentError[];
+  };
+  /** `berth sessions list` and `show` */
+  readonly SessionList: {
+    readonly node: string;
+    readonly sessions: readonly ListedSession[];
+    /** Only if the clusters were asked. */
+    readonly pods?: readonly ListedPod[];
+  };
+  /** `berth plan --ssh` */
+  readonly SessionPlan: SessionPlan;
+  /** `berth sshd new` */
+  readonly SshdKind: Omit<NewKind, 'kind'> & {
+    readonly dryRun: boolean;
+    readonly settings: NewKind['kind'];
+    readonly unit: KindUnit;
+    readonly drained: boolean;
+  };
+  /** `berth sshd list` and `check` */
+  readonly SshdKindList: {
+    /** Whether none has a problem. */
+    readonly ok: boolean;
+    readonly kinds: readonly InspectedKind[];
+  };
+  /** `berth subid plan` and `apply` */
+  readonly SubidPlan: Pick<
+    SubidPlan,
+    | 'layout'
+    | 'users'
+    | 'complete'
+    | 'directories'
+    | 'problems'
+    | 'warnings'
+    | 'skipped'
+    | 'notes'
+    | 'suggestion'
+  > & {
+    /** Only of `apply`. */
+    readonly done?: boolean;
+    readonly subuid: SubordinateFile;
+    readonly subgid: SubordinateFile;
+  };
+  /** `berth token` */
+  readonly TokenReport: { readonly clusters: readonly (TokenOfCluster | FailedToken)[] };
+  /** `berth version` */
+  readonly Version: {
+    readonly version: string;
+    /** The same for the same sources. */
+    readonly build: string;
+    /** Version of Node. */
+    readonly node: string;
+    readonly architecture: string;
+  };
+}
