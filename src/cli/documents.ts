@@ -1,6 +1,8 @@
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
+import type { FileChange } from '../init/file-change.ts';
+import type { OscReport } from '../init/osc-report.ts';
 import type { SubordinateEntry } from '../identity/subordinate-file.ts';
 import type { ImageCheck } from '../images/check-images.ts';
 import type { GcResult } from '../images/collect-garbage.ts';
@@ -23,6 +25,7 @@ import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
 import type { ConfigurationKey } from './configuration-keys.ts';
 import type { Explanation } from './explain-text.ts';
+import type { StepResult } from './setup-report.ts';
 
 /** An error in a document. */
 export interface DocumentError {
@@ -108,6 +111,19 @@ export interface ListedPod extends Pick<
 interface SubordinateFile {
   readonly file: string;
   readonly add: readonly SubordinateEntry[];
+}
+
+/** A file that `berth init` writes. */
+export interface SetupFile extends StepResult {
+  readonly file: string;
+  readonly change: FileChange['change'];
+  /** The differences as a unified diff; none if the file is unchanged. */
+  readonly patch?: string;
+}
+
+/** A program that `berth init` runs. */
+export interface SetupCommand extends StepResult {
+  readonly command: readonly string[];
 }
 
 /**
@@ -211,6 +227,18 @@ export interface Documents {
   };
   /** `berth plan --ssh` */
   readonly SessionPlan: SessionPlan;
+  /** `berth init` */
+  readonly Setup: {
+    readonly dryRun: boolean;
+    /** In their order. Commands that have nothing to do are left out. */
+    readonly steps: readonly (SetupFile | SetupCommand)[];
+    /** Of `--from-osc`. */
+    readonly osc?: OscReport;
+    /** What doctor found afterwards. */
+    readonly doctor?: Documents['DoctorReport'];
+    /** What the admin does then, and how each change is undone. */
+    readonly next: readonly string[];
+  };
   /** `berth sshd new` */
   readonly SshdKind: Omit<NewKind, 'kind'> & {
     readonly dryRun: boolean;

@@ -90,7 +90,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
     hookEnv: present.hookEnv ?? join(oodDirectory, 'hook.env'),
     hookKubeconfig: present.hookKubeconfig,
   });
-  await runSetup(setup, { dryRun: args['dry-run'], yes: args.yes, asker: asking }, terminal);
+  await runSetup(setup, args, asking, terminal);
 }
 
 const questions: readonly Question[] = [

@@ -108,7 +108,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     },
     terminal.toolsDir,
   );
-  await runSetup(setup, { dryRun: args['dry-run'], yes: args.yes, asker: asking }, terminal);
+  await runSetup(setup, args, asking, terminal);
 }
 
 function names(text: string): string[] {

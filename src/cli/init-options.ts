@@ -1,9 +1,11 @@
 import type { Argv } from 'yargs';
+import { outputOption } from './report-options.ts';
 
 /** Options of every `berth init`. */
 export interface FlowArguments {
   readonly yes: boolean;
   readonly 'dry-run': boolean;
+  readonly output: string;
 }
 
 /** Adds the options that each `berth init` has. */
@@ -18,5 +20,6 @@ export function flowOptions<T>(yargs: Argv<T>): Argv<T & FlowArguments> {
       type: 'boolean',
       default: false,
       describe: 'Print what would be written and run, and do nothing',
-    });
+    })
+    .option('output', outputOption);
 }

@@ -83,7 +83,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   const config = resolve(args.config);
   const oodDirectory = resolve(args['ood-directory']);
   const osc = args['from-osc'] === undefined ? undefined : oscReport(resolve(args['from-osc']));
-  if (osc !== undefined) terminal.stdout.write(oscText(osc));
+  if (osc !== undefined && args.output === 'text') terminal.stdout.write(oscText(osc));
   const present = await presentPortal(config);
   const asking = asker('berth init portal', args.yes, terminal);
   const questions: Question[] = [
@@ -117,5 +117,5 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     audience: answers.get('audience') ?? '',
     caFile: answers.get('ca-file') ?? '',
   });
-  await runSetup(setup, { dryRun: args['dry-run'], yes: args.yes, asker: asking }, terminal);
+  await runSetup(setup, args, asking, terminal, osc === undefined ? {} : { osc });
 }

@@ -14,6 +14,8 @@ export interface Question {
 
 /** Asks on the terminal: questions are on standard error, so that standard output has the result only. */
 export interface Asker {
+  /** Whether there is an admin to ask. */
+  readonly asks: boolean;
   answers(
     questions: readonly Question[],
     given: Readonly<Record<string, string | undefined>>,
@@ -30,6 +32,7 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
   const asks = !yes && terminal.stdinIsTTY;
   const read = lineReader(terminal);
   return {
+    asks,
     answers: async (questions, given) => {
       const answers = new Map<string, string>();
       for (const question of questions) {

@@ -1,171 +1,171 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { BerthError } from '../errors.ts';
-import { type FileChange, fileChange, placeFile } from '../init/file-change.ts';
+import { fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
-import { type CommandStep, isFileStep, type Setup } from '../init/setup.ts';
+import { isFileStep, type Setup } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import { assertRoot } from '../system/as-user.ts';
-import { runProgram } from '../system/run-program.ts';
+import type { Documents } from './documents.ts';
+import type { FlowArguments } from './init-options.ts';
+import { documentText } from './json-document.ts';
 import type { Asker } from './questions.ts';
-import { patchText } from './patch-text.ts';
-import { escapedForTerminal, type Terminal } from './terminal.ts';
-
-interface RunOptions {
-  readonly dryRun: boolean;
-  readonly yes: boolean;
-  readonly asker: Asker;
-}
+import { runStep, statusOf, succeeds } from './setup-programs.ts';
+import { isChange, type OpenStep, stepFields, type StepResult, stepText } from './setup-report.ts';
+import type { Terminal, TextStream } from './terminal.ts';
 
 /**
- * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result.
+ * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has
+ * one document, also if a step fails, and an admin who is asked sees the changes on standard error.
  *
+ * @param fields for the document
  * @throws {BerthError} `not-root`, `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
  *   `placeFile`
  */
 export async function runSetup(
   setup: Setup,
-  { dryRun, yes, asker }: RunOptions,
+  { 'dry-run': dryRun, yes, output }: FlowArguments,
+  asker: Asker,
   terminal: Terminal,
+  fields: Pick<Documents['Setup'], 'osc'> = {},
 ): Promise<void> {
   if (!dryRun) assertRoot();
-  const open = await openSteps(setup, terminal);
-  terminal.stdout.write(open.map(stepText).join(''));
-  const doing = open.filter((step) => !isUnchanged(step));
-  if (doing.length === 0) terminal.stdout.write('nothing to change\n');
-  if (dryRun) return;
-
-  const wanted: OpenStep[] = [];
-  for (const step of doing)
-    if (!isEdited(step) || (await asker.confirm(`Replace ${step.path}? It is kept beside`)))
-      wanted.push(step);
-    else terminal.stdout.write(`${step.path}: left as it is\n`);
-  if (wanted.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
-    throw new BerthError('nothing was written', {
-      code: 'init-cancelled',
-      hint: 'Run the command again, or answer with options: see its --help.',
-    });
-  const back = wanted.length === 0 ? [] : await carryOutAll(wanted, terminal);
-  await report(setup, back, terminal);
-}
-
-/** @returns lines that undo it */
-async function carryOutAll(steps: readonly OpenStep[], terminal: Terminal): Promise<string[]> {
-  const lock = await takeInitLock();
+  const run = new SetupRun(setup, terminal, output === 'json', asker.asks);
+  await run.look();
+  if (!dryRun) await run.choose(asker, yes);
   try {
-    const back: string[] = [];
-    for (const step of steps) back.push(...(await carryOut(step, terminal)));
-    return back;
+    if (!dryRun) {
+      await run.carryOut();
+      await run.check();
+    }
   } finally {
-    await lock?.release();
+    if (output === 'json') run.writeDocument({ dryRun, ...fields });
   }
 }
 
-type OpenStep = FileChange | CommandStep;
+/** A run of `berth init` from the first look to the last line. */
+class SetupRun {
+  readonly #setup: Setup;
+  readonly #terminal: Terminal;
+  readonly #json: boolean;
+  /** For people. */
+  readonly #text: TextStream;
+  /** For what programs print. */
+  readonly #programs: TextStream;
+  readonly #results = new Map<OpenStep, StepResult>();
+  #doctor: Documents['DoctorReport'] | undefined;
 
-function isChange(step: OpenStep): step is FileChange {
-  return 'change' in step;
-}
-
-function isUnchanged(step: OpenStep): boolean {
-  return isChange(step) && step.change === 'unchanged';
-}
-
-function isEdited(step: OpenStep): step is FileChange {
-  return isChange(step) && step.change === 'edited';
-}
-
-/** The steps without commands that have nothing to do. */
-async function openSteps({ steps }: Setup, terminal: Terminal): Promise<OpenStep[]> {
-  const open: OpenStep[] = [];
-  for (const step of steps)
-    if (isFileStep(step)) open.push(await fileChange(step));
-    else if (step.unless === undefined || !(await succeeds(step.unless, terminal))) open.push(step);
-  return open;
-}
-
-function stepText(step: OpenStep): string {
-  if (!isChange(step)) return `run: ${escapedForTerminal(shellWords(step.argv))}\n\n`;
-  const { path, change, before, text, writtenBy, secret } = step;
-  if (change === 'unchanged') return `${path}: unchanged\n\n`;
-  const by = writtenBy === undefined ? '' : `, by \`${shellWords(['berth', ...writtenBy])}\``;
-  const head = {
-    new: `${path}: new${by}`,
-    changed: `${path}: changed`,
-    edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
-  }[change];
-  // Without lines around the differences, the secrets that stay are not shown.
-  const patch = patchText(
-    path,
-    { before: before ?? '', after: text },
-    'now',
-    secret === true ? 0 : 2,
-  );
-  return `${head}\n${patch}\n`;
-}
-
-/** @returns lines that undo it */
-async function carryOut(step: OpenStep, terminal: Terminal): Promise<string[]> {
-  if (!isChange(step)) {
-    await run(step.argv, terminal);
-    return [];
+  constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
+    this.#setup = setup;
+    this.#terminal = terminal;
+    this.#json = json;
+    this.#programs = json ? terminal.stderr : terminal.stdout;
+    this.#text = json && !asks ? { write: () => undefined } : this.#programs;
   }
-  if (step.writtenBy !== undefined) {
-    await run(['berth', ...step.writtenBy], terminal);
-    return [];
+
+  /** Compares the steps with the host. Commands that have nothing to do are left out. */
+  async look(): Promise<void> {
+    for (const step of this.#setup.steps)
+      if (isFileStep(step)) {
+        const change = await fileChange(step);
+        const result = change.change === 'unchanged' ? 'unchanged' : 'planned';
+        this.#results.set(change, { result });
+      } else if (step.unless === undefined || !(await succeeds(step.unless, this.#terminal)))
+        this.#results.set(step, { result: 'planned' });
+    this.#text.write([...this.#results.keys()].map(stepText).join(''));
+    if (this.#planned.length === 0) this.#text.write('nothing to change\n');
   }
-  const kept = await placeFile(step, new Date(terminal.now()));
-  terminal.stdout.write(
-    `${step.path}: written${kept === undefined ? '' : `; ${kept} is the former file`}\n`,
-  );
-  return kept === undefined ? [] : [`go back: cp -p ${kept} ${step.path}`];
-}
 
-function programOf([name = '', ...args]: readonly string[], terminal: Terminal) {
-  const env = {
-    ...terminal.env,
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  };
-  return { file: name === 'berth' ? terminal.program : name, args, env };
-}
+  async choose(asker: Asker, yes: boolean): Promise<void> {
+    for (const step of this.#planned) {
+      if (!isChange(step) || step.change !== 'edited') continue;
+      if (await asker.confirm(`Replace ${step.path}? It is kept beside`)) continue;
+      this.#results.set(step, { result: 'left' });
+      this.#text.write(`${step.path}: left as it is\n`);
+    }
+    if (this.#planned.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
+      throw new BerthError('nothing was written', {
+        code: 'init-cancelled',
+        hint: 'Run the command again, or answer with options: see its --help.',
+      });
+  }
 
-async function succeeds(argv: readonly string[], terminal: Terminal): Promise<boolean> {
-  const { file, args, env } = programOf(argv, terminal);
-  return (await runProgram(file, args, { env, maxBuffer: 2 ** 28 })).error === undefined;
-}
+  async carryOut(): Promise<void> {
+    if (this.#planned.length === 0) return;
+    const lock = await takeInitLock();
+    try {
+      for (const step of this.#planned) {
+        this.#results.set(step, { result: 'failed' });
+        this.#results.set(step, { result: 'done', ...(await this.#do(step)) });
+      }
+    } finally {
+      await lock?.release();
+    }
+  }
 
-/** Runs a command with this one's output. @throws {BerthError} `init-step-failed` */
-async function run(argv: readonly string[], terminal: Terminal): Promise<void> {
-  const line = shellWords(argv);
-  terminal.stdout.write(`$ ${line}\n`);
-  const status = await statusOf(argv, terminal);
-  if (status === 0) return;
-  throw new BerthError(`\`${line}\` ended with ${status}`, {
-    code: 'init-step-failed',
-    hint: 'Correct what it says, then run the same `berth init` again: what is done stays, and is not done twice.',
-  });
-}
+  async check(): Promise<void> {
+    const argv = ['berth', 'doctor', ...this.#setup.doctor];
+    this.#text.write(`\n$ ${shellWords(argv)}\n`);
+    const output = this.#json ? new CollectedText() : this.#programs;
+    const words = this.#json ? [...argv, '-o', 'json'] : argv;
+    if ((await statusOf(words, output, this.#terminal)) !== 0) this.#terminal.finish(1);
+    if (output instanceof CollectedText && output.text !== '') {
+      const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
+      this.#doctor = { ok, summary, checks };
+    }
+    this.#text.write(`\n${this.#next.map((line) => `next: ${line}\n`).join('')}`);
+  }
 
-/** @returns the exit status, or why there is none */
-async function statusOf(argv: readonly string[], terminal: Terminal): Promise<number | string> {
-  const { file, args, env } = programOf(argv, terminal);
-  const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  child.stdout.setEncoding('utf8').on('data', (text: string) => terminal.stdout.write(text));
-  try {
-    const [status, signal] = (await once(child, 'close')) as [number | null, string | null];
-    return status ?? signal ?? 'no status';
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+  writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {
+    const steps = [...this.#results].map(([step, result]) => stepFields(step, result));
+    const doctor = this.#doctor === undefined ? {} : { doctor: this.#doctor };
+    const document = { ...fields, steps, ...doctor, next: this.#next };
+    this.#terminal.stdout.write(documentText('Setup', document));
+  }
+
+  get #planned(): OpenStep[] {
+    return [...this.#results]
+      .filter(([, { result }]) => result === 'planned')
+      .map(([step]) => step);
+  }
+
+  /** What the admin does then, and how each change is undone. */
+  get #next(): string[] {
+    const back = [...this.#results].flatMap(([step, { kept }]) =>
+      kept === undefined || !isChange(step) ? [] : [`go back: cp -p ${kept} ${step.path}`],
+    );
+    return [...this.#setup.next, ...back];
+  }
+
+  async #do(step: OpenStep): Promise<Omit<StepResult, 'result'>> {
+    if (!isChange(step)) {
+      this.#text.write(`$ ${shellWords(step.argv)}\n`);
+      await runStep(step.argv, this.#programs, this.#terminal);
+      return {};
+    }
+    if (step.writtenBy !== undefined) return await this.#write(['berth', ...step.writtenBy]);
+    const kept = await placeFile(step, new Date(this.#terminal.now()));
+    this.#text.write(
+      `${step.path}: written${kept === undefined ? '' : `; ${kept} is the former file`}\n`,
+    );
+    return kept === undefined ? {} : { kept };
+  }
+
+  async #write(argv: readonly string[]): Promise<Omit<StepResult, 'result'>> {
+    this.#text.write(`$ ${shellWords(argv)}\n`);
+    if (!this.#json) {
+      await runStep(argv, this.#programs, this.#terminal);
+      return {};
+    }
+    const output = new CollectedText();
+    await runStep([...argv, '-o', 'json'], output, this.#terminal);
+    return { lint: (JSON.parse(output.text) as Documents['SshdKind']).lint };
   }
 }
 
-async function report(
-  { doctor, next }: Setup,
-  back: readonly string[],
-  terminal: Terminal,
-): Promise<void> {
-  const argv = ['berth', 'doctor', ...doctor];
-  terminal.stdout.write(`\n$ ${shellWords(argv)}\n`);
-  if ((await statusOf(argv, terminal)) !== 0) terminal.finish(1);
-  terminal.stdout.write(`\n${[...next, ...back].map((line) => `next: ${line}\n`).join('')}`);
+/** What a command of `berth` prints. */
+class CollectedText implements TextStream {
+  text = '';
+
+  write(text: string): void {
+    this.text += text;
+  }
 }

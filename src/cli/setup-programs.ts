@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { BerthError } from '../errors.ts';
+import { shellWords } from '../shell-words.ts';
+import { runProgram } from '../system/run-program.ts';
+import type { Terminal, TextStream } from './terminal.ts';
+
+/** How a program ended: its exit status, or why there is none. */
+type ProgramStatus = number | string;
+
+/** Runs a program whose output nobody needs. @returns whether it ended with status 0 */
+export async function succeeds(argv: readonly string[], terminal: Terminal): Promise<boolean> {
+  const { file, args, env } = programOf(argv, terminal);
+  return (await runProgram(file, args, { env, maxBuffer: 2 ** 28 })).error === undefined;
+}
+
+/** Runs a step of `berth init`. @throws {BerthError} `init-step-failed` */
+export async function runStep(
+  argv: readonly string[],
+  output: TextStream,
+  terminal: Terminal,
+): Promise<void> {
+  const status = await statusOf(argv, output, terminal);
+  if (status === 0) return;
+  throw new BerthError(`\`${shellWords(argv)}\` ended with ${status}`, {
+    code: 'init-step-failed',
+    hint: 'Correct what it says, then run the same `berth init` again: what is done stays, and is not done twice.',
+  });
+}
+
+/** Runs a program. @param output gets what it prints; its errors are this process's */
+export async function statusOf(
+  argv: readonly string[],
+  output: TextStream,
+  terminal: Terminal,
+): Promise<ProgramStatus> {
+  const { file, args, env } = programOf(argv, terminal);
+  const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => output.write(text));
+  try {
+    const [status, signal] = (await once(child, 'close')) as [number | null, string | null];
+    return status ?? signal ?? 'no status';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function programOf([name = '', ...args]: readonly string[], terminal: Terminal) {
+  const env = {
+    ...terminal.env,
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  };
+  return { file: name === 'berth' ? terminal.program : name, args, env };
+}

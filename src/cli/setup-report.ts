@@ -1,0 +1,56 @@
+import type { FileChange } from '../init/file-change.ts';
+import type { CommandStep } from '../init/setup.ts';
+import { shellWords } from '../shell-words.ts';
+import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
+import type { SetupCommand, SetupFile } from './documents.ts';
+import { patchText } from './patch-text.ts';
+import { escapedForTerminal } from './terminal.ts';
+
+/** A step that `berth init` has looked at. */
+export type OpenStep = FileChange | CommandStep;
+
+/**
+ * What became of a step. `planned`: a dry run, or a step after one that failed; `left`: somebody has edited the file, and it
+ * was not replaced.
+ */
+export interface StepResult {
+  readonly result: 'planned' | 'unchanged' | 'left' | 'done' | 'failed';
+  /** Where the former file is. */
+  readonly kept?: string;
+  /** What the linter found in a file of sshd. */
+  readonly lint?: SshdLint;
+}
+
+export function isChange(step: OpenStep): step is FileChange {
+  return 'change' in step;
+}
+
+/** A step for the terminal, before it is done. */
+export function stepText(step: OpenStep): string {
+  if (!isChange(step)) return `run: ${escapedForTerminal(shellWords(step.argv))}\n\n`;
+  const { path, change, writtenBy } = step;
+  if (change === 'unchanged') return `${path}: unchanged\n\n`;
+  const by = writtenBy === undefined ? '' : `, by \`${shellWords(['berth', ...writtenBy])}\``;
+  const head = {
+    new: `${path}: new${by}`,
+    changed: `${path}: changed`,
+    edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
+  }[change];
+  return `${head}\n${patchOf(step)}\n`;
+}
+
+/** A step for scripts. */
+export function stepFields(step: OpenStep, result: StepResult): SetupFile | SetupCommand {
+  if (!isChange(step)) return { command: step.argv, ...result };
+  const { path, change } = step;
+  return {
+    ...{ file: path, change },
+    ...(change === 'unchanged' ? {} : { patch: patchOf(step) }),
+    ...result,
+  };
+}
+
+function patchOf({ path, before = '', text, secret }: FileChange): string {
+  // Without lines around the differences, the secrets that stay are not shown.
+  return patchText(path, { before, after: text }, 'now', secret === true ? 0 : 2);
+}

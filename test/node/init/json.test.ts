@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { berthDocument } from '../../rig/berth-document.ts';
+import { InitHost } from '../../rig/login-node/init-host.ts';
+
+interface SetupDocument {
+  readonly steps: readonly {
+    readonly file?: string;
+    readonly command?: readonly string[];
+    readonly result: string;
+    readonly change?: string;
+    readonly patch?: string;
+    readonly kept?: string;
+    readonly lint?: unknown;
+  }[];
+  readonly doctor?: { readonly checks: readonly { readonly id: string }[] };
+  readonly next: readonly string[];
+}
+
+let host: InitHost;
+let words: string;
+beforeAll(async () => {
+  host = await InitHost.start();
+  words = `login-node --image localhost/berth-site:1 --user alice --port ${host.port} --pull no --start no`;
+});
+afterAll(() => host.stop());
+
+const init = async (more: string) => {
+  const { exitCode, stdout, stderr } = await host.init(`${words} ${more} -o json`);
+  return { exitCode, stderr, document: berthDocument(stdout) as SetupDocument };
+};
+const results = ({ steps }: SetupDocument): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    steps.map(({ file, command, result }) => [file ?? command?.[0] ?? '', result]),
+  );
+
+describe('berth init login-node -o json', () => {
+  it('is one document of what would be done in a dry run', async () => {
+    const { exitCode, stderr, document } = await init('--yes --dry-run');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(document).toMatchObject({ apiVersion: 'berth/v1', kind: 'Setup', dryRun: true });
+    expect(new Set(document.steps.map(({ result }) => result))).toEqual(new Set(['planned']));
+    const [profile] = document.steps;
+    expect(profile).toMatchObject({ file: '/etc/berth/profiles/minimal.yml', change: 'new' });
+    expect(profile?.patch).toContain('+image: localhost/berth-site:1');
+    expect(document).not.toHaveProperty('doctor');
+  });
+
+  it('says what was done before a step failed, with the error beside it', async () => {
+    // The port is taken.
+    const taken = `--port ${host.host.port}`;
+    const { exitCode, stderr, document } = await init(`${taken} --yes`);
+    expect(exitCode).not.toBe(0);
+    // Between what the programs print.
+    const errors = stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as { code: string });
+    expect(errors.map(({ code }) => code)).toEqual(['port-taken', 'init-step-failed']);
+    expect(results(document)).toMatchObject({
+      '/etc/berth/ssh.yml': 'done',
+      '/etc/ssh/berth/login.conf': 'failed',
+      usermod: 'planned',
+    });
+  });
+
+  it('has the former files, the findings of the linter and of doctor, and what comes next', async () => {
+    const { exitCode, stderr, document } = await init('--yes');
+    expect(exitCode, stderr).toBe(0);
+    expect(results(document)).toMatchObject({ '/etc/berth/ssh.yml': 'unchanged', usermod: 'done' });
+    const kind = document.steps.find(({ file }) => file === '/etc/ssh/berth/login.conf');
+    expect(kind).toMatchObject({ result: 'done', lint: { host: [] } });
+    expect(document.doctor?.checks.length).toBeGreaterThan(3);
+    expect(document.next).toContain(`try it: ssh -p ${host.port} alice@THIS-HOST`);
+
+    await host.shell("echo '# mine' >>/etc/berth/ssh.yml");
+    expect(results((await init('--yes')).document)).toMatchObject({
+      '/etc/berth/ssh.yml': 'left',
+      '/etc/pam.d/sshd': 'unchanged',
+    });
+  });
+
+  it('asks on standard error', async () => {
+    const terminal = host.openInit('login-node', '-o', 'json', '--dry-run');
+    await terminal.waitForText(/Image of the sessions/);
+    terminal.type('\u0003');
+    expect(await terminal.waitForExit()).toBe(75);
+    expect(terminal.text).toContain('"kind":"Error","code":"init-cancelled"');
+  });
+});
