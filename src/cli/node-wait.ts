@@ -7,7 +7,7 @@ import { countText } from './count-text.ts';
 import { durationText } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';
-import { endAndReport } from './sessions-end.ts';
+import { endAndReport, messageMs } from './sessions-end.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { openSessions } from './sessions-select.ts';
 import { escapedForTerminal, type Terminal } from './terminal.ts';
@@ -48,10 +48,12 @@ export async function waitForSessions(
     const sessions = await left();
     if (sessions.length === 0) return;
     const { settings, error } = await readAgain();
-    if (settings !== undefined) await tellBySettings(sessions, text, settings);
-    else terminal.stderr.write(once(nobodyToldText(error)));
+    if (settings !== undefined) {
+      if ((await tellBySettings(sessions, text, settings)) > 0) toldAt = performance.now();
+    } else terminal.stderr.write(once(nobodyToldText(error)));
   };
   const once = onlyOnce();
+  let toldAt = -Infinity;
   const end = performance.now() + (deadlineSeconds ?? Infinity) * 1000;
   const remaining = (): number => end - performance.now();
   if (message !== undefined || deadlineSeconds !== undefined)
@@ -78,6 +80,8 @@ export async function waitForSessions(
   );
   assertDrained();
   const late = await left();
+  // With a short deadline, what was just written may still be on its way.
+  if (late.length > 0) await sleep(Math.max(0, toldAt + messageMs - performance.now()));
   const kept =
     late.length === 0
       ? []

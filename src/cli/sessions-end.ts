@@ -120,7 +120,7 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
 }
 
 /** sshd does not send what it has not read from the terminal when it is told to end. Milliseconds. */
-const messageMs = 1000;
+export const messageMs = 1000;
 
 interface EndAndReportOptions {
   readonly graceSeconds: number;

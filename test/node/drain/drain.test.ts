@@ -94,6 +94,17 @@ describe.skipIf(!supported)('a node with systemd', () => {
     await berth('node', 'undrain');
   });
 
+  it('shows the message to all sessions before the shortest deadline ends them', async () => {
+    const sessions = await Promise.all(
+      Array.from({ length: 8 }, () => node.session('beta', 'bob', 'sleep 9000')),
+    );
+    const drained = await berth('node', 'drain', '--deadline', '1s', '--message', 'Back at two');
+    expect(drained).toMatchObject({ code: 0, err: '' });
+    for (const session of sessions)
+      expect(await session.outputAtEnd()).toContain('Sessions end in 1 s. Back at two ***');
+    await berth('node', 'undrain');
+  });
+
   it('drains and waits with a mistake in ssh.yml, and says once that nobody was told', async () => {
     const bob = await node.session('beta', 'bob', 'sleep 6');
     await shell('mv /etc/berth/ssh.yml /etc/berth/ssh.yml.away');
