@@ -5,6 +5,6 @@ case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
 /usr/lib/berth/share/packaging/still-used berth-portal
 [ -d /run/systemd/system ] || exit 0
 for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-token-rotate*' \
-  'berth-ldap-sync*' 'berth-cluster-reap*' | cut -d' ' -f1); do
+  'berth-ldap-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do
   systemctl --no-reload disable --now "$unit"
 done

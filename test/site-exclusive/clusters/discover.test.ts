@@ -5,9 +5,12 @@ import { parse } from 'yaml';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { type HookResult, Portal } from '../../rig/site/portal.ts';
+import { type HookResult, installDirectory, Portal } from '../../rig/site/portal.ts';
+import { freePorts } from '../../rig/site/ports.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
 let site: Site;
 let cluster: LiveCluster;
@@ -229,5 +232,54 @@ describe('berth clusters discover', () => {
     expect(await names()).toEqual(['self.yml', 'twin.yml', 'young.yml']);
     expect(await summary('--allow-none')).toEqual(['self removed', 'twin removed']);
     expect(await names()).toEqual(['young.yml']);
+  });
+});
+
+describe('berth-clusters-discover.timer', () => {
+  let host: SystemdHost;
+  beforeAll(async () => {
+    const { admin } = await freePorts(['admin']);
+    host = await SystemdHost.boot({
+      ...{ name: 'portal1', address: '127.18.3.1', adminPort: admin, adminKey: '' },
+    });
+    await host.script(`mkdir -p /etc/berth /etc/ood/config/clusters.d
+      cp ${installDirectory}/share/etc/systemd/berth-clusters-discover.* /etc/systemd/system/
+      sed -i 's,=/usr/lib/berth/berth,=${installDirectory}/berth,' /etc/systemd/system/berth-clusters-discover.service
+      sed -i '/RandomizedDelaySec/d; s/OnBootSec=.*/OnActiveSec=1s\\nAccuracySec=1s/' /etc/systemd/system/berth-clusters-discover.timer
+      systemctl daemon-reload`);
+  }, 120_000);
+  afterAll(() => host.stop());
+
+  it('writes the files of a new Cluster, and runs again later', async () => {
+    // Without a kubeconfig it does nothing.
+    await host.script('systemctl start berth-clusters-discover.service');
+    expect(await host.script('ls -A /etc/berth /etc/ood/config/clusters.d')).not.toContain('.yml');
+
+    await makeCluster(fleet, 'timed');
+    await keepKubeconfig(fleet, 'timed');
+    await host.script(
+      `install -m 0600 ${site.adminKubeconfig} /etc/berth/management.kubeconfig
+       systemctl start berth-clusters-discover.service`,
+    );
+    const show = 'systemctl show -P Result -P ExecMainStatus berth-clusters-discover.service';
+    const log = 'journalctl --no-pager -u berth-clusters-discover 2>&1 || true';
+    expect(await host.script(show), await host.script(log)).toBe('success\n0\n');
+    expect(
+      await host.script('stat -c "%a %U %n" /etc/ood/config/clusters.d/* /etc/berth/clusters/*'),
+    ).toBe(
+      '644 root /etc/ood/config/clusters.d/timed.yml\n644 root /etc/berth/clusters/timed.pem\n',
+    );
+    expect(await host.script('cat /etc/berth/berth.yml')).toContain(
+      '/etc/berth/management.kubeconfig',
+    );
+
+    await cluster.kubectl(['delete', 'cluster', 'timed', '-n', fleet]);
+    await makeCluster(fleet, 'next');
+    await keepKubeconfig(fleet, 'next');
+    await host.script('systemctl start berth-clusters-discover.timer');
+    await waitFor({ what: 'the timer to run it', timeoutMs: 90_000, everyMs: 500 }, async () =>
+      (await host.script('ls /etc/ood/config/clusters.d')) === 'next.yml\n' ? true : undefined,
+    );
+    expect(await host.script('ls /etc/berth/clusters')).toBe('next.pem\n');
   });
 });

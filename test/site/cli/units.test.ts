@@ -52,27 +52,26 @@ describe('the units that renew the token', () => {
   });
 });
 
-describe('the units of ldap-sync and of cluster reaping', () => {
-  it.each(['berth-ldap-sync', 'berth-cluster-reap', 'berth-token-rotate@'])(
-    '%s is accepted by systemd',
-    async (unit) => {
-      const paths: string[] = [];
-      for (const kind of ['service', 'timer']) {
-        const text = await readFile(join(etc, `${unit}.${kind}`), 'utf8');
-        // Of a template an instance is looked at.
-        const path = join(directory, `${unit.replace(/@$/, '@reaper')}.${kind}`);
-        await writeFile(
-          path,
-          text.replace('/usr/lib/berth/berth', join(installDirectory, 'berth')),
-        );
-        paths.push(path);
-      }
-      const { exitCode, stderr } = await execa('systemd-analyze', ['verify', ...paths], {
-        reject: false,
-      });
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    },
-  );
+describe('the units of ldap-sync, of cluster reaping and of discovery', () => {
+  it.each([
+    'berth-ldap-sync',
+    'berth-cluster-reap',
+    'berth-clusters-discover',
+    'berth-token-rotate@',
+  ])('%s is accepted by systemd', async (unit) => {
+    const paths: string[] = [];
+    for (const kind of ['service', 'timer']) {
+      const text = await readFile(join(etc, `${unit}.${kind}`), 'utf8');
+      // Of a template an instance is looked at.
+      const path = join(directory, `${unit.replace(/@$/, '@reaper')}.${kind}`);
+      await writeFile(path, text.replace('/usr/lib/berth/berth', join(installDirectory, 'berth')));
+      paths.push(path);
+    }
+    const { exitCode, stderr } = await execa('systemd-analyze', ['verify', ...paths], {
+      reject: false,
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
 });
 
 describe('the units of the broker', () => {
