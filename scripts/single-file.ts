@@ -126,8 +126,9 @@ async function toCommonJs(source: string): Promise<string> {
     legalComments: 'none',
     // A native import() would start Node's ESM loader.
     supported: { 'dynamic-import': false },
-    // yargs uses it to find translations, which are not included.
-    define: { 'import.meta.url': '"file:///"' },
+    // yargs uses it to find translations, which are not included, and a package.json: in `/` instead of the working
+    // directory, where users could write one, or a FIFO.
+    define: { 'import.meta.url': '"file:///node_modules/yargs"' },
   });
   return code;
 }

@@ -1,5 +1,5 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError } from '../errors.ts';
 import { clustersCommand } from './clusters.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
@@ -17,7 +17,7 @@ import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tokenCommand } from './token.ts';
-import { usageText } from './usage-text.ts';
+import { isYargsError, onceEach, refused, unknownCommand } from './refused-line.ts';
 import { versionCommand } from './version.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
@@ -25,6 +25,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   const [first, ...words] = args;
   // What the scripts of etc/completion ask.
   if (first === '__complete') return writeCandidates(words, terminal);
+  // A first `--`, for which yargs would do nothing.
+  if (first === '--') return runCommandLine(words, terminal);
   const parser = commandLine(args, terminal);
   try {
     await parser.parseAsync(args, {}, (_error, _argv, output) => {
@@ -44,11 +46,12 @@ function commandLine(args: readonly string[], terminal: Terminal): Argv {
     .scriptName('berth')
     .usage('Usage: berth COMMAND [OPTIONS]')
     .locale('en')
-    .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': false })
+    // Without the array, yargs would keep only the last of several words or values.
+    .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
+    .check((argv) => onceEach(parser, argv, args))
     .demandCommand(1, 1, 'a command is missing')
     .strict()
     .strictCommands()
-    .recommendCommands()
     .example('berth doctor', 'Check the site, and print what to do')
     .example('berth plan --user alice', 'Print what the next login of alice would change')
     .example('berth render --user alice', 'Print the objects of alice without a cluster')
@@ -111,29 +114,25 @@ function helpCommand(terminal: Terminal): CommandModule<object, { command: strin
       yargs
         .positional('command', { type: 'string', array: true, describe: 'Such as `sessions list`' })
         .example('berth help sessions list', 'The same as berth sessions list --help'),
-    handler: ({ command = [] }) => runCommandLine([...command, '--help'], terminal),
+    handler: async ({ command = [] }) => {
+      try {
+        await assertCommand(command, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth help'));
+        return;
+      }
+      return runCommandLine([...command, '--help'], terminal);
+    },
   };
 }
 
-/** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
-function isYargsError(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && thrown.name === 'YError';
-}
-
-/** What yargs knows of the command that was being read, which its types leave out. */
-interface ParserState {
-  readonly getOptions: () => { readonly key: Readonly<Record<string, unknown>> };
-  readonly getInternalMethods: () => {
-    readonly getContext: () => { readonly commands: readonly string[] };
-  };
-}
-
-function refused(parser: unknown, message: string, args: readonly string[]): BerthError {
-  const { getOptions, getInternalMethods } = parser as ParserState;
-  const options = Object.keys(getOptions.call(parser).key);
-  const { commands } = getInternalMethods.call(parser).getContext();
-  return new BerthError(usageText({ message, args, options }), {
-    code: 'usage',
-    hint: `See \`${['berth', ...commands].join(' ')} --help\`.`,
-  });
+/** @throws BerthError `usage` if there is no such command: for that, yargs would print the help of the one before */
+async function assertCommand(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { commandTree } = await import('./command-tree.ts');
+  let { commands } = commandTree(commandModules(terminal));
+  for (const word of words) {
+    const found = commands.find(({ name }) => name === word);
+    if (found === undefined) throw unknownCommand(word, commands);
+    ({ commands } = found);
+  }
 }

@@ -24,7 +24,8 @@ export function lintCommand(terminal: Terminal): CommandModule {
   return {
     command: 'lint',
     describe: 'Check the configuration of sshd',
-    builder: (yargs) => yargs.command(lintSshdCommand(terminal)).demandCommand(1, 1, 'lint what?'),
+    builder: (yargs) =>
+      yargs.command(lintSshdCommand(terminal)).demandCommand(1, 1, 'lint needs a subcommand: sshd'),
     handler: () => undefined,
   };
 }

@@ -118,16 +118,6 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
 function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
   const text = { type: 'string', requiresArg: true } as const;
   return yargs
-    .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
-    .check((argv) => {
-      // yargs gives several users as an array only if it does so for all options.
-      const twice = Object.keys(argv).find(
-        (key) => key !== 'user' && key !== '_' && Array.isArray(argv[key]),
-      );
-      if (twice !== undefined)
-        throw usage(`${twice.length === 1 ? '-' : '--'}${twice} may be given only once`);
-      return true;
-    })
     .positional('user', {
       type: 'string',
       array: true,

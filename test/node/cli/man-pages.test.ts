@@ -61,9 +61,8 @@ describe('the manual pages', () => {
 
   it('refer to pages that exist', () => {
     const names = new Set(pages.map(({ file }) => file.replace(/\.(\d)$/, '($1)')));
-    const elsewhere = 'capabilities(7) diff(1) id(1) passwd(5) sshd_config(5) sysexits(3)'.split(
-      ' ',
-    );
+    const elsewhere =
+      'capabilities(7) diff(1) id(1) passwd(5) ssh(1) sshd_config(5) sysexits(3)'.split(' ');
     const references = pages.flatMap(({ roff }) =>
       [...roff.replaceAll(/\\f[BRI]|\\(?=-)/g, '').matchAll(/\b([a-z][a-z._-]+)\s?\((\d)\)/g)].map(
         ([, name = '', section = '']) => `${name}(${section})`,
