@@ -113,6 +113,13 @@ interface SubordinateFile {
   readonly add: readonly SubordinateEntry[];
 }
 
+interface DoctorReport {
+  /** Whether no check failed. */
+  readonly ok: boolean;
+  readonly summary: Readonly<Record<CheckStatus, number>>;
+  readonly checks: readonly (CheckResult & Partial<ImageCheck>)[];
+}
+
 /** A file that `berth init` writes. */
 export interface SetupFile extends StepResult {
   readonly file: string;
@@ -148,12 +155,7 @@ export interface Documents {
   /** `berth explain KEY` */
   readonly ConfigurationKeys: { readonly keys: readonly ConfigurationKey[] };
   /** `berth doctor` and `berth images check` */
-  readonly DoctorReport: {
-    /** Whether no check failed. */
-    readonly ok: boolean;
-    readonly summary: Readonly<Record<CheckStatus, number>>;
-    readonly checks: readonly (CheckResult & Partial<ImageCheck>)[];
-  };
+  readonly DoctorReport: DoctorReport;
   /** Why a command failed, on standard error. */
   readonly Error: DocumentError & { readonly exitStatus: number };
   /** `berth explain CODE` */
@@ -235,7 +237,7 @@ export interface Documents {
     /** Of `--from-osc`. */
     readonly osc?: OscReport;
     /** What doctor found afterwards. */
-    readonly doctor?: Documents['DoctorReport'];
+    readonly doctor?: DoctorReport;
     /** What the admin does then, and how each change is undone. */
     readonly next: readonly string[];
   };

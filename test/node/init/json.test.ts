@@ -68,7 +68,7 @@ describe('berth init login-node -o json', () => {
     expect(exitCode, stderr).toBe(0);
     expect(results(document)).toMatchObject({ '/etc/berth/ssh.yml': 'unchanged', usermod: 'done' });
     const kind = document.steps.find(({ file }) => file === '/etc/ssh/berth/login.conf');
-    expect(kind).toMatchObject({ result: 'done', lint: { host: [] } });
+    expect(kind).toMatchObject({ result: 'done', lint: { host: [{ code: 'port-unprivileged' }] } });
     expect(document.doctor?.checks.length).toBeGreaterThan(3);
     expect(document.next).toContain(`try it: ssh -p ${host.port} alice@THIS-HOST`);
 
