@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
-import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
+import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
 import { asBerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { parseSeconds } from './duration.ts';

@@ -7,12 +7,12 @@ import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { listAll } from '../reconcile/list-all.ts';
 import { type CapiCluster, capiClusterOf } from './rules/capi-objects.ts';
-import { clusterNames, type DiscoveredCluster } from './rules/cluster-files.ts';
+import type { UsableCluster } from './rules/cluster-files.ts';
 import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
 
 /** The clusters of a management cluster. */
 export interface ManagedClusters {
-  readonly found: readonly DiscoveredCluster[];
+  readonly found: readonly UsableCluster[];
   /** Those that cannot be used yet, or not any more, with the reason. */
   readonly skipped: readonly { readonly cluster: CapiCluster; readonly reason: string }[];
 }
@@ -37,10 +37,7 @@ export async function readManagement(
     const path = `/apis/${group}/${version}${within}/clusters`;
     const objects = await listAll(client, path, { attempted: 'listing the Clusters' });
     const clusters = objects.flatMap((object) => capiClusterOf(object) ?? []);
-    const names = clusterNames(clusters);
-    const results = await Promise.all(
-      clusters.map((cluster) => readCluster(client, cluster, names.get(cluster) ?? cluster.name)),
-    );
+    const results = await Promise.all(clusters.map((cluster) => readCluster(client, cluster)));
     return {
       found: results.filter((one) => 'endpoint' in one),
       skipped: results.filter((one) => 'reason' in one),
@@ -86,15 +83,14 @@ async function preferredVersion(client: ApiClient, name: string): Promise<string
 async function readCluster(
   client: ApiClient,
   cluster: CapiCluster,
-  name: string,
-): Promise<DiscoveredCluster | ManagedClusters['skipped'][number]> {
+): Promise<UsableCluster | ManagedClusters['skipped'][number]> {
   if (cluster.deleting) return { cluster, reason: 'it is being deleted' };
   const server = await clusterServer(client, cluster);
   if (server === undefined) return { cluster, reason: 'it has no Secret with its kubeconfig yet' };
   if (server.ca === undefined) return { cluster, reason: 'its kubeconfig has no CA' };
   const oidc = await controlPlaneOidc(client, cluster);
   return {
-    ...{ cluster, name, endpoint: server.url, ca: server.ca },
+    ...{ cluster, endpoint: server.url, ca: server.ca },
     ...(oidc === undefined ? {} : { oidc }),
   };
 }

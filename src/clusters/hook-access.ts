@@ -60,9 +60,14 @@ export async function hookAccessAsInvoker(
   }
 }
 
-/** Name of the entries that `berth token setup` makes in root's kubeconfig. */
-export function hookEntryName({ name }: Pick<ClusterSettings, 'name'>): string {
-  return `berth-hook@${name}`;
+/**
+ * Name of the entries that `berth token setup` makes in root's kubeconfig. A cluster that was discovered has a context
+ * `berth-hook@NAMESPACE/CLUSTER`: the other entries have its name, so that no token meets another Cluster of this name.
+ */
+export function hookEntryName({ name, admin }: Pick<ClusterSettings, 'name' | 'admin'>): string {
+  const { context } = admin;
+  const isDiscovered = admin.kind === 'cluster-api' && context?.startsWith('berth-hook@');
+  return isDiscovered === true && context !== undefined ? context : `berth-hook@${name}`;
 }
 
 /**

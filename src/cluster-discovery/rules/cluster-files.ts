@@ -1,19 +1,25 @@
 import { parseDocument } from 'yaml';
 import type { KeyValues } from '../../config/berth-yml-edit.ts';
 import type { ManagementAccess } from '../../config/settings.ts';
+import { asMapping, mappingOrEmpty } from '../../mapping.ts';
 import type { CapiCluster } from './capi-objects.ts';
+import { pathOf } from './cluster-names.ts';
 import type { OidcArguments } from './oidc-arguments.ts';
+import { parsedYaml } from './parsed-yaml.ts';
 
 /** A cluster with what a portal needs of it. */
-export interface DiscoveredCluster {
+export interface UsableCluster {
   readonly cluster: CapiCluster;
-  /** OnDemand's name: the file in clusters.d without `.yml`. */
-  readonly name: string;
   /** URL of the API server. */
   readonly endpoint: string;
   /** PEM. */
   readonly ca: string;
   readonly oidc?: OidcArguments;
+}
+
+/** The same with OnDemand's name: the file in clusters.d without `.yml`. */
+export interface DiscoveredCluster extends UsableCluster {
+  readonly name: string;
 }
 
 const mark = '# Made by `berth clusters discover` from the Cluster ';
@@ -34,14 +40,22 @@ export function clusterFileText(
 # You may edit it: a further run changes only \`server\` and \`auth\`, and removes the file when the Cluster is gone.
 v2:
   metadata:
-    title: ${name}
+    title:
   job:
     adapter: kubernetes
-    cluster: ${name}
-    context: ${name}
+    cluster:
+    context:
     bin: /usr/bin/kubectl
 `,
   );
+  // A name such as `true` or `2024-01-01` is then written as a string.
+  if (present === undefined)
+    for (const path of [
+      ['metadata', 'title'],
+      ['job', 'cluster'],
+      ['job', 'context'],
+    ])
+      document.setIn(['v2', ...path], name);
   // Without OIDC, Berth writes tokens of a ServiceAccount.
   document.setIn(['v2', 'job', 'auth'], { type: oidc === undefined ? 'managed' : 'oidc' });
   document.setIn(['v2', 'job', 'server'], { endpoint, cert_authority_file: caFile });
@@ -59,10 +73,32 @@ export function madeFrom(
   return namespace === undefined || name === undefined ? undefined : { namespace, name };
 }
 
-/** A cluster's part of berth.yml. Keys of the site's own stay. */
+/** The CA file that a file of clusters.d names. */
+export function caFileOf(text: string): unknown {
+  const { job } = mappingOrEmpty(mappingOrEmpty(parsedYaml(text)).v2);
+  return mappingOrEmpty(mappingOrEmpty(job).server).cert_authority_file;
+}
+
+/** The Cluster that a name of berth.yml is bound to. */
+export function boundTo(
+  berth: string,
+  name: string,
+): { readonly namespace: unknown; readonly cluster: unknown } | undefined {
+  const own = mappingOrEmpty(mappingOrEmpty(mappingOrEmpty(parsedYaml(berth)).clusters)[name]);
+  const api = asMapping(mappingOrEmpty(own.admin).cluster_api);
+  return api && { namespace: api.namespace, cluster: api.cluster };
+}
+
+/**
+ * A cluster's part of berth.yml. Keys of the site's own stay.
+ *
+ * @param isBound whether berth.yml has this name for this Cluster already. For a new one, the hook's context gets a name
+ *   with the Cluster in it: a token for another Cluster, which had this name before, is then never used for this one.
+ */
 export function clusterKeys(
   { cluster, name, oidc }: DiscoveredCluster,
   { file, context }: ManagementAccess,
+  isBound: boolean,
 ): KeyValues {
   const at = (...path: readonly string[]) => ['clusters', name, ...path];
   const access = {
@@ -71,32 +107,16 @@ export function clusterKeys(
     namespace: cluster.namespace,
     cluster: cluster.name,
   };
-  if (oidc === undefined)
-    return [
-      [at('admin', 'cluster_api'), access],
-      [at('credentials', 'mode'), 'service-account'],
-    ];
-  return [
+  const admin: KeyValues = [
+    ...(isBound ? [] : ([[at('admin', 'context'), `berth-hook@${pathOf(cluster)}`]] as const)),
     [at('admin', 'cluster_api'), access],
+  ];
+  if (oidc === undefined) return [...admin, [at('credentials', 'mode'), 'service-account']];
+  return [
+    ...admin,
     [at('subject_prefix'), oidc.usernamePrefix],
     [at('credentials', 'issuer'), oidc.issuer],
     [at('credentials', 'audience'), oidc.audience],
     [at('credentials', 'username_claim'), oidc.usernameClaim],
   ];
-}
-
-/**
- * OnDemand's name of each cluster: that of the Cluster; with the namespace before it if several namespaces have a Cluster
- * of that name.
- */
-export function clusterNames(clusters: readonly CapiCluster[]): ReadonlyMap<CapiCluster, string> {
-  const byName = Map.groupBy(clusters, ({ name }) => name);
-  return new Map(
-    clusters.map((cluster) => [
-      cluster,
-      (byName.get(cluster.name)?.length ?? 0) > 1
-        ? `${cluster.namespace}-${cluster.name}`
-        : cluster.name,
-    ]),
-  );
 }

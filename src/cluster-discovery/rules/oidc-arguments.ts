@@ -1,6 +1,6 @@
-import { parse } from 'yaml';
 import { mappingOrEmpty } from '../../mapping.ts';
 import { listOf } from './capi-objects.ts';
+import { parsedYaml } from './parsed-yaml.ts';
 
 /** How the API servers of a cluster take tokens of an identity provider. */
 export interface OidcArguments {
@@ -60,7 +60,7 @@ function prefixOf(given: string | undefined, claim: string, issuer: string): str
 
 /** apiserver.config.k8s.io AuthenticationConfiguration. @returns that of the first issuer */
 function authenticationConfiguration(text: string): OidcArguments | undefined {
-  const [first] = listOf(mappingOrEmpty(parsed(text)).jwt).map(mappingOrEmpty);
+  const [first] = listOf(mappingOrEmpty(parsedYaml(text)).jwt).map(mappingOrEmpty);
   const { url, audiences } = mappingOrEmpty(first?.issuer);
   const { claim, prefix } = mappingOrEmpty(mappingOrEmpty(first?.claimMappings).username);
   if (typeof url !== 'string' || typeof claim !== 'string') return undefined;
@@ -70,12 +70,4 @@ function authenticationConfiguration(text: string): OidcArguments | undefined {
     usernameClaim: claim,
     usernamePrefix: typeof prefix === 'string' ? prefix : '',
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -17,6 +17,7 @@ let cluster: LiveCluster;
 let newcomers: TestUsers;
 let portal: Portal;
 let caDir: string;
+let newcomer: string;
 
 /** The namespaces of the Clusters. */
 const [fleet, other] = ['berth-test-capi', 'berth-test-capi-2'] as const;
@@ -142,6 +143,7 @@ describe('berth clusters discover', () => {
     expect(clusters).toEqual({
       self: {
         admin: {
+          context: `berth-hook@${fleet}/self`,
           cluster_api: { kubeconfig: site.adminKubeconfig, namespace: fleet, cluster: 'self' },
         },
         subject_prefix: 'oidc:',
@@ -155,6 +157,7 @@ describe('berth clusters discover', () => {
     const token = await portal.berth('token', 'setup', '--cluster', 'self');
     expect(token, token.stderr).toMatchObject({ exitCode: 0 });
     const { name, namespace } = await newcomers.create('disco-dan');
+    newcomer = name;
     await site.keycloak.addUser(name);
     const login = await portal.prePun(name, await portal.login(name));
     expect(login, login.stderr).toMatchObject({ exitCode: 0 });
@@ -192,6 +195,31 @@ describe('berth clusters discover', () => {
     expect(await readFile(join(caDir, 'self.pem'), 'utf8')).toBe(`${ca}${ca}`);
   });
 
+  it('leaves a name with the Cluster that has it, and a CA that it did not write', async () => {
+    const before = await readFile(portal.files.berth, 'utf8');
+    await makeCluster(other, 'self');
+    expect(await summary()).toEqual(['self skipped', 'self unchanged', 'young skipped']);
+    await keepKubeconfig(other, 'self');
+    expect(await summary()).toEqual([`${other}-self new`, 'self unchanged', 'young skipped']);
+    await cluster.kubectl(['delete', 'cluster', 'self', '-n', other]);
+    expect(await summary()).toEqual([`${other}-self removed`, 'self unchanged', 'young skipped']);
+
+    const siteCa = join(caDir, 'site-ca.pem');
+    await writeFile(siteCa, "the site's own\n");
+    await makeCluster(other, 'site-ca');
+    await keepKubeconfig(other, 'site-ca');
+    expect(await changes()).toContainEqual(
+      expect.objectContaining({
+        name: 'site-ca',
+        reason: expect.stringContaining(siteCa) as string,
+      }),
+    );
+    expect(await readFile(siteCa, 'utf8')).toBe("the site's own\n");
+    expect(await readFile(portal.files.berth, 'utf8')).toBe(before);
+    await cluster.kubectl(['delete', 'cluster', 'site-ca', '-n', other]);
+    await cluster.kubectl(['delete', 'secret', 'self-kubeconfig', '-n', other]);
+  });
+
   it("keeps the admin's edits, and files of the admin's own", async () => {
     const file = join(portal.files.clustersDir, 'self.yml');
     const edited = (await readFile(file, 'utf8')).replace('title: self', 'title: Our own # ours');
@@ -218,20 +246,30 @@ describe('berth clusters discover', () => {
 
   it('removes what belongs to a Cluster that is gone, and refuses to remove all', async () => {
     await cluster.kubectl(['delete', 'cluster', 'twin', '-n', other]);
-    // The other one has its own name now.
     expect(await summary()).toEqual(
-      expect.arrayContaining([`${fleet}-twin removed`, `${other}-twin removed`, 'twin new']),
+      expect.arrayContaining([`${fleet}-twin unchanged`, `${other}-twin removed`]),
     );
-    expect(await names()).toEqual(['self.yml', 'twin.yml', 'young.yml']);
+    expect(await names()).toEqual([`${fleet}-twin.yml`, 'self.yml', 'young.yml']);
     expect(await readFile(portal.files.berth, 'utf8')).not.toContain(`${other}-twin`);
 
     await cluster.kubectl(['delete', 'cluster', '--all', '-n', fleet]);
     const { exitCode, stderr } = await discover();
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 78 });
     expect(stderr).toContain('[clusters-all-gone]');
-    expect(await names()).toEqual(['self.yml', 'twin.yml', 'young.yml']);
-    expect(await summary('--allow-none')).toEqual(['self removed', 'twin removed']);
+    expect(await names()).toEqual([`${fleet}-twin.yml`, 'self.yml', 'young.yml']);
+    expect(await summary('--allow-none')).toEqual([`${fleet}-twin removed`, 'self removed']);
     expect(await names()).toEqual(['young.yml']);
+  });
+
+  it("uses no token of the Cluster that had a new one's name before", async () => {
+    await makeCluster(other, 'self');
+    await keepKubeconfig(other, 'self');
+    expect(await summary()).toEqual(['self new']);
+    const login = await portal.prePun(newcomer, await portal.login(newcomer));
+    expect(login.stderr).toContain('code=hook-token-missing');
+    expect(login.exitCode).not.toBe(0);
+    await portal.berth('token', 'rotate');
+    expect(await readFile(portal.files.kubeconfig, 'utf8')).not.toContain(`${other}/self`);
   });
 });
 

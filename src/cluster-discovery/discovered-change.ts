@@ -1,0 +1,15 @@
+/** What happened to a cluster's part of the configuration, or would. */
+export interface DiscoveredChange {
+  /** OnDemand's name. */
+  readonly name: string;
+  /** `NAMESPACE/NAME` of the Cluster. */
+  readonly cluster: string;
+  readonly change: 'new' | 'changed' | 'unchanged' | 'removed' | 'skipped';
+  /** Why it was skipped. */
+  readonly reason?: string;
+  readonly endpoint?: string;
+  /** How users authenticate there. */
+  readonly credentials?: 'oidc' | 'service-account';
+  /** Files that were written or removed. */
+  readonly files: readonly string[];
+}
