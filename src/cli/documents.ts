@@ -1,5 +1,5 @@
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
-import type { DiscoveredChange } from '../cluster-discovery/discover.ts';
+import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import type { FileChange } from '../init/file-change.ts';
 import type { OscReport } from '../init/osc-report.ts';

@@ -52,6 +52,14 @@ export class LiveCluster {
     return [...(own === undefined ? [] : [own]), ...items];
   }
 
+  /** Applies CustomResourceDefinitions and waits for them. @param files as kubectl's arguments */
+  async applyCrds(files: readonly string[]): Promise<void> {
+    await this.kubectl(['apply', '--server-side', ...files]);
+    const established = ['wait', '--for=condition=Established', ...files, '--timeout=30s'];
+    // kubectl wait fails at an object that has no conditions yet.
+    await waitFor({ what: 'the CRDs', timeoutMs: 30_000 }, () => this.kubectl(established));
+  }
+
   /** Creates objects. */
   async create(...objects: readonly object[]): Promise<void> {
     const list = { apiVersion: 'v1', kind: 'List', items: objects };

@@ -33,8 +33,7 @@ beforeAll(async () => {
   await cluster.deleteNamespacesAndWait([namespace]);
   const binary = await coreController();
   const files = (await coreCrds()).flatMap((file) => ['-f', file]);
-  await cluster.kubectl(['apply', '--server-side', ...files]);
-  await cluster.kubectl(['wait', '--for=condition=Established', ...files, '--timeout=30s']);
+  await cluster.applyCrds(files);
   await cluster.kubectl(['create', 'namespace', namespace]);
   directory = await mkdtemp(join(tmpdir(), 'berth-cluster-api-'));
   const webhooks = await site.certificates.server('cluster-api-webhooks');

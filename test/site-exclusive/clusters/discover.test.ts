@@ -29,8 +29,7 @@ beforeAll(async () => {
   await cluster.deleteNamespacesAndWait([fleet, other]);
   newcomers.alsoRemove(fleet, other);
   const files = (await clusterApiCrds()).flatMap((file) => ['-f', file]);
-  await cluster.kubectl(['apply', '--server-side', ...files]);
-  await cluster.kubectl(['wait', '--for=condition=Established', ...files, '--timeout=30s']);
+  await cluster.applyCrds(files);
   for (const namespace of [fleet, other]) await cluster.kubectl(['create', 'namespace', namespace]);
   portal = await Portal.make(site, { clusters: {} });
   caDir = join(portal.directory, 'cas');
@@ -121,6 +120,15 @@ async function keepKubeconfig(namespace: string, name: string, change = (text: s
   );
 }
 
+async function deleteCluster(namespace: string, name: string): Promise<void> {
+  const objects = [
+    `cluster/${name}`,
+    `kubeadmcontrolplane/${name}-cp`,
+    `secret/${name}-kubeconfig`,
+  ];
+  await cluster.kubectl(['delete', '-n', namespace, ...objects]);
+}
+
 describe('berth clusters discover', () => {
   it('lists what it would write in a dry run, and writes nothing', async () => {
     await makeCluster(fleet, 'self');
@@ -201,7 +209,7 @@ describe('berth clusters discover', () => {
     expect(await summary()).toEqual(['self skipped', 'self unchanged', 'young skipped']);
     await keepKubeconfig(other, 'self');
     expect(await summary()).toEqual([`${other}-self new`, 'self unchanged', 'young skipped']);
-    await cluster.kubectl(['delete', 'cluster', 'self', '-n', other]);
+    await deleteCluster(other, 'self');
     expect(await summary()).toEqual([`${other}-self removed`, 'self unchanged', 'young skipped']);
 
     const siteCa = join(caDir, 'site-ca.pem');
@@ -216,8 +224,7 @@ describe('berth clusters discover', () => {
     );
     expect(await readFile(siteCa, 'utf8')).toBe("the site's own\n");
     expect(await readFile(portal.files.berth, 'utf8')).toBe(before);
-    await cluster.kubectl(['delete', 'cluster', 'site-ca', '-n', other]);
-    await cluster.kubectl(['delete', 'secret', 'self-kubeconfig', '-n', other]);
+    await deleteCluster(other, 'site-ca');
   });
 
   it("keeps the admin's edits, and files of the admin's own", async () => {
