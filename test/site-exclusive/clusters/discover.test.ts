@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
+import { capiObjects, oidcArguments } from '../../rig/site/cluster-api/cluster-objects.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { type HookResult, installDirectory, Portal } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
@@ -62,51 +63,8 @@ const summary = async (...more: string[]): Promise<readonly string[]> =>
 const names = async (): Promise<readonly string[]> =>
   (await readdir(portal.files.clustersDir)).sort();
 
-/** A Cluster as Cluster API has it once its control plane runs; the kubeconfig leads to this API server. */
-async function makeCluster(namespace: string, name: string, oidc = true): Promise<void> {
-  const controlPlane = {
-    apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
-    kind: 'KubeadmControlPlane',
-    metadata: { name: `${name}-cp`, namespace },
-    spec: {
-      version: 'v1.36.0',
-      machineTemplate: {
-        spec: {
-          infrastructureRef: {
-            ...{ apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'OpenStackMachineTemplate' },
-            name,
-          },
-        },
-      },
-      kubeadmConfigSpec: {
-        clusterConfiguration: {
-          apiServer: { extraArgs: oidc ? oidcArgs() : [{ name: 'v', value: '2' }] },
-        },
-      },
-    },
-  };
-  const clusterObject = {
-    apiVersion: 'cluster.x-k8s.io/v1beta2',
-    kind: 'Cluster',
-    metadata: { name, namespace },
-    spec: {
-      controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 },
-      controlPlaneRef: {
-        ...{ apiGroup: 'controlplane.cluster.x-k8s.io', kind: 'KubeadmControlPlane' },
-        name: `${name}-cp`,
-      },
-    },
-  };
-  await cluster.create(controlPlane, clusterObject);
-}
-
-const oidcArgs = () =>
-  Object.entries({
-    'oidc-issuer-url': site.keycloak.issuer,
-    'oidc-client-id': site.keycloak.client('kubernetes').id,
-    'oidc-username-claim': 'preferred_username',
-    'oidc-username-prefix': 'oidc:',
-  }).map(([name, value]) => ({ name, value }));
+const makeCluster = (namespace: string, name: string, oidc = true): Promise<void> =>
+  cluster.create(...capiObjects({ namespace, name }, oidc ? oidcArguments(site) : undefined));
 
 async function keepKubeconfig(namespace: string, name: string, change = (text: string) => text) {
   const kubeconfig = change(await readFile(site.adminKubeconfig, 'utf8'));
@@ -277,6 +235,7 @@ describe('berth clusters discover', () => {
     expect(login.exitCode).not.toBe(0);
     await portal.berth('token', 'rotate');
     expect(await readFile(portal.files.kubeconfig, 'utf8')).not.toContain(`${other}/self`);
+    await deleteCluster(other, 'self');
   });
 });
 
