@@ -107,6 +107,8 @@ function banner(node: string, entry: string): string {
  * that PAM itself sets.
  */
 function environmentOf(entry: string): string {
+  // With SELinux, OnDemand's domain enters another one here.
+  if (entry === 'hooks/pre-pun.ts') return '-u NODE_OPTIONS -u NODE_PATH ';
   if (entry !== 'hooks/pam-session.ts') return '';
   const items = ['TYPE', 'USER', 'SERVICE', 'RHOST', 'TTY'];
   return `-i ${items.map((item) => `PAM_${item}=\${PAM_${item}}`).join(' ')} `;

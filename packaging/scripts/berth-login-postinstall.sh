@@ -1,3 +1,3 @@
 #!/bin/sh
 exec /usr/lib/berth/share/packaging/installed berth-login 'sshd, PAM and the accounts' \
-  'getting-started-login-node.md, from "2. Choose the image"' "$@"
+  'berth init login-node (or by hand: /usr/lib/berth/share/docs/getting-started-login-node.md, from "2. Choose the image")' "$@"

@@ -1,3 +1,3 @@
 #!/bin/sh
 exec /usr/lib/berth/share/packaging/installed berth-portal 'OnDemand and the clusters' \
-  'getting-started-portal.md, from "2. Configure it"' "$@"
+  'berth init portal (or by hand: /usr/lib/berth/share/docs/getting-started-portal.md, from "2. Configure it")' "$@"

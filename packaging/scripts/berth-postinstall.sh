@@ -11,5 +11,6 @@ semodule -n -s targeted -X 200 -i /usr/share/selinux/packages/targeted/berth.pp 
 if selinuxenabled; then
   load_policy
   restorecon -R /usr/lib/berth
-  [ ! -d /run/berth ] || restorecon -R /run/berth
+  # Only what root writes: users own the directories below /run/berth/users.
+  [ ! -d /run/berth/broker ] || restorecon -R /run/berth/broker
 fi

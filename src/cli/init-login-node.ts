@@ -35,8 +35,15 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
   const text = { type: 'string', requiresArg: true } as const;
   return flowOptions(yargs)
     .option('image', { ...text, describe: 'Image of the sessions' })
-    .option('user', { ...text, array: true, describe: 'Accounts that may log in' })
-    .option('port', { ...text, describe: "Port of the sessions' own sshd; below 1024" })
+    .option('user', {
+      ...text,
+      array: true,
+      describe: 'Account that may log in; several: --user alice --user bob',
+    })
+    .option('port', {
+      ...text,
+      describe: "Port of the sessions' own sshd, which should be below 1024 [default: 332]",
+    })
     .option('mode', {
       ...text,
       describe:
@@ -51,7 +58,7 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
     )
     .example('berth init login-node --yes --dry-run', 'Print what the defaults would change')
     .epilogue(
-      "Needs root. The host's own sshd, its port and its configuration are not changed. A file that is changed is kept under another name, and the last lines say how to go back. It can be run again: what is done is not done twice, and files that you have edited stay.",
+      "Needs root. The host's own sshd, its port and its configuration are not changed. A file that is changed is kept under another name, and the last lines say how to undo each change. It can be run again: what is done is not done twice, and files that you have edited stay.",
     );
 }
 
@@ -78,7 +85,11 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
           : 'must be names of accounts',
     },
     {
-      ...{ option: 'port', text: "Port of the sessions' own sshd", fallback: present.port },
+      ...{
+        option: 'port',
+        text: "Port of the sessions' own sshd, best below 1024",
+        fallback: present.port,
+      },
       problem: (answer) =>
         /^\d{1,5}$/.test(answer) && Number(answer) >= 1 && Number(answer) <= 65_535
           ? undefined

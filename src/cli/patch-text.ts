@@ -13,9 +13,12 @@ export function patchText(
   label: 'now' | 'former' = 'now',
   context: 0 | 2 = 2,
 ): string {
-  return createTwoFilesPatch(file, file, before, after, label, 'new', { context })
-    .split('\n')
-    .filter((line) => !line.startsWith('====='))
-    .map((line) => escapedForTerminal(line))
-    .join('\n');
+  return (
+    createTwoFilesPatch(file, file, before, after, label, 'new', { context })
+      .split('\n')
+      .filter((line) => !/^(?:=====|Index: )/.test(line))
+      // The header has a tab between the name and the label.
+      .map((line) => line.split('\t').map(escapedForTerminal).join('\t'))
+      .join('\n')
+  );
 }

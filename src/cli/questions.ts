@@ -48,11 +48,13 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
           answers.set(question.option, await ask(question, read, terminal));
       return answers;
     },
-    confirm: async (text) => asks && /^y(?:es)?$/i.test((await read(`${text} [y/N] `)).trim()),
+    confirm: async (text) =>
+      asks && /^y(?:es)?$/i.test((await read(`${text} [y/N] `, true)).trim()),
   };
 }
 
-type Read = (prompt: string) => Promise<string>;
+/** @param fresh lines that were typed before the question do not answer it */
+type Read = (prompt: string, fresh?: boolean) => Promise<string>;
 
 async function ask(question: Question, read: Read, terminal: Terminal): Promise<string> {
   const { text, fallback, problem } = question;
@@ -73,7 +75,11 @@ async function ask(question: Question, read: Read, terminal: Terminal): Promise<
 function lineReader(terminal: Terminal): Read {
   const pasted: string[] = [];
   let rest = '';
-  return async (prompt) => {
+  return async (prompt, fresh = false) => {
+    if (fresh) {
+      pasted.length = 0;
+      rest = '';
+    }
     const line = pasted.shift();
     if (line !== undefined) {
       terminal.stderr.write(`${prompt}${line}\n`);

@@ -77,7 +77,8 @@ class SetupRun {
   async choose(asker: Asker, yes: boolean): Promise<void> {
     for (const step of this.#planned) {
       if (!isChange(step) || step.change !== 'edited') continue;
-      if (await asker.confirm(`Replace ${step.path}? It is kept beside`)) continue;
+      if (await asker.confirm(`Replace ${step.path}? The present file is kept under another name`))
+        continue;
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
     }
@@ -129,14 +130,19 @@ class SetupRun {
 
   /** What the admin does then, and how each change is undone. */
   get #next(): string[] {
-    const back = [...this.#results].flatMap(([step, { kept }]) =>
-      kept === undefined || !isChange(step) ? [] : [`go back: cp -p ${kept} ${step.path}`],
-    );
-    return [...this.#setup.next, ...back];
+    const back = [...this.#results].flatMap(([step, { result, kept }]) => {
+      if (isChange(step)) return kept === undefined ? [] : [['cp', '-p', kept, step.path]];
+      return result === 'done' && step.undo !== undefined ? [step.undo] : [];
+    });
+    // The last change first.
+    return [...this.#setup.next, ...back.reverse().map((argv) => `go back: ${shellWords(argv)}`)];
   }
 
-  async #do(step: OpenStep): Promise<Omit<StepResult, 'result'>> {
+  async #do(step: OpenStep): Promise<Partial<StepResult>> {
     if (!isChange(step)) {
+      // A step before may have done it, too: with its profile, the image may be there.
+      if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal)))
+        return { result: 'unchanged' };
       this.#text.write(`$ ${shellWords(step.argv)}\n`);
       await runStep(step.argv, this.#programs, this.#terminal);
       return {};

@@ -18,8 +18,8 @@ export const accountErrors = {
     next: 'Make user_map in ood_portal.yml return the name that `getent passwd UID` prints.',
   },
   'uid-below-minimum': {
-    what: 'The UID of the account is below `minimum_uid`. System accounts get no namespace and no credentials.',
-    why: 'root or a service account logged in to the portal, or people at this site have low UIDs.',
+    what: 'The UID of the account is below `minimum_uid`. System accounts get no namespace, no credentials and no sessions.',
+    why: 'root or a service account logged in to the portal, or was named for `berth init login-node`, or people at this site have low UIDs.',
     next: 'If the account belongs to a person, lower `minimum_uid` in berth.yml.',
   },
   'nss-failed': {

@@ -1,4 +1,5 @@
 import { BerthError } from '../errors.ts';
+import { defaultSettings } from '../config/default-settings.ts';
 import { getent } from '../system/getent.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 
@@ -18,7 +19,7 @@ interface LocalAccount {
   readonly member: boolean;
 }
 
-/** @throws {BerthError} `user-unknown`, `nss-failed` */
+/** @throws {BerthError} `user-unknown`, `uid-below-minimum`, `nss-failed` */
 export async function accountState(names: readonly string[], group: string): Promise<AccountState> {
   const [groupLine] = await getent('group', [group]);
   const known = names.length === 0 ? [] : await getent('passwd', names);
@@ -28,13 +29,24 @@ export async function accountState(names: readonly string[], group: string): Pro
   const local: LocalAccount[] = [];
   const elsewhere: string[] = [];
   for (const name of names) {
-    if (!known.some((line) => line.startsWith(`${name}:`))) throw unknown(name);
+    const entry = known.find((one) => one.startsWith(`${name}:`));
+    if (entry === undefined) throw unknown(name);
+    if (Number(entry.split(':')[2]) < defaultSettings.minimumUid) throw systemAccount(name);
     const line = passwd.split('\n').find((one) => one.startsWith(`${name}:`));
     const [, , , primary, , , shell = ''] = line?.split(':') ?? [];
     if (line === undefined) elsewhere.push(name);
     else local.push({ name, shell, member: members.includes(name) || primary === gid });
   }
   return { groupExists: groupLine !== undefined, local, elsewhere };
+}
+
+/** Its own shell on this host would be replaced. */
+function systemAccount(name: string): BerthError {
+  const { minimumUid } = defaultSettings;
+  return new BerthError(`${name} is a system account (its UID is below ${minimumUid})`, {
+    code: 'uid-below-minimum',
+    hint: 'Give accounts of people. root keeps its shell on this host.',
+  });
 }
 
 function unknown(name: string): BerthError {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { readTrusted } from '../clusters/hook-access.ts';
@@ -12,7 +13,7 @@ import { readContext } from '../reconcile/admin-kubeconfig.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { sourceText } from '../source-text.ts';
-import type { FileStep, Setup, SetupStep } from './setup.ts';
+import type { CommandStep, FileStep, Setup } from './setup.ts';
 
 /** What an admin is asked about a cluster, and where the portal's files are. */
 export interface ClusterAnswers {
@@ -54,20 +55,26 @@ export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
       hint: 'OnDemand gives each user the CA of the cluster in a file. Add it to the kubeconfig.',
       fields: { file: kubeconfig },
     });
+  if (answers.apply && !existsSync(answers.kubectl))
+    throw new BerthError(`there is no ${answers.kubectl}`, {
+      code: 'config-missing',
+      hint: 'Install kubectl, or give its path with --kubectl.',
+    });
   const more = config === defaultConfigFile ? [] : ['--config', config];
+  const { apply, token } = commands(answers, more);
   return {
     steps: [
+      // First what needs the cluster: OnDemand does not offer one that cannot be reached.
+      ...(answers.apply ? apply : []),
       whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`),
       await berthStep(answers),
       whole(join(clustersDir, `${name}.yml`), await clusterFile(answers, url, caFile)),
-      ...(answers.apply ? commands(answers, more) : []),
+      ...(answers.apply ? [token] : []),
     ],
     doctor: ['--cluster', name, ...more],
     next: answers.apply
       ? [`keep the token fresh: systemctl enable --now berth-token-rotate.timer`]
-      : commands(answers, more).map(
-          ({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`,
-        ),
+      : [...apply, token].map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`),
   };
 }
 
@@ -136,12 +143,12 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
       : [installedPath('share/etc/kubernetes/service-account-tokens')]),
   ];
   const hook = [kubectl, '--kubeconfig', hookKubeconfig, '--context', `berth-hook@${name}`];
-  return [
-    ...manifests.map((directory) => ({
+  return {
+    apply: manifests.map((directory) => ({
       argv: [...admin, 'apply', '-k', directory],
       unless: [...admin, 'diff', '-k', directory],
     })),
-    {
+    token: {
       argv: [
         ...['berth', 'token', 'setup', '--cluster', name, '--from', kubeconfig],
         ...(context === undefined ? [] : ['--context', context]),
@@ -149,5 +156,5 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
       ],
       unless: [...hook, 'auth', 'whoami'],
     },
-  ] satisfies SetupStep[];
+  } satisfies Record<string, CommandStep | CommandStep[]>;
 }

@@ -18,7 +18,11 @@ export async function fileChange(step: FileStep): Promise<FileChange> {
   const before = await readIfPresent(step.path);
   if (before === undefined) return { ...step, before, change: 'new' };
   if (before === step.text) return { ...step, before, change: 'unchanged' };
-  return { ...step, before, change: step.kind === 'edit' ? 'changed' : 'edited' };
+  return { ...step, before, change: mayHaveBeenEdited(step, before) ? 'edited' : 'changed' };
+}
+
+function mayHaveBeenEdited({ kind, formerTexts = [] }: FileStep, before: string): boolean {
+  return kind === 'whole' && !formerTexts.includes(before);
 }
 
 /**

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind-files.ts';
-import { wantedKind } from '../sshd-kinds/new-kind.ts';
+import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { hasSystemd, startsAtBoot, unitProperties } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
@@ -69,17 +70,19 @@ const units: Readonly<Record<string, string>> = {
  * login program as their shell when everything else is in place.
  *
  * @param toolsDir where `berth images files` puts the transfer tools
- * @throws {BerthError} those of `wantedKind` and `accountState`; system errors
+ * @throws {BerthError} `not-root`, `port-taken`, and those of `wantedKind` and `accountState`; system errors
  */
 export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
   const { image, port, mode, start, pull } = answers;
+  assertRoot();
   const accounts = await accountState(answers.users, group);
+  const present = await presentAnswers();
   const pam = await readIfPresent(pamFile);
   const steps: SetupStep[] = [
-    whole(
-      profileFile,
-      texts.profile.replace(/^image: .*$/m, () => `image: ${image}`),
-    ),
+    {
+      ...whole(profileFile, profileWith(image)),
+      formerTexts: present.image === '' ? [] : [profileWith(present.image)],
+    },
     whole(settings, exampleWith(texts.ssh, sshValues())),
     whole('/etc/security/berth-pam-env.conf', texts.pamEnv),
     ...(pam === undefined
@@ -90,13 +93,17 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     ...(pull
       ? [{ ...command('berth', 'images', 'pull'), unless: ['berth', 'images', 'check'] }]
       : []),
-    ...(accounts.groupExists ? [] : [command('groupadd', '--force', group)]),
+    ...(accounts.groupExists
+      ? []
+      : [{ argv: ['groupadd', '--force', group], undo: ['groupdel', group] }]),
     {
       argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
       unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
     },
-    await kindStep(port, mode),
-    ...accountSteps(accounts, mode),
+    // The linter refuses a kind whose users have a shell that reads the home.
+    ...accountSteps(accounts, mode, (member) => member),
+    await kindStep({ port, mode }, { ...present, port: Number(present.port) }),
+    ...accountSteps(accounts, mode, (member) => !member),
     ...(start && hasSystemd() ? await startSteps() : []),
   ];
   const [user] = answers.users;
@@ -129,26 +136,58 @@ function sshValues(): Record<string, string> {
   };
 }
 
-async function kindStep(port: number, mode: KindMode): Promise<FileStep> {
-  const { file, text } = await wantedKind({
-    ...{ name: kindName, port, mode, settings, sshd: '/usr/sbin/sshd' },
-    ...{ addresses: [], hostKeys: [], accepted: [] },
-  });
+/** @throws {BerthError} those of `wantedKind` and `assertPortIsFree` */
+async function kindStep({ port, mode }: KindAnswers, present: KindAnswers): Promise<FileStep> {
+  const wanted = await kindOf({ port, mode });
+  await assertPortIsFree(wanted);
+  const former = await kindOf({ port: present.port, mode: present.mode });
   return {
-    ...whole(file, text),
+    ...whole(wanted.file, wanted.text),
+    formerTexts: [former.text],
     writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode],
   };
 }
 
-function accountSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
-  const shell = installedPath('shell/login');
-  return local.flatMap(({ name, member, shell: present }) => {
-    const options = [
-      ...(member ? [] : ['--append', '--groups', group]),
-      ...(mode === 'forced' || present === shell ? [] : ['--shell', shell]),
-    ];
-    return options.length === 0 ? [] : [command('usermod', ...options, name)];
+type KindAnswers = Pick<LoginNodeAnswers, 'port' | 'mode'>;
+
+function kindOf(answers: KindAnswers): ReturnType<typeof wantedKind> {
+  return wantedKind({
+    ...{ ...answers, name: kindName, settings, sshd: '/usr/sbin/sshd' },
+    ...{ addresses: [], hostKeys: [], accepted: [] },
   });
+}
+
+function profileWith(image: string): string {
+  return texts.profile.replace(/^image: .*$/m, () => `image: ${image}`);
+}
+
+/** @param which whether members of the group are meant */
+function accountSteps(
+  { local }: AccountState,
+  mode: KindMode,
+  which: (member: boolean) => boolean,
+): CommandStep[] {
+  const shell = installedPath('shell/login');
+  return local
+    .filter(({ member }) => which(member))
+    .flatMap(({ name, member, shell: present }) => [
+      ...(member
+        ? []
+        : [
+            {
+              argv: ['usermod', '--append', '--groups', group, name],
+              undo: ['gpasswd', '--delete', name, group],
+            },
+          ]),
+      ...(mode === 'forced' || present === shell
+        ? []
+        : [
+            {
+              argv: ['usermod', '--shell', shell, name],
+              undo: ['usermod', '--shell', present === '' ? '/bin/sh' : present, name],
+            },
+          ]),
+    ]);
 }
 
 const started = [`berth-sshd@${kindName}.service`, 'berth-reap.timer', 'berth-images.timer'];
@@ -166,7 +205,12 @@ async function startSteps(): Promise<CommandStep[]> {
   );
   return wanted.length === 0
     ? []
-    : [command('systemctl', 'enable', '--now', ...wanted.map(({ unit }) => unit))];
+    : [
+        {
+          argv: ['systemctl', 'enable', '--now', ...wanted.map(({ unit }) => unit)],
+          undo: ['systemctl', 'disable', '--now', ...wanted.map(({ unit }) => unit)],
+        },
+      ];
 }
 
 function nextLines(

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import { parseOodCluster } from '../config/ood-cluster-file.ts';
@@ -52,6 +53,12 @@ const units: Readonly<Record<string, string>> = {
  */
 export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
   const { config, oodDirectory } = answers;
+  if (!existsSync(oodDirectory))
+    throw new BerthError(`${oodDirectory} does not exist: Open OnDemand is not on this host`, {
+      code: 'config-missing',
+      hint: 'Install Open OnDemand first, or give the directory of its configuration with --ood-directory.',
+    });
+  const hookEnv = answers.hookEnv ?? join(oodDirectory, 'hook.env');
   const [berth, portalText] = await Promise.all([
     readIfPresent(config),
     readIfPresent(join(oodDirectory, 'ood_portal.yml')),
@@ -64,7 +71,14 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
       ...unitSteps(units),
     ],
     doctor: config === defaultConfigFile ? [] : ['--config', config],
-    next: await nextLines(answers, portalText !== undefined && portal === undefined),
+    next: [
+      ...(existsSync(hookEnv)
+        ? []
+        : [
+            `write ${hookEnv} with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null and defaults.credentials.issuer, client_id and client_secret_file in ${config}`,
+          ]),
+      ...(await nextLines(answers, portalText !== undefined && portal === undefined)),
+    ],
   };
 }
 

@@ -23,6 +23,8 @@ export interface FileStep {
   readonly secret?: boolean;
   /** Where the former file is kept; default: beside it. */
   readonly copy?: string;
+  /** Other texts that Berth itself may have written: a file with one of them was not edited. */
+  readonly formerTexts?: readonly string[];
   /** A command of `berth` that writes the file itself, after it has checked it. */
   readonly writtenBy?: readonly string[];
 }
@@ -32,6 +34,8 @@ export interface CommandStep {
   readonly argv: readonly string[];
   /** A command that ends with status 0 if there is nothing to do. */
   readonly unless?: readonly string[];
+  /** A command that undoes it. */
+  readonly undo?: readonly string[];
 }
 
 export function isFileStep(step: SetupStep): step is FileStep {

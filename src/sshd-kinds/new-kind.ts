@@ -62,7 +62,7 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
   makeDirectory();
   const lock = await takeLock(join(kindsDirectory, '.new.lock'), lockTimes);
   try {
-    await assertFreePorts(endpointsWanted(kind), file);
+    await assertPortIsFree({ kind, file, text });
     const staged = await stageFile(file, text, { mode: 0o644 });
     try {
       const result = await checked({ kind, file, text }, staged.temporary, input);
@@ -97,7 +97,7 @@ export async function wantedKind(
 
 /** A dry run: the file is checked in a directory of its own. */
 async function tried(wanted: Wanted, input: NewKindInput): Promise<NewKind> {
-  await assertFreePorts(endpointsWanted(wanted.kind), wanted.file);
+  await assertPortIsFree(wanted);
   const directory = await mkdtemp(join(tmpdir(), 'berth-sshd-'));
   try {
     const candidate = join(directory, `${wanted.kind.name}.conf`);
@@ -106,6 +106,11 @@ async function tried(wanted: Wanted, input: NewKindInput): Promise<NewKind> {
   } finally {
     await rm(directory, { recursive: true });
   }
+}
+
+/** Refuses a kind's port if another program has it. @throws {BerthError} those of `assertFreePorts` */
+export function assertPortIsFree({ kind, file }: Wanted): Promise<void> {
+  return assertFreePorts(endpointsWanted(kind), file);
 }
 
 function endpointsWanted({ addresses, port }: KindConfig) {

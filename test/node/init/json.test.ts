@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-const init = async (more: string) => {
-  const { exitCode, stdout, stderr } = await host.init(`${words} ${more} -o json`);
+const init = async (more: string, given = words) => {
+  const { exitCode, stdout, stderr } = await host.init(`${given} ${more} -o json`);
   return { exitCode, stderr, document: berthDocument(stdout) as SetupDocument };
 };
 const results = ({ steps }: SetupDocument): Readonly<Record<string, string>> =>
@@ -46,21 +46,31 @@ describe('berth init login-node -o json', () => {
   });
 
   it('says what was done before a step failed, with the error beside it', async () => {
-    // The port is taken.
-    const taken = `--port ${host.host.port}`;
-    const { exitCode, stderr, document } = await init(`${taken} --yes`);
+    // No registry listens there.
+    const pulls = words.replace('--pull no', '--pull yes').replace('localhost/', '127.0.0.1:1/');
+    const { exitCode, stderr, document } = await init('--yes', pulls);
     expect(exitCode).not.toBe(0);
     // Between what the programs print.
     const errors = stderr
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as { code: string });
-    expect(errors.map(({ code }) => code)).toEqual(['port-taken', 'init-step-failed']);
+    expect(errors.map(({ code }) => code)).toEqual(['init-step-failed']);
+    expect(document.steps.find(({ command }) => command?.[1] === 'images')?.result).toBe('failed');
     expect(results(document)).toMatchObject({
       '/etc/berth/ssh.yml': 'done',
-      '/etc/ssh/berth/login.conf': 'failed',
+      '/etc/ssh/berth/login.conf': 'planned',
       usermod: 'planned',
     });
+  });
+
+  it('refuses a port that is taken, and accounts of the system, before anything is changed', async () => {
+    const on = (port: number): string => words.replace(/--port \d+/, `--port ${port}`);
+    const taken = await host.init(`${on(host.host.port)} --yes --dry-run`);
+    expect(taken.stderr).toContain('[port-taken]');
+    const root = await host.init(`${words.replace('alice', 'root')} --yes --dry-run`);
+    expect(root.stderr).toContain('root is a system account (its UID is below 1000)');
+    expect([taken.exitCode, root.exitCode]).toEqual([78, 77]);
   });
 
   it('has the former files, the findings of the linter and of doctor, and what comes next', async () => {

@@ -36,7 +36,7 @@ describe('the questions of berth init login-node on a terminal', () => {
       [/Not an image: .*\r\n[^\r\n]*Image of the sessions/, 'localhost/berth-site:1\r'],
       [/Accounts that may log in, with blanks between \[none\]: /, 'al;ice\r'],
       [/al;ice: must be names of accounts\r\n[^\r\n]*Accounts/, 'alice\r'],
-      [/Port of the sessions' own sshd \[332\]: /, '70000\r'],
+      [/Port of the sessions' own sshd, best below 1024 \[332\]: /, '70000\r'],
       [/70000: must be a port from 1 to 65535\r\n[^\r\n]*Port/, `${host.port}\r`],
       [/login-shell \(.*\) or forced \[login-shell\]: /, 'both\r'],
       [/both: must be login-shell or forced\r\n[^\r\n]*login-shell/, '\r'],
@@ -89,7 +89,7 @@ describe('the questions of berth init login-node on a terminal', () => {
       again,
       [/Image of the sessions \[localhost\/berth-site:1\]: /, '\r'],
       [/Accounts/, 'alice\r'],
-      [new RegExp(`Port of the sessions' own sshd \\[${host.port}\\]: `), '\r'],
+      [new RegExp(`Port of the sessions' own sshd, best below 1024 \\[${host.port}\\]: `), '\r'],
       [/or forced \[forced\]: /, '\r'],
       [/Pull/, 'no\r'],
       [/Start/, 'no\r'],
@@ -106,7 +106,10 @@ describe('the questions of berth init login-node on a terminal', () => {
     const words = [...options, '--port', String(host.port), '--mode', 'forced'];
     const run = () => host.openInit(...words, '--pull', 'no', '--start', 'no');
     const left = run();
-    await answer(left, [/Replace \S+minimal\.yml\? It is kept beside \[y\/N\] /, '\r']);
+    await answer(left, [
+      /Replace \S+minimal\.yml\? The present file is kept under another name \[y\/N\] /,
+      '\r',
+    ]);
     expect(await left.waitForExit(), left.text).toBe(0);
     expect(left.text).toContain(`${file}: left as it is`);
     const replaced = run();

@@ -76,7 +76,7 @@ describe('a portal with the packages', () => {
       .filter((name) => /^berth(?:-portal)?_.*\.deb$/.test(name))
       .map((name) => join(host.directory, 'p', name));
     const output = await host.script(`apt-get --quiet --yes install ${debs.join(' ')} 2>&1`);
-    expect(output).toContain(`next: /usr/lib/berth/share/${page}, from "2. Configure it"`);
+    expect(output).toContain(`(or by hand: /usr/lib/berth/share/${page}, from "2. Configure it")`);
     await siteFiles();
     await host.script(`cd /usr/lib/berth/share\n${commandsWith('token setup')}`);
     expect(await host.script('systemctl is-active berth-token-rotate.timer')).toBe('active\n');
