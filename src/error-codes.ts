@@ -354,6 +354,7 @@ export const warningCodes = [
   'cluster-auth-odic',
   'cluster-config-file-tilde',
   'prefixes-differ',
+  'client-secret-of-other-issuer',
   'hook-env-unknown-key',
   'hook-env-example-value',
   'hook-env-pod-security-policy',

@@ -1,12 +1,21 @@
 import type { ClusterOptions } from './berth-yml.ts';
 import { parseClientAuth } from './client-auth.ts';
+import { clientSecretsFor } from './client-secrets.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import { configError } from './config-error.ts';
-import { parseIssuer } from './issuer-url.ts';
+import { issuerOption } from './issuer-url.ts';
 import type { SiteFileContents } from './site-files.ts';
-import type { CredentialSettings, OidcSettings } from './settings.ts';
+import type { CredentialSettings, OidcSettings, SettingsWarning } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
+
+/** The `credentials` of berth.yml: of its `defaults`, and of this cluster's entry. */
+export interface CredentialLevels {
+  readonly site: CredentialOptions;
+  readonly own: CredentialOptions;
+}
+
+type Warn = (warning: SettingsWarning) => void;
 
 /** Eight hours, a working day, because without the broker only the next login renews the token. */
 const defaultLifetimeSeconds = 8 * 3600;
@@ -20,9 +29,11 @@ const defaultServiceAccount = 'berth-user';
  */
 export function credentialSettings(
   definition: ClusterDefinition,
-  options: CredentialOptions,
+  levels: CredentialLevels,
   parts: SiteFileContents,
+  warn: Warn,
 ): CredentialSettings {
+  const options = { ...levels.site, ...levels.own };
   const mode = options.mode ?? (definition.auth === 'oidc' ? 'oidc' : 'none');
   switch (mode) {
     case 'none':
@@ -34,17 +45,19 @@ export function credentialSettings(
         lifetimeSeconds: Math.round((options.lifetime ?? defaultLifetimeSeconds * 1000) / 1000),
       };
     case 'oidc':
-      return oidcSettings(definition, options, parts);
+      return oidcSettings(definition, levels, parts, warn);
     case 'legacy':
-      return { mode, oidc: legacySettings(definition, options, parts) };
+      return { mode, oidc: legacySettings(definition, levels, parts, warn) };
   }
 }
 
 function oidcSettings(
   { name, file }: ClusterDefinition,
-  options: CredentialOptions,
+  levels: CredentialLevels,
   parts: SiteFileContents,
+  warn: Warn,
 ): OidcSettings {
+  const merged = { ...levels.site, ...levels.own };
   const missing = (what: string, key: string): never => {
     throw configError(
       'credentials-incomplete',
@@ -55,9 +68,11 @@ function oidcSettings(
     );
   };
   const { hookEnv } = parts;
-  const clientId = options.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID');
-  // The secret of hook.env belongs to the client of hook.env only.
-  const hookEnvSecret = hookEnv?.clientId === clientId ? hookEnv.clientSecret : undefined;
+  const clientId = merged.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID');
+  const issuer =
+    issuerOption(merged.issuer) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL');
+  const { options, hookEnvSecret, unused } = clientSecretsFor({ clientId, issuer }, levels, parts);
+  if (unused !== undefined) warn(otherIssuer(name, issuer, unused, parts.berthFile));
   const authentication = parseClientAuth(options, hookEnvSecret, parts, name);
   const audience = options.audience ?? clientId;
   const exchange = options.exchange ?? audience !== clientId;
@@ -72,7 +87,7 @@ function oidcSettings(
     );
   return {
     mode: 'oidc',
-    issuer: issuerOption(options) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL'),
+    issuer,
     ...(options.ca_file === undefined ? {} : { caFile: options.ca_file }),
     clientId,
     ...(authentication === undefined ? {} : { clientAuth: authentication }),
@@ -90,10 +105,11 @@ function oidcSettings(
 /** kubectl's auth-provider supports only client secrets. */
 function legacySettings(
   definition: ClusterDefinition,
-  options: CredentialOptions,
+  levels: CredentialLevels,
   parts: SiteFileContents,
+  warn: Warn,
 ): OidcSettings {
-  const settings = oidcSettings(definition, options, parts);
+  const settings = oidcSettings(definition, levels, parts, warn);
   if (settings.clientAuth === undefined || 'secret' in settings.clientAuth) return settings;
   throw configError(
     'credentials-contradictory',
@@ -104,8 +120,13 @@ function legacySettings(
   );
 }
 
-function issuerOption({ issuer }: CredentialOptions): string | undefined {
-  if (issuer === undefined) return undefined;
-  const read = parseIssuer(issuer);
-  return 'issuer' in read ? read.issuer : issuer;
+function otherIssuer(
+  cluster: string,
+  issuer: string,
+  { what, givenFor }: { readonly what: string; readonly givenFor: string | undefined },
+  file: string,
+): SettingsWarning {
+  const origin = givenFor === undefined ? 'no issuer is set beside it' : `it is for ${givenFor}`;
+  const message = `${cluster}: ${what} is not sent to the issuer ${issuer}: ${origin}. If the client has a secret there, set clusters.${cluster}.credentials.client_secret_file`;
+  return { code: 'client-secret-of-other-issuer', message, file };
 }

@@ -21,3 +21,10 @@ export function parseIssuer(
   if (!bare.endsWith(tokenEndpoint)) return { issuer: text, wasTokenEndpoint: false };
   return { issuer: bare.slice(0, -tokenEndpoint.length), wasTokenEndpoint: true };
 }
+
+/** The issuer in a checked `credentials.issuer`. */
+export function issuerOption(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const read = parseIssuer(text);
+  return 'issuer' in read ? read.issuer : text;
+}

@@ -41,7 +41,8 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
     warnings.push(...part.warnings, ...prefixWarnings(part, parts));
     try {
       if (own instanceof BerthError) throw own;
-      clusters.push(clusterSettings(part, { ...berth.defaults, ...own }, own, parts));
+      const warn = (warning: SettingsWarning): unknown => warnings.push(warning);
+      clusters.push(clusterSettings(part, own, parts, warn));
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       broken.push({ cluster: part.name, error });
@@ -63,12 +64,13 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
 
 function clusterSettings(
   definition: ClusterDefinition,
-  options: ClusterOptions,
   own: ClusterOptions | undefined,
   parts: SiteFileContents,
+  warn: (warning: SettingsWarning) => unknown,
 ): ClusterSettings {
   const { name, auth, server, kubeconfig } = definition;
   const { berth, hookEnv } = parts;
+  const options = { ...berth.defaults, ...own };
   const pullSecret =
     options.pull_secret === undefined
       ? hookEnv?.pullSecret
@@ -78,8 +80,9 @@ function clusterSettings(
         };
   const credentials = credentialSettings(
     definition,
-    { ...berth.defaults?.credentials, ...own?.credentials },
+    { site: berth.defaults?.credentials ?? {}, own: own?.credentials ?? {} },
     parts,
+    warn,
   );
   if (definition.configFileError !== undefined && credentials.mode !== 'none')
     throw definition.configFileError;

@@ -207,6 +207,11 @@ export const configurationErrors = {
     why: 'Only one of the two files was changed.',
     next: 'Set both to the same value. OnDemand reads only clusters.d, so if they differ, it looks in a different namespace.',
   },
+  'client-secret-of-other-issuer': {
+    what: 'A cluster has another issuer than the one for which the client’s secret or key was configured. The secret is not sent there: at that issuer the client is public.',
+    why: 'The issuer is set for this cluster, by hand or by `berth clusters discover`, and the secret in hook.env or in `defaults` of berth.yml.',
+    next: 'If the issuer is right and the client has a secret there, set `credentials.client_secret_file` (or `client_auth_method` and its files) for this cluster. If not, correct `credentials.issuer`.',
+  },
   'credentials-incomplete': {
     what: 'Credentials should come from the identity provider, but its issuer or client is not configured.',
     why: 'hook.env has no IDP_ISSUER_URL or CLIENT_ID, and berth.yml has no `credentials`.',
