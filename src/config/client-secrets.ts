@@ -46,17 +46,11 @@ export function clientSecretsFor(
   return { options, unused: { what: 'CLIENT_SECRET of hook.env', givenFor: hookEnvIssuer } };
 }
 
-/** A method without its secret would only be an error: the client is public. */
-function withoutSecrets(
-  {
-    client_secret_file: _secret,
-    client_key_file: _key,
-    client_key_id: _id,
-    client_certificate_file: _certificate,
-    client_auth_method: method,
-    ...rest
-  }: CredentialOptions,
-  keepMethod: boolean,
-): CredentialOptions {
-  return { ...rest, ...(keepMethod && method !== undefined && { client_auth_method: method }) };
+/** A method without its secret would only be an error: without both, the client is public. */
+function withoutSecrets(options: CredentialOptions, keepMethod: boolean): CredentialOptions {
+  const dropped = [
+    ...[...materials, 'client_key_id'],
+    ...(keepMethod ? [] : ['client_auth_method']),
+  ];
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !dropped.includes(key)));
 }
