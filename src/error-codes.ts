@@ -134,6 +134,7 @@ export const exitClasses = {
   // Kubeconfigs, credentials and the broker
   'kubectl-call-invalid': ['usage', 'config'],
   'credential-missing': 'permission',
+  'credential-of-other-issuer': 'permission',
   'credential-expired': 'permission',
   'credential-short-lived': 'temporary',
   'credential-cache-invalid': 'config',

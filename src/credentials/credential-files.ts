@@ -50,7 +50,8 @@ export function oidcFiles(
   }
   if (settings.clientAuth !== undefined) {
     const rootStore = {
-      ...({ version: 1, username: owner.name, token, expiry, refreshToken } as const),
+      ...({ version: 1, username: owner.name, issuer: settings.issuer } as const),
+      ...{ token, expiry, refreshToken },
       ...(own === true && { own }),
       origin,
       ...turn,

@@ -12,7 +12,7 @@ import {
   newestDescendant,
   refreshTokenDigest,
 } from './refresh-token-lineage.ts';
-import type { StoredCredential } from './root-credential-store.ts';
+import { issuerOfStored, type StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
 import type { HttpsClient } from '../system/https-request.ts';
@@ -47,7 +47,9 @@ export interface EarlierTokens {
   /** Descendants of the portal's refresh tokens that other clusters of this user hold. */
   readonly descendants?: readonly Partial<DescendantToken>[];
   /** Stores the refresh token that replaces the one just used, in case the hook dies right after. */
-  readonly keep?: (next: DescendantToken & { readonly own?: boolean }) => void | Promise<void>;
+  readonly keep?: (
+    next: DescendantToken & { readonly issuer: string; readonly own?: boolean },
+  ) => void | Promise<void>;
   /** False if no refresh token may be used yet: then `refresh-needed` is thrown instead. */
   readonly mayRefresh?: boolean;
 }
@@ -77,9 +79,10 @@ export interface RenewableToken {
 export async function renewableToken(
   context: ObtainContext,
   tokens: OnDemandTokens,
-  earlier: EarlierTokens = {},
+  all: EarlierTokens = {},
 ): Promise<RenewableToken> {
   const { settings, now } = context;
+  const earlier = ofIssuer(settings.issuer, all);
   const { stored } = earlier;
   const newest = newestRefreshToken(tokens.refreshToken, earlier);
   // Only root's copy is trusted without a check; the user could have written the other.
@@ -102,10 +105,16 @@ export async function renewableToken(
   if (earlier.mayRefresh === false) throw refreshNeeded();
   const next = { origin: newest.origin, turn: (newest.turn ?? 0) + 1 };
   const renewed = await obtainTokenByRefresh(context, newest.refreshToken, (refreshToken) =>
-    earlier.keep?.({ ...next, refreshToken }),
+    earlier.keep?.({ ...next, issuer: settings.issuer, refreshToken }),
   );
   const { token, claims, refreshToken } = renewed;
   return { token, expiry: claims.expiry, refreshToken, ...next };
+}
+
+/** Without root's copy if another issuer issued it: the cluster's configuration has changed since. */
+function ofIssuer(issuer: string, { stored, ...earlier }: EarlierTokens): EarlierTokens {
+  const isOurs = stored !== undefined && issuerOfStored(stored) === issuer;
+  return { ...earlier, ...(isOurs && { stored }) };
 }
 
 /** What obtaining a token for one user and one cluster takes. @throws what `issuer` and `readCa` throw */
@@ -141,7 +150,7 @@ async function tokenWithOwnRefresh(
       return { token, expiry, refreshToken, origin, turn, own };
     const next = { origin, turn: turn + 1, own };
     const renewed = await obtainTokenByOwnRefresh(context, refreshToken, (newest) =>
-      keep?.({ ...next, refreshToken: newest }),
+      keep?.({ ...next, issuer: context.settings.issuer, refreshToken: newest }),
     );
     const { claims, ...credential } = renewed;
     return { ...next, ...credential, expiry: claims.expiry };

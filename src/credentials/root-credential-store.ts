@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
+import { decodeUnverifiedClaims } from './oidc/verify-token.ts';
 import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
 
 /**
@@ -13,6 +14,8 @@ import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
 export interface StoredCredential {
   readonly version: 1;
   readonly username: string;
+  /** Who issued the token and the refresh token. Absent for a ServiceAccount's; see `issuerOfStored`. */
+  readonly issuer?: string;
   /** The token, which the user has too. */
   readonly token: string;
   /** When `token` expires, in seconds since the epoch. */
@@ -28,6 +31,19 @@ export interface StoredCredential {
 }
 
 const maximumBytes = 256 * 1024;
+
+/**
+ * The only issuer that may be sent the refresh token. A file that an older version wrote does not name it, but
+ * its token does: the hook had verified it.
+ */
+export function issuerOfStored({
+  issuer,
+  token,
+}: Pick<StoredCredential, 'issuer' | 'token'>): string | undefined {
+  if (issuer !== undefined) return issuer;
+  const { iss } = decodeUnverifiedClaims(token) ?? {};
+  return typeof iss === 'string' ? iss : undefined;
+}
 
 /** The path of a user's credential for a cluster. @throws {BerthError} `cluster-name-invalid` */
 export function storedCredentialPath(stateDir: string, uid: number, cluster: string): string {

@@ -12,6 +12,11 @@ export const credentialErrors = {
     why: 'The hook has not run since the account or the cluster was added, it failed (see syslog), or the cache directory ~/.kube/cache/berth was deleted.',
     next: 'The user chooses Help > Restart Web Server in the portal. If the error persists, look at `journalctl -t berth | grep user=NAME`.',
   },
+  'credential-of-other-issuer': {
+    what: 'The issuer of the cluster has changed since the credential was issued. The refresh token is not sent to the new one.',
+    why: '`credentials.issuer` or IDP_ISSUER_URL was changed, or `berth clusters discover` wrote another issuer.',
+    next: 'Check that the issuer of the cluster is right. Then the user logs out of the portal and logs in again.',
+  },
   'credential-expired': {
     what: 'The credential has expired and cannot be renewed, because there is no refresh token.',
     why: 'The portal passes no refresh token to the hook: see `refresh-token-missing`.',

@@ -1,10 +1,11 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainTokenByOwnRefresh, obtainTokenByRefresh } from '../credentials/oidc/obtain-token.ts';
-import { restartWebServer } from '../credentials/oidc/portal-hints.ts';
+import { logInAgain, restartWebServer } from '../credentials/oidc/portal-hints.ts';
 import { newestDescendant, otherCredentialFiles } from '../credentials/refresh-token-lineage.ts';
 import { renewUnderLock } from '../credentials/renew-under-lock.ts';
 import {
+  issuerOfStored,
   removeFormerOwners,
   readStoredCredential,
   type StoredCredential,
@@ -13,6 +14,7 @@ import {
 } from '../credentials/root-credential-store.ts';
 import { obtainContext, type ProviderAccess } from '../credentials/renewable-token.ts';
 import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { MintToken } from '../credentials/cluster-credential.ts';
 
@@ -36,7 +38,7 @@ const timeoutMs = 6_000;
  * one are removed.
  *
  * @param uid of the client, from the kernel, never from the request
- * @throws {BerthError} `credential-missing`, `user-unknown`, `cluster-unknown`, and what `nameOf`,
+ * @throws {BerthError} `credential-missing`, `credential-of-other-issuer`, `user-unknown`, `cluster-unknown`, and what `nameOf`,
  *   `renewUnderLock`, `obtainTokenByRefresh` and `readStoredCredential` throw.
  */
 export async function brokerToken(
@@ -95,6 +97,9 @@ async function renew(
   );
   const newest = origin === undefined ? undefined : newestDescendant(origin, [current, ...others]);
   if (settings.mode !== 'oidc' || newest === undefined) throw missing(cluster.name);
+  // Whoever can change the cluster's issuer must not receive a refresh token of the former one.
+  const issuer = issuerOfStored(current);
+  if (issuer !== settings.issuer) throw ofOtherIssuer(cluster.name, issuer, settings.issuer);
 
   const turn = (newest.turn ?? 0) + 1;
   const context = await obtainContext(settings, current.username, { ...deps, timeoutMs });
@@ -113,6 +118,13 @@ function unknownUid(uid: number): BerthError {
     exit: 'temporary',
     hint: `Run getent passwd ${uid}. If it prints nothing, the account was deleted, or sssd or LDAP is down.`,
   });
+}
+
+function ofOtherIssuer(cluster: string, was = 'an unknown issuer', is: string): BerthError {
+  return new BerthError(
+    `the stored credential for the cluster ${cluster} is of ${escapeControl(was)}, and the cluster’s issuer is now ${is}: it is not renewed there`,
+    { code: 'credential-of-other-issuer', hint: `${logInAgain}: the hook then writes a new one.` },
+  );
 }
 
 function missing(cluster: string): BerthError {

@@ -294,6 +294,33 @@ describe.skipIf(!BrokerHost.isSupported)('a confidential client', () => {
     });
   });
 
+  it.each([
+    ['', (text: string) => text],
+    [', as an older version stored it', (text: string) => text.replace(/"issuer":"[^"]*",/, '')],
+  ])('is not renewed at another issuer%s', async (_, stored) => {
+    await login(ann());
+    await expire(ann());
+    const store = storedCredentialPath(stateDir, ann().uid, cluster.name);
+    await writeFile(store, stored(await readFile(store, 'utf8')));
+    const file = join(directory, 'berth.yml');
+    const text = await readFile(file, 'utf8');
+    const other = await LocalOidcProvider.start();
+    await writeFile(
+      file,
+      text.replace(provider.issuer, other.issuer).replace(provider.caFile, other.caFile),
+    );
+    const refused = await kubectl(ann());
+    await writeFile(file, text);
+    expect(refused.status, refused.stderr).toBe(77);
+    expect(refused.stderr).toContain('[credential-of-other-issuer]');
+    expect(other.requests).toEqual([]);
+    await other.stop();
+
+    // The refresh token has not been used: with the right issuer it still works.
+    await expire(ann());
+    expect(await kubectl(ann())).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it('reports the end of the session in one line, without secrets', async () => {
     await login(ann());
     await expire(ann());
