@@ -65,7 +65,16 @@ async function helpOf(program: string, command: readonly string[]): Promise<stri
     ([, path = '']) => path.split(' '),
   );
   const sections = await Promise.all(own.map((path) => helpOf(program, path)));
-  return [`## \`${['berth', ...command].join(' ')}\``, fenced(stdout), ...sections.flat()];
+  return [
+    `## \`${['berth', ...command].join(' ')}\``,
+    fenced(command.length === 0 ? stdout : withoutGlobalOptions(stdout)),
+    ...sections.flat(),
+  ];
+}
+
+/** The page shows them once. */
+function withoutGlobalOptions(help: string): string {
+  return help.replace(/^Global options:\n(?: .*\n)+\n?/m, '');
 }
 
 function fenced(help: string): string {

@@ -27,6 +27,7 @@ export function commandPages(root: CommandNode, release: Release): ManPage[] {
         entry(`.BR berth\\-${escaped(name)} (8)`, text(summary)),
       ),
     ],
+    ['OPTIONS', ['These are options of all commands.', ...root.options.flatMap(option)]],
     ['EXIT STATUS', exitStatuses],
     ['FILES', files],
     ['SEE ALSO', [seeAlso([...names.map((name) => [name, 8] as const), ...filePages])]],

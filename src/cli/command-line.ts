@@ -4,6 +4,7 @@ import { clustersCommand } from './clusters.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
+import { type GlobalArguments, globalOptions } from './global-options.ts';
 import { lintCommand } from './lint.ts';
 import { initCommand } from './init.ts';
 import { imagesCommand } from './images.ts';
@@ -15,18 +16,20 @@ import { renderCommand } from './render.ts';
 import { sessionsCommand } from './sessions.ts';
 import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { escapedForTerminal, reportError, type Terminal, type WantedOutput } from './terminal.ts';
 import { tokenCommand } from './token.ts';
 import { isYargsError, onceEach, refused, unknownCommand } from './refused-line.ts';
 import { versionCommand } from './version.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
-export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<void> {
+export async function runCommandLine(args: readonly string[], outer: Terminal): Promise<void> {
   const [first, ...words] = args;
   // What the scripts of etc/completion ask.
-  if (first === '__complete') return writeCandidates(words, terminal);
+  if (first === '__complete') return writeCandidates(words, outer);
   // A first `--`, for which yargs would do nothing.
-  if (first === '--') return runCommandLine(words, terminal);
+  if (first === '--') return runCommandLine(words, outer);
+  const wanted: WantedOutput = { quiet: false };
+  const terminal = { ...outer, wanted };
   const parser = commandLine(args, terminal);
   try {
     await parser.parseAsync(args, {}, (_error, _argv, output) => {
@@ -41,14 +44,17 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   }
 }
 
-function commandLine(args: readonly string[], terminal: Terminal): Argv {
-  const parser: Argv = yargs()
-    .scriptName('berth')
+function commandLine(
+  args: readonly string[],
+  terminal: Terminal & { readonly wanted: WantedOutput },
+): Argv {
+  const parser: Argv = globalOptions(yargs().scriptName('berth'))
     .usage('Usage: berth COMMAND [OPTIONS]')
     .locale('en')
     // Without the array, yargs would keep only the last of several words or values.
     .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
     .check((argv) => onceEach(parser, argv, args))
+    .middleware((given) => applyGlobalOptions(given, terminal), true)
     .demandCommand(1, 1, 'a command is missing')
     .strict()
     .strictCommands()
@@ -70,6 +76,19 @@ function commandLine(args: readonly string[], terminal: Terminal): Argv {
     });
   for (const module of commandModules(terminal)) parser.command(module);
   return parser;
+}
+
+/** yargs calls it for each command on the way: `sessions`, then `list`. */
+async function applyGlobalOptions(
+  { quiet = false, debug = false }: GlobalArguments,
+  { wanted, stderr }: Terminal & { readonly wanted: WantedOutput },
+): Promise<void> {
+  wanted.quiet = quiet;
+  if (!debug || wanted.debug !== undefined) return;
+  const { stackLines, writeDebugLines } = await import('./debug-output.ts');
+  const write = (line: string): unknown => stderr.write(`debug: ${escapedForTerminal(line)}\n`);
+  wanted.debug = (error) => stackLines(error).forEach(write);
+  writeDebugLines(write);
 }
 
 async function writeCandidates(words: readonly string[], terminal: Terminal): Promise<void> {

@@ -1,4 +1,5 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
+import { globalOptions } from './global-options.ts';
 
 /** A command with its options and its own commands, as its help shows them. */
 export interface CommandNode {
@@ -10,6 +11,7 @@ export interface CommandNode {
   readonly examples: readonly (readonly [string, string])[];
   /** What follows the options; may be empty. */
   readonly epilogue: string;
+  /** Those of the root are of all commands, except `--version`. */
   readonly options: readonly OptionNode[];
   readonly positionals: readonly PositionalNode[];
   readonly commands: readonly CommandNode[];
@@ -55,7 +57,7 @@ interface Known {
 
 /** Describes commands by running their builders, which read and change nothing. */
 export function commandTree(modules: readonly CommandModule[]): CommandNode {
-  const parser = yargs().scriptName('berth').locale('en').help().version('');
+  const parser: Argv = globalOptions(yargs().scriptName('berth').locale('en').help().version(''));
   for (const module of modules) parser.command(module);
   return nodeOf('berth', '', { parser, examples: [], epilogue: '' });
 }

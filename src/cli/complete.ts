@@ -43,7 +43,7 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
     if (open !== undefined)
       return plain(open.choices.length > 0 ? open.choices : await known(open.names));
     if (current.startsWith('-'))
-      return node.options.flatMap(({ names, summary }) =>
+      return optionsOf(root, node).flatMap(({ names, summary }) =>
         names.filter((word) => word.startsWith('--')).map((word) => ({ word, summary })),
       );
     if (node.commands.length > 0)
@@ -54,6 +54,13 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
     const { choices, name } = positional;
     return plain(choices.length > 0 ? choices : await known([[...path, name].join(' ')]));
   }
+}
+
+/** A command has the options of the root, too. */
+function optionsOf(root: CommandNode, node: CommandNode): readonly OptionNode[] {
+  const own = new Set(node.options.flatMap(({ names }) => names));
+  const others = root.options.filter(({ names }) => !names.some((name) => own.has(name)));
+  return [...node.options, ...others.filter(({ names }) => !names.includes('--version'))];
 }
 
 async function known(names: readonly string[]): Promise<readonly string[]> {
@@ -83,7 +90,7 @@ function placeOf(root: CommandNode, words: readonly string[]): Place {
       continue;
     }
     if (word.startsWith('-')) {
-      const option = node.options.find(({ names }) => names.includes(word));
+      const option = optionsOf(root, node).find(({ names }) => names.includes(word));
       place = { ...place, open: option?.takesValue === true ? option : undefined };
       continue;
     }

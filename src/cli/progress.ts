@@ -5,14 +5,14 @@ const patience = 1000;
 
 /**
  * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is
- * on standard error and is removed when the work is done; a pipe gets nothing.
+ * on standard error and is removed when the work is done; a pipe gets nothing, and nobody with `--quiet`.
  */
 export async function withProgress<T>(
   terminal: Terminal,
   what: () => string,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (terminal.stderr.isTTY !== true) return work();
+  if (terminal.stderr.isTTY !== true || terminal.wanted?.quiet === true) return work();
   const started = performance.now();
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - started) / 1000);

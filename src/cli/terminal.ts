@@ -12,6 +12,8 @@ export interface Terminal {
   readonly stdinIsTTY: boolean;
   /** Whether the output is JSON, so that errors are too. */
   readonly wantsJson?: boolean;
+  /** What the global options ask for, as soon as they are read. */
+  readonly wanted?: WantedOutput;
   /** Width of the terminal, if help is printed on one. */
   readonly columns?: number | undefined;
   /** The program's version, as `--version` prints it. */
@@ -24,6 +26,13 @@ export interface Terminal {
   readonly now: () => number;
   /** The exit status that the process will end with; the highest of several counts. */
   readonly finish: (status: number) => void;
+}
+
+export interface WantedOutput {
+  /** No progress. */
+  quiet: boolean;
+  /** With `--debug`: prints where an error came from. */
+  debug?: ((error: BerthError) => void) | undefined;
 }
 
 export interface TextStream {
@@ -72,5 +81,6 @@ function errorJson({ code, message, hint, exitCode }: BerthError): string {
 /** Writes an error to standard error, as JSON if JSON was asked for, and makes its exit status the process's. */
 export function reportError(terminal: Terminal, error: BerthError): void {
   terminal.stderr.write(terminal.wantsJson === true ? errorJson(error) : errorText(error));
+  terminal.wanted?.debug?.(error);
   terminal.finish(error.exitCode);
 }

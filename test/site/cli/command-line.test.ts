@@ -43,6 +43,7 @@ describe('the command line', () => {
     [[], 'a command is missing'],
     [['frobnicate'], 'Unknown command: frobnicate'],
     [['doctr'], 'Did you mean doctor?'],
+    [['doctor', '--debgu'], 'unknown option --debgu (did you mean --debug?)'],
     [['explain', 'token-expierd'], 'did you mean token-expired?'],
     [['explain', 'rules.usres'], 'did you mean rules.users?'],
     [['doctor', '--usr', 'alice'], 'unknown option --usr (did you mean --user?)'],
@@ -162,11 +163,16 @@ describe('on a terminal', () => {
       }),
     });
     const words = ['doctor', '--timeout', '3s', '--config', slow.files.berth];
-    const [shown, piped] = await Promise.all([onTerminal(words, {}), run(...words)]);
+    const [shown, quiet, piped] = await Promise.all([
+      onTerminal(words, {}),
+      onTerminal([...words, '--quiet'], {}),
+      run(...words),
+    ]);
     silent.close();
     await slow.remove();
     expect(shown).toMatch(/\r\u001b\[Kchecking, at most 3s for each \(1 s\)/);
     expect(shown).toMatch(/\r\u001b\[Kthis host/);
+    expect(quiet).toMatch(/^this host/);
     expect(piped.stderr).toBe('');
   });
 });

@@ -84,7 +84,14 @@ describe('berth token rotate', () => {
   });
 
   it('prints the expiry of the old and the new token as JSON', async () => {
-    const { stdout } = await portal.berth('token', 'rotate', '-o', 'json', '--lifetime', '2h');
+    const words = ['-o', 'json', '--lifetime', '2h', '--debug'];
+    const oldToken = tokenOf(await read(), 'hook');
+    const { stdout, stderr } = await portal.berth('token', 'rotate', ...words);
+    expect(stderr).toMatch(
+      /^debug: POST https:\S+\/serviceaccounts\/berth-hook\/token 201, \d+ ms$/m,
+    );
+    for (const secret of [oldToken, tokenOf(await read(), 'hook')])
+      expect(stdout + stderr).not.toContain(secret.slice(0, 40));
     const report = berthDocument(stdout) as {
       clusters: { status: string; oldExpires: string; expires: string }[];
     };
