@@ -17,6 +17,7 @@ const domains = [
   'cluster-reap',
   'cluster-discovery',
   'balancer',
+  'site-repository',
 ] as const;
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
@@ -47,6 +48,7 @@ const pure = [
   'cluster-discovery/rules',
   'init/rules',
   'ldap/rules',
+  'site-repository/rules',
   'sshd-kinds/rules',
   'sshd-lint/rules',
   'subid/rules',

@@ -71,13 +71,13 @@ const sourceTexts: Plugin = {
   setup(bundler) {
     bundler.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
       const parts = (await readFile(path, 'utf8')).split(
-        /sourceText\('([^']+)', import\.meta\.url\)/,
+        /sourceText\(\s*'([^']+)',\s*import\.meta\.url,?\s*\)/,
       );
       const left = parts.find(
         (part, index) => index % 2 === 0 && /(?<!function )\bsourceText\(/.test(part),
       );
       if (left !== undefined)
-        throw new Error(`${path}: sourceText must be called with a literal on one line`);
+        throw new Error(`${path}: sourceText must be called with a literal and import.meta.url`);
       const replaced = parts.map(async (part, index) =>
         index % 2 === 0 ? part : JSON.stringify(await readFile(join(dirname(path), part), 'utf8')),
       );

@@ -56,6 +56,8 @@ export const exitClasses = {
   'kind-unknown': 'usage',
   'kind-not-for-pods': 'config',
   'balancer-file-edited': 'config',
+  'site-file-edited': 'config',
+  'site-directory-unsafe': 'config',
   'balancer-file-unsafe': 'config',
   'haproxy-missing': 'unavailable',
   'haproxy-refused': 'config',

@@ -5,12 +5,12 @@ import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
+import { renderSite, type SiteRepositoryArguments, siteRepositoryOptions } from './render-site.ts';
+import { chosenClusters, loadSite, siteOptions } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
-interface RenderArguments extends SiteArguments {
-  readonly user: string;
-  readonly cluster?: string | undefined;
+interface RenderArguments extends SiteRepositoryArguments {
+  readonly user?: string | undefined;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
   readonly groups?: string | undefined;
@@ -25,19 +25,18 @@ const own = { requiresArg: true, global: false } as const;
 export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
   return {
     command: 'render',
-    describe: 'Print the Kubernetes objects of a user',
+    describe: 'Print the Kubernetes objects of a user, or write a repository for the clusters',
     builder: (yargs) =>
-      siteOptions(yargs)
+      siteRepositoryOptions(siteOptions(yargs))
         .option('user', {
           type: 'string',
           ...own,
-          demandOption: true,
           describe: 'Login name',
         })
         .option('cluster', {
           type: 'string',
           ...own,
-          describe: 'Cluster; required if several are configured',
+          describe: 'Cluster; with --user required if several are configured',
         })
         .option('uid', {
           type: 'number',
@@ -60,6 +59,11 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
           describe:
             'Also print Secrets; refused for a terminal and for a file that others can read',
         })
+        .check(({ user, site }) => {
+          if (user === undefined && site === undefined)
+            throw new Error('Missing required argument: user or site');
+          return true;
+        }, false)
         .command(renderPoliciesCommand(terminal))
         .command(renderBalancerCommand(terminal))
         .example(
@@ -70,6 +74,10 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
           'berth render --user eve --uid 5001 --gid 5001 -o json',
           'Print JSON for an account that does not exist yet',
         )
+        .example(
+          'berth render --site clusters --components reaper --image registry.example.org/hpc/berth:0.1.0',
+          'Write a Git repository for Flux',
+        )
         .epilogue(
           'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
         ),
@@ -78,10 +86,12 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
 }
 
 async function render(args: RenderArguments, terminal: Terminal): Promise<void> {
+  const { site, user: name } = args;
+  if (site !== undefined) return renderSite({ ...args, site }, terminal);
   if (args['show-secrets']) checkSecretsMayGo(terminal);
   const loaded = await loadSite(args);
   const cluster = theCluster(chosenClusters(loaded, args.cluster).clusters);
-  const user = await wantedUser(args, loaded.settings.minimumUid);
+  const user = await wantedUser({ ...args, user: name ?? '' }, loaded.settings.minimumUid);
   const { userObjectsOn } = await import('../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./render-objects.ts');
   const objects = userObjectsOn({
@@ -117,7 +127,10 @@ function theCluster([cluster, ...others]: readonly ClusterSettings[]): ClusterSe
   );
 }
 
-async function wantedUser(args: RenderArguments, minimumUid: number): Promise<User> {
+async function wantedUser(
+  args: RenderArguments & { readonly user: string },
+  minimumUid: number,
+): Promise<User> {
   const { checkUserName, lookupUser } = await import('../identity/nss.ts');
   const { user: name, uid, gid } = args;
   if (uid === undefined || gid === undefined) return lookupUser(name, { minimumUid });

@@ -107,6 +107,16 @@ export const configurationErrors = {
     why: 'Somebody edited it, or it is the one of the package.',
     next: 'Move what was edited to balancer.yml. `--overwrite` replaces the file and keeps it beside the new one.',
   },
+  'site-file-edited': {
+    what: '`berth render --site` changed nothing, because files in the directory are not as it wrote them.',
+    why: 'Somebody edited them, or they were there before Berth.',
+    next: 'Move the changes to clusters/NAME/kustomization.yaml, as patches: that file is yours. Then remove the edited files, or restore them with `git checkout`.',
+  },
+  'site-directory-unsafe': {
+    what: '`berth render --site` changed nothing, because a file or a directory in its way is a symlink, or no regular file.',
+    why: 'Writing through it could change files outside the directory.',
+    next: 'Give a directory of its own, such as the work tree of an empty Git repository.',
+  },
   'balancer-file-unsafe': {
     what: 'The file that `berth render balancer --write` would replace is not a regular file of root or of the caller. Nothing was changed.',
     why: 'It is a symlink that leads nowhere, a FIFO or a device, or another user made it, in a directory such as /tmp in which everybody may make files.',
