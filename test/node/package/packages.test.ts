@@ -276,6 +276,10 @@ restorecon -R /usr/lib/berth
 `);
   });
 
+  it('lead to a session in a container', { timeout }, async () => {
+    expect(await red.firstSession(host.directory, ports.sessions)).toBe('alice\npodman-init\n');
+  });
+
   it('are upgraded, and changed files are kept', { timeout }, async () => {
     await red.script("echo '# of the site' >>/etc/security/berth-pam-env.conf");
     for (const again of [[], ['--replacepkgs']]) {
@@ -290,14 +294,12 @@ restorecon -R /usr/lib/berth
 
   it('are removed only when no account names their programs', { timeout }, async () => {
     const remove = () => red.rpm('--erase', 'berth-login', 'berth-portal', 'berth');
-    await red.script(`
-      useradd --create-home --shell /usr/lib/berth/shell/login alice
-      echo '# of the site' >/etc/berth/berth.yml`);
+    await red.script("echo '# of the site' >/etc/berth/berth.yml");
     const refused = await remove();
     expect(refused.exitCode).not.toBe(0);
     expect(`${refused.stdout.toString()}${refused.stderr}`).toContain('login shell of alice');
     expect(await red.script('ls /usr/lib/berth/shell')).toContain('login');
-    await red.script('usermod --shell /bin/bash alice; berth images files >&2');
+    await red.undoFirstSession();
     const { exitCode, stderr } = await remove();
     expect(exitCode, stderr).toBe(0);
     expect(await red.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');

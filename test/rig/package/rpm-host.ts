@@ -1,5 +1,9 @@
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { savedBusybox, savedBusyboxName } from '../login-node/image-archives.ts';
+import { type ClientResult, run } from '../login-node/run-program.ts';
 import { SystemdHost } from '../systemd/systemd-host.ts';
-import type { ClientResult } from '../login-node/run-program.ts';
 
 /** The machine's kernel has no SELinux, so these programs only write what they are asked. */
 const selinuxTools = `
@@ -37,6 +41,42 @@ export class RpmHost {
   /** Runs a shell script as root. @returns its output @throws Error with its output if it fails */
   script(text: string): Promise<string> {
     return this.#host.script(text);
+  }
+
+  /**
+   * Makes the account alice and sets up its sessions with `berth init login-node`.
+   *
+   * @param directory a directory that all hosts see
+   * @returns what a command in alice's first session printed, or ssh's error
+   */
+  async firstSession(directory: string, port: number): Promise<string> {
+    const [key, archive] = [join(directory, 'rpm-key'), join(directory, 'rpm-image.tar')];
+    await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
+    await copyFile(await savedBusybox(), archive);
+    // Doctor misses the image, which is not on a registry.
+    await this.script(`
+      ssh-keygen -A
+      useradd --create-home --shell /bin/bash alice
+      install -d -m 0700 -o alice ~alice/.ssh
+      install -m 0600 -o alice ${key}.pub ~alice/.ssh/authorized_keys
+      berth init login-node --yes --image ${savedBusyboxName} --user alice --port ${port} --pull no >&2 || [ $? = 1 ]
+      berth images pull --from-archive ${archive} >&2`);
+    const { stdout, stderr } = await run('ssh', [
+      ...['-F', '/dev/null', '-i', key, '-o', 'BatchMode=yes', '-o', 'LogLevel=ERROR'],
+      ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
+      ...['-p', String(port), `alice@${this.#host.address}`, 'id -un; cat /proc/1/comm'],
+    ]);
+    return stdout.toString() + stderr;
+  }
+
+  /** Goes back as the last lines of `berth init` say. */
+  async undoFirstSession(): Promise<void> {
+    await this.script(`
+      systemctl disable --now berth-sshd@login
+      usermod --shell /bin/bash alice
+      cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd
+      rm /etc/ssh/berth/login.conf
+      berth reap >&2`);
   }
 
   /** The calls of SELinux's programs, one in a line. */
