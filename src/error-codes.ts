@@ -164,6 +164,7 @@ export const exitClasses = {
   // Clusters and namespaces
   'capi-missing': 'config',
   'clusters-all-gone': 'config',
+  'discover-incomplete': 'config',
   'api-unreachable': 'temporary',
   'api-certificate': 'config',
   'api-connection-lost': 'temporary',

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
@@ -17,6 +17,7 @@ interface DiscoverArguments {
   readonly config: string;
   readonly 'clusters-dir': string;
   readonly 'ca-dir': string;
+  readonly issuer?: readonly string[] | undefined;
   readonly 'dry-run': boolean;
   readonly 'allow-none': boolean;
   readonly timeout: string;
@@ -73,6 +74,11 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
       default: '/etc/berth/clusters',
       describe: "Directory for the clusters' CA certificates",
     })
+    .option('issuer', {
+      ...text,
+      array: true,
+      describe: "Another issuer whose tokens clusters may get, besides the site's own (repeatable)",
+    })
     .option('dry-run', {
       type: 'boolean',
       default: false,
@@ -100,13 +106,17 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
 }
 
 async function discover(args: DiscoverArguments, terminal: Terminal): Promise<void> {
-  const [{ discoverClusters }, { assertRoot }, { deadlineIn }] = await Promise.all([
-    import('../cluster-discovery/discover.ts'),
-    import('../system/as-user.ts'),
-    import('../system/deadline.ts'),
-  ]);
+  const [{ discoverClusters }, { readSiteIssuer }, { assertRoot }, { deadlineIn }] =
+    await Promise.all([
+      import('../cluster-discovery/discover.ts'),
+      import('../settings/read-site-files.ts'),
+      import('../system/as-user.ts'),
+      import('../system/deadline.ts'),
+    ]);
   const { context, namespace } = args;
   if (!args['dry-run']) assertRoot();
+  const config = resolve(args.config);
+  const own = readSiteIssuer(config, process.geteuid?.() ?? 0);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal;
   const changes = await withProgress(
     terminal,
@@ -118,7 +128,8 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
           ...(context === undefined ? {} : { context }),
         },
         ...(namespace === undefined ? {} : { namespace }),
-        config: resolve(args.config),
+        config,
+        issuers: [...(own === undefined ? [] : [own]), ...(args.issuer ?? [])],
         clustersDir: resolve(args['clusters-dir']),
         caDir: resolve(args['ca-dir']),
         dryRun: args['dry-run'],
@@ -129,7 +140,17 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
   const dryRun = args['dry-run'];
   if (args.output === 'json')
     terminal.stdout.write(documentText('ClusterDiscovery', { dryRun, clusters: changes }));
-  else terminal.stdout.write(changesText(changes, dryRun, resolve(args.config)));
+  else terminal.stdout.write(changesText(changes, dryRun, config));
+  const failed = changes.filter((one) => one.failed);
+  if (failed.length > 0) throw incomplete(failed);
+}
+
+function incomplete(failed: readonly DiscoveredChange[]): BerthError {
+  const clusters = failed.map(({ cluster }) => cluster).join(', ');
+  return new BerthError(`skipped because of errors: ${clusters}`, {
+    code: 'discover-incomplete',
+    hint: 'The reasons are in the output above. What these Clusters had before was left as it is.',
+  });
 }
 
 /** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */

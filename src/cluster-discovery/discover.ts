@@ -4,13 +4,16 @@ import { takeLock } from '../system/file-lock.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { DiscoveredChange } from './discovered-change.ts';
 import { type MadeFile, presentFiles } from './present-files.ts';
-import { type ManagedClusters, readManagement } from './read-management.ts';
+import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
+import { problemOfCluster } from './rules/usable-cluster.ts';
 import { removeCluster, type Targets, writeCluster } from './write-cluster.ts';
 
 export interface DiscoverInput extends Targets {
   /** Only Clusters in this namespace. */
   readonly namespace?: string;
+  /** The identity providers whose tokens a cluster may get. */
+  readonly issuers: readonly string[];
   /** Remove the files of all clusters if no Cluster is left. */
   readonly allowNone: boolean;
   readonly deadline: AbortSignal;
@@ -23,7 +26,7 @@ export interface DiscoverInput extends Targets {
  * @throws {BerthError} `clusters-all-gone`, `lock-timeout`, `directory-unsafe`, those of `readManagement` and `writeAtomically`
  */
 export async function discoverClusters(input: DiscoverInput): Promise<DiscoveredChange[]> {
-  const managed = await readManagement(input.management, input);
+  const managed = withoutUnusable(await readManagement(input.management, input), input.issuers);
   if (input.dryRun) return await reconcileFiles(input, managed);
   for (const directory of [input.caDir, input.clustersDir, dirname(input.config)])
     ensureRootDirectory(directory);
@@ -52,20 +55,35 @@ async function reconcileFiles(
   for (const one of found) {
     const { name = '', problem } = names.get(one.cluster) ?? {};
     if (problem === undefined) changes.push(await writeCluster({ ...one, name }, input));
-    else changes.push(skip(name, pathOf(one.cluster), problem));
+    else changes.push(skip(name, { cluster: one.cluster, reason: problem, failed: true }));
   }
   for (const one of gone) changes.push(await removeCluster(one, input));
   const removed = new Set(gone.map(({ cluster }) => cluster));
-  for (const { cluster, reason } of skipped) {
-    const path = pathOf(cluster);
-    const own = made.find((one) => one.cluster === path);
-    if (!removed.has(path)) changes.push(skip(own?.name ?? cluster.name, path, reason));
+  for (const one of skipped) {
+    const path = pathOf(one.cluster);
+    const own = made.find(({ cluster }) => cluster === path);
+    if (!removed.has(path)) changes.push(skip(own?.name ?? one.cluster.name, one));
   }
   return changes;
 }
 
-function skip(name: string, cluster: string, reason: string): DiscoveredChange {
-  return { name, cluster, change: 'skipped', reason, files: [] };
+function skip(name: string, { cluster, ...why }: SkippedCluster): DiscoveredChange {
+  return { name, cluster: pathOf(cluster), change: 'skipped', ...why, files: [] };
+}
+
+function withoutUnusable(
+  { found, skipped }: ManagedClusters,
+  issuers: readonly string[],
+): ManagedClusters {
+  const problems = found.flatMap((one): readonly SkippedCluster[] => {
+    const reason = problemOfCluster(one, issuers);
+    return reason === undefined ? [] : [{ cluster: one.cluster, reason, failed: true }];
+  });
+  const unusable = new Set(problems.map(({ cluster }) => cluster));
+  return {
+    found: found.filter(({ cluster }) => !unusable.has(cluster)),
+    skipped: [...skipped, ...problems],
+  };
 }
 
 /** Files of Clusters that are gone, or are being deleted. @throws {BerthError} `clusters-all-gone` */

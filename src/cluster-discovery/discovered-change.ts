@@ -7,6 +7,8 @@ export interface DiscoveredChange {
   readonly change: 'new' | 'changed' | 'unchanged' | 'removed' | 'skipped';
   /** Why it was skipped. */
   readonly reason?: string;
+  /** True if it was skipped because of an error that somebody has to correct. */
+  readonly failed?: true;
   readonly endpoint?: string;
   /** How users authenticate there. */
   readonly credentials?: 'oidc' | 'service-account';

@@ -1,12 +1,12 @@
 import { capiServer, managementServer } from '../clusters/capi-admin-access.ts';
 import type { ManagementAccess, ManagementCluster } from '../config/settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { listAll } from '../reconcile/list-all.ts';
-import { type CapiCluster, capiClusterOf } from './rules/capi-objects.ts';
+import { type CapiCluster, capiClusterOf, controlPlaneGroup } from './rules/capi-objects.ts';
 import type { UsableCluster } from './rules/cluster-files.ts';
 import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
 
@@ -14,7 +14,14 @@ import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
 export interface ManagedClusters {
   readonly found: readonly UsableCluster[];
   /** Those that cannot be used yet, or not any more, with the reason. */
-  readonly skipped: readonly { readonly cluster: CapiCluster; readonly reason: string }[];
+  readonly skipped: readonly SkippedCluster[];
+}
+
+export interface SkippedCluster {
+  readonly cluster: CapiCluster;
+  readonly reason: string;
+  /** Whether somebody has to correct it. */
+  readonly failed?: true;
 }
 
 const group = 'cluster.x-k8s.io';
@@ -37,7 +44,9 @@ export async function readManagement(
     const path = `/apis/${group}/${version}${within}/clusters`;
     const objects = await listAll(client, path, { attempted: 'listing the Clusters' });
     const clusters = objects.flatMap((object) => capiClusterOf(object) ?? []);
-    const results = await Promise.all(clusters.map((cluster) => readCluster(client, cluster)));
+    const results = await Promise.all(
+      clusters.map((cluster) => readClusterOrReason(client, cluster)),
+    );
     return {
       found: results.filter((one) => 'endpoint' in one),
       skipped: results.filter((one) => 'reason' in one),
@@ -56,7 +65,8 @@ export async function readOidc(
   try {
     const version = await preferredVersion(client, group);
     const { namespace, cluster } = access;
-    const path = `/apis/${group}/${version}/namespaces/${namespace}/clusters/${cluster}`;
+    const within = `/apis/${group}/${version}/namespaces/${encodeURIComponent(namespace)}`;
+    const path = `${within}/clusters/${encodeURIComponent(cluster)}`;
     const answer = await client.send({ method: 'GET', path });
     if (answer.status !== 200)
       throw apiError(`reading the Cluster ${namespace}/${cluster}`, answer);
@@ -77,13 +87,27 @@ async function preferredVersion(client: ApiClient, name: string): Promise<string
     });
   if (answer.status !== 200) throw apiError(`reading the API group ${name}`, answer);
   const { version } = mappingOrEmpty(answer.body.preferredVersion);
-  return typeof version === 'string' ? version : 'v1beta2';
+  return typeof version === 'string' ? encodeURIComponent(version) : 'v1beta2';
+}
+
+/** Tenants write these objects: a wrong one concerns its own cluster only. @throws {BerthError} the `api-…` errors */
+async function readClusterOrReason(
+  client: ApiClient,
+  cluster: CapiCluster,
+): Promise<UsableCluster | SkippedCluster> {
+  try {
+    return await readCluster(client, cluster);
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'reading it');
+    if (error.code.startsWith('api-')) throw thrown;
+    return { cluster, reason: `${error.message} [${error.code}]`, failed: true };
+  }
 }
 
 async function readCluster(
   client: ApiClient,
   cluster: CapiCluster,
-): Promise<UsableCluster | ManagedClusters['skipped'][number]> {
+): Promise<UsableCluster | SkippedCluster> {
   if (cluster.deleting) return { cluster, reason: 'it is being deleted' };
   const server = await clusterServer(client, cluster);
   if (server === undefined) return { cluster, reason: 'it has no Secret with its kubeconfig yet' };
@@ -116,11 +140,12 @@ async function controlPlaneOidc(
   { controlPlane }: CapiCluster,
 ): Promise<OidcArguments | undefined> {
   if (controlPlane?.kind !== 'KubeadmControlPlane') return undefined;
-  const { group: ofControlPlane, namespace, name } = controlPlane;
-  const version = controlPlane.version ?? (await preferredVersion(client, ofControlPlane));
-  const answer = await client.send({
-    method: 'GET',
-    path: `/apis/${ofControlPlane}/${version}/namespaces/${namespace}/kubeadmcontrolplanes/${name}`,
-  });
-  return answer.status === 200 ? oidcArguments(answer.body) : undefined;
+  const { namespace, name } = controlPlane;
+  const version = controlPlane.version ?? (await preferredVersion(client, controlPlaneGroup));
+  const within = `/apis/${controlPlaneGroup}/${version}/namespaces/${encodeURIComponent(namespace)}`;
+  const path = `${within}/kubeadmcontrolplanes/${encodeURIComponent(name)}`;
+  const answer = await client.send({ method: 'GET', path });
+  if (answer.status === 200) return oidcArguments(answer.body);
+  if (answer.status === 403 || answer.status === 404) return undefined;
+  throw apiError(`reading the KubeadmControlPlane ${namespace}/${name}`, answer);
 }

@@ -52,7 +52,7 @@ export async function writeCluster(
       : await foreignFile({ ...common, before, file, caFile });
   if (inTheWay !== undefined) {
     const reason = `${inTheWay} is there already, and was not made for it`;
-    return { ...common, change: 'skipped', reason, files: [] };
+    return { ...common, change: 'skipped', reason, failed: true, files: [] };
   }
   const keys = clusterKeys(found, targets.management, isBound);
   const wanted = [

@@ -12,6 +12,11 @@ export const clusterErrors = {
     why: 'They were moved to another management cluster (`clusterctl move`), or all were deleted.',
     next: 'Give the kubeconfig of the management cluster that has them now. Or remove their files with `--allow-none`.',
   },
+  'discover-incomplete': {
+    what: '`berth clusters discover` skipped some Clusters because of errors. All others were handled.',
+    why: 'A kubeconfig in a Secret of the management cluster cannot be used, the API servers take tokens of an unknown identity provider, or a name or a file is in use already.',
+    next: 'The output says the reason for each. Correct the objects, or move the file away. Allow another identity provider with `--issuer URL` only if users may send its tokens to these clusters.',
+  },
   'api-unreachable': {
     what: 'No connection to the API server could be established.',
     why: 'The API server or its load balancer is down, a firewall blocks this host, or the address in clusters.d or in the kubeconfig is wrong.',

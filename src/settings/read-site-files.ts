@@ -4,6 +4,7 @@ import { parseBerthYml, emptyBerthOptions, type BerthOptions } from '../config/b
 import { defaultSettings } from '../config/default-settings.ts';
 import { type ClusterDefinition, parseOodCluster } from '../config/ood-cluster-file.ts';
 import { configError } from '../config/config-error.ts';
+import { issuerOption } from '../config/issuer-url.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../config/settings.ts';
@@ -50,6 +51,24 @@ export function readSiteFiles(
     warnings: reader.warnings,
   };
   return { parts, reader };
+}
+
+/**
+ * The site's own issuer: `defaults.credentials.issuer` of berth.yml, or else that of hook.env. Neither file has to exist.
+ *
+ * @throws BerthError as `readSiteFiles`
+ */
+export function readSiteIssuer(configFile: string, uid: number): string | undefined {
+  const reader = new SiteFilesReader(uid);
+  const { defaults, hook_env: named } = reader.berthYml(configFile, false).berth;
+  const own = issuerOption(defaults?.credentials?.issuer);
+  if (own !== undefined || named === null) return own;
+  try {
+    return reader.hookEnv(named ?? defaultSettings.hookEnvFile, true)?.issuer;
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
+    throw error;
+  }
 }
 
 class SiteFilesReader extends ConfigReader {

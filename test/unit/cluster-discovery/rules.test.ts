@@ -64,11 +64,32 @@ describe('a Cluster', () => {
     const controlPlane = (controlPlaneRef: object) =>
       capiClusterOf({ metadata, spec: { controlPlaneRef } })?.controlPlane;
     expect(controlPlane({ ...common, apiVersion: `${group}/${version}` })).toEqual({
-      ...{ ...common, group, version, namespace: 'fleet' },
+      ...{ ...common, version, namespace: 'fleet' },
     });
     expect(controlPlane({ ...common, apiGroup: group })).toEqual({
-      ...{ ...common, group, namespace: 'fleet' },
+      ...{ ...common, namespace: 'fleet' },
     });
+  });
+
+  it('has no control plane whose parts cannot be in a path, or of another API group', () => {
+    const metadata = { name: 'a', namespace: 'fleet' };
+    const common = {
+      kind: 'KubeadmControlPlane',
+      name: 'cp',
+      apiGroup: 'controlplane.cluster.x-k8s.io',
+    };
+    for (const wrong of [
+      { apiGroup: 'a/../../api' },
+      { apiGroup: 'example.org' },
+      { apiGroup: undefined, apiVersion: 'controlplane.cluster.x-k8s.io/../v1' },
+      { name: 'cp\r\nx: y' },
+      { name: '../secrets' },
+    ]) {
+      const controlPlaneRef = { ...common, ...wrong };
+      expect(capiClusterOf({ metadata, spec: { controlPlaneRef } })?.controlPlane).toBeUndefined();
+    }
+    for (const wrong of [{ name: '../a' }, { namespace: 'a/b' }])
+      expect(capiClusterOf({ metadata: { ...metadata, ...wrong } })).toBeUndefined();
   });
 });
 
