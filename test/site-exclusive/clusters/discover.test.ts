@@ -4,7 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
-import { capiObjects, oidcArguments } from '../../rig/site/cluster-api/cluster-objects.ts';
+import {
+  capiObjects,
+  capiSecret,
+  oidcArguments,
+} from '../../rig/site/cluster-api/cluster-objects.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { type HookResult, installDirectory, Portal } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
@@ -68,23 +72,12 @@ const makeCluster = (namespace: string, name: string, oidc = true): Promise<void
 
 async function keepKubeconfig(namespace: string, name: string, change = (text: string) => text) {
   const kubeconfig = change(await readFile(site.adminKubeconfig, 'utf8'));
-  await cluster.kubectl(
-    ['apply', '-f', '-'],
-    JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'Secret', type: 'cluster.x-k8s.io/secret' },
-      metadata: { name: `${name}-kubeconfig`, namespace },
-      stringData: { value: kubeconfig },
-    }),
-  );
+  await cluster.kubectl(['apply', '-f', '-'], capiSecret({ namespace, name }, kubeconfig));
 }
 
 async function deleteCluster(namespace: string, name: string): Promise<void> {
-  const objects = [
-    `cluster/${name}`,
-    `kubeadmcontrolplane/${name}-cp`,
-    `secret/${name}-kubeconfig`,
-  ];
-  await cluster.kubectl(['delete', '-n', namespace, ...objects]);
+  const others = [`kubeadmcontrolplane/${name}-cp`, `secret/${name}-kubeconfig`];
+  await cluster.kubectl(['delete', '-n', namespace, `cluster/${name}`, ...others]);
 }
 
 describe('berth clusters discover', () => {
@@ -226,6 +219,29 @@ describe('berth clusters discover', () => {
     expect(await names()).toEqual(['young.yml']);
   });
 
+  it('skips a Cluster that names an issuer of its own, or is broken, and handles the others', async () => {
+    const args = oidcArguments(site).map((one) =>
+      one.name === 'oidc-issuer-url' ? { ...one, value: 'https://evil.example.org' } : one,
+    );
+    await cluster.create(...capiObjects({ namespace: other, name: 'foreign' }, args));
+    await makeCluster(other, 'broken');
+    await makeCluster(other, 'whole');
+    for (const name of ['foreign', 'broken', 'whole'])
+      await keepKubeconfig(other, name, (text) => (name === 'broken' ? '{ [' : text));
+    const { exitCode, stdout, stderr } = await discover();
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 78 });
+    expect(stderr).toContain('[discover-incomplete]');
+    expect(stdout).toMatch(/^foreign: skipped: .*the issuer https:\/\/evil\.example\.org/m);
+    expect(stdout).toMatch(/^broken: skipped: /m);
+    expect(stdout).toMatch(/^whole: new$/m);
+    expect(await readFile(portal.files.berth, 'utf8')).not.toContain('evil');
+    expect((await discover('--issuer', 'https://evil.example.org')).stdout).toMatch(
+      /^foreign: new$/m,
+    );
+    for (const name of ['foreign', 'broken', 'whole']) await deleteCluster(other, name);
+    await discover('--allow-none');
+  });
+
   it("uses no token of the Cluster that had a new one's name before", async () => {
     await makeCluster(other, 'self');
     await keepKubeconfig(other, 'self');
@@ -262,7 +278,8 @@ describe('berth-clusters-discover.timer', () => {
     await makeCluster(fleet, 'timed');
     await keepKubeconfig(fleet, 'timed');
     await host.script(
-      `install -m 0600 ${site.adminKubeconfig} /etc/berth/management.kubeconfig
+      `printf 'defaults:\n  credentials:\n    issuer: %s\n' '${site.keycloak.issuer}' >/etc/berth/berth.yml
+       install -m 0600 ${site.adminKubeconfig} /etc/berth/management.kubeconfig
        systemctl start berth-clusters-discover.service`,
     );
     const show = 'systemctl show -P Result -P ExecMainStatus berth-clusters-discover.service';

@@ -42,6 +42,18 @@ export function capiObjects(
   return [controlPlane, cluster];
 }
 
+/** The Secret with an admin's kubeconfig of the Cluster, as JSON. */
+export function capiSecret(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  kubeconfig: string,
+): string {
+  return JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Secret', type: 'cluster.x-k8s.io/secret' },
+    metadata: { name: `${name}-kubeconfig`, namespace },
+    stringData: { value: kubeconfig },
+  });
+}
+
 /** kube-apiserver's arguments for tokens of the site's identity provider. */
 export function oidcArguments({ keycloak }: Site): readonly Argument[] {
   return Object.entries({
