@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import { escapedForTerminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
@@ -26,7 +27,7 @@ export function doctorText(results: readonly CheckResult[], style: Style): strin
     return [title, ...lines].join('\n');
   });
   const { ok, warning, failed, skipped } = summary(results);
-  const total = `${ok} ok, ${warning} warnings, ${failed} failed, ${skipped} skipped`;
+  const total = `${ok} ok, ${countText(warning, 'warning')}, ${failed} failed, ${skipped} skipped`;
   return `${[...sections, total].join('\n\n')}\n`;
 }
 

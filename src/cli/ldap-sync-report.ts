@@ -1,4 +1,4 @@
-import { countText } from './count-text.ts';
+import { countText } from '../count-text.ts';
 import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from './terminal.ts';

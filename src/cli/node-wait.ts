@@ -3,7 +3,7 @@ import { BerthError } from '../errors.ts';
 import { drainFiles, readDrainState, type DrainState } from '../ssh/drain/drain-state.ts';
 import { ownSession } from '../ssh/sessions/own-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
-import { countText } from './count-text.ts';
+import { countText } from '../count-text.ts';
 import { durationText } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
@@ -133,13 +134,13 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
       ),
       ...namespaces.deleted.map(
         ({ name, owner, unused }) =>
-          `${deleted} namespace ${name} of ${owner}, unused for ${Math.floor(unused / 86_400)} days`,
+          `${deleted} namespace ${name} of ${owner}, unused for ${countText(Math.floor(unused / 86_400), 'day')}`,
       ),
       ...namespaces.left.map(({ name, reason }) => `left namespace ${name}: ${reason}`),
       ...(pods.later + namespaces.later === 0
         ? []
         : [
-            `${pods.later} pods or jobs and ${namespaces.later} namespaces are left for the next run`,
+            `left for the next run: ${countText(pods.later, 'pod')} (jobs included) and ${countText(namespaces.later, 'namespace')}`,
           ]),
     ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
   );

@@ -6,7 +6,7 @@ import { logfmtLogger } from '../log.ts';
 import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
-import { countText } from './count-text.ts';
+import { countText } from '../count-text.ts';
 import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import type { SettingsRead } from './session-settings.ts';

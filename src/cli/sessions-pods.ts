@@ -2,7 +2,7 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
-import { countText } from './count-text.ts';
+import { countText } from '../count-text.ts';
 import { withProgress } from './progress.ts';
 import { loadSite } from './site-options.ts';
 import { errorText, escapedForTerminal, type Terminal } from './terminal.ts';

@@ -4,7 +4,7 @@ import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { SessionFilter, SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
-import { countText } from './count-text.ts';
+import { countText } from '../count-text.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';

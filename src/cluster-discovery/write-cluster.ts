@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { withBerthKeys } from '../config/berth-yml-edit.ts';
 import type { ManagementAccess } from '../config/settings.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
+import { ownerAndMode } from '../system/owner-and-mode.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import type { DiscoveredChange } from './discovered-change.ts';
 import type { MadeFile } from './present-files.ts';
@@ -63,7 +64,8 @@ export async function writeCluster(
   const files: string[] = [];
   for (const { path, text } of wanted) {
     if ((await readIfPresent(path)) === text) continue;
-    if (!targets.dryRun) await writeAtomically(path, text, { mode: 0o644 });
+    const present = await ownerAndMode(path);
+    if (!targets.dryRun) await writeAtomically(path, text, present ?? { mode: 0o644 });
     files.push(path);
   }
   const change = before === undefined ? 'new' : files.length > 0 ? 'changed' : 'unchanged';
@@ -101,7 +103,8 @@ export async function removeCluster(
   const caFile = join(caDir, `${name}.pem`);
   const ownsCa = caFileOf((await readIfPresent(file)) ?? '') === caFile;
   if (!dryRun) {
-    if (text !== berth) await writeAtomically(config, text, { mode: 0o644 });
+    const present = await ownerAndMode(config);
+    if (text !== berth) await writeAtomically(config, text, present ?? { mode: 0o644 });
     if (ownsCa) await rm(caFile, { force: true });
     await unlink(file);
   }

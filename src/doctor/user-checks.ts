@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import { randomBytes } from 'node:crypto';
 import { open, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -12,7 +13,7 @@ import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '.
 
 /** The account as the name service (NSS) has it. */
 export function accountFinding({ name, uid, gid, groups, home }: User): Finding {
-  return ok(`${name}: UID ${uid}, GID ${gid}, ${groups.length} groups, home ${home}`);
+  return ok(`${name}: UID ${uid}, GID ${gid}, ${countText(groups.length, 'group')}, home ${home}`);
 }
 
 /**

@@ -123,9 +123,9 @@ export const programErrors = {
     next: 'Correct it, then run the same `berth init` again. What is done is not done twice.',
   },
   'init-file-unsafe': {
-    what: '`berth init` wanted to write a file, and found a symlink, a directory or a device in its place.',
+    what: '`berth init` or `berth clusters discover` wanted to write a file, and found a symlink, a directory or a device in its place.',
     why: 'A configuration management tool keeps its files elsewhere and links to them.',
-    next: 'Make the change where the file really is, or move the link away and run `berth init` again.',
+    next: 'Make the change where the file really is, or move the link away and run the command again.',
   },
   'init-file-changed': {
     what: 'A file changed between the moment when `berth init` showed its change and the moment when it wrote. The file was left as it is.',

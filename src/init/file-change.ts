@@ -1,7 +1,8 @@
-import { link, lstat } from 'node:fs/promises';
+import { link } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
-import { type WriteOptions, writeAtomically, writeError } from '../system/atomic-file.ts';
+import { writeAtomically, writeError } from '../system/atomic-file.ts';
+import { ownerAndMode } from '../system/owner-and-mode.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { FileStep } from './setup.ts';
@@ -14,7 +15,7 @@ export interface FileChange extends FileStep {
 
 /** Compares a file with what is there. @throws {BerthError} `init-file-unsafe`; system errors */
 export async function fileChange(step: FileStep): Promise<FileChange> {
-  await assertRegular(step.path);
+  await ownerAndMode(step.path);
   const before = await readIfPresent(step.path);
   if (before === undefined) return { ...step, before, change: 'new' };
   if (before === step.text) return { ...step, before, change: 'unchanged' };
@@ -37,7 +38,7 @@ export async function placeFile(
   now: Date,
 ): Promise<string | undefined> {
   ensureRootDirectory(dirname(path));
-  const present = await assertRegular(path);
+  const present = await ownerAndMode(path);
   const meanwhile = await readIfPresent(path);
   if (meanwhile === text) return undefined;
   if (meanwhile !== before) throw changed(path);
@@ -81,23 +82,6 @@ function changed(path: string): BerthError {
   return new BerthError(`${path} was changed after its change was shown, and was left as it is`, {
     code: 'init-file-changed',
     hint: 'Run the same `berth init` again: it shows the change to the file as it is now.',
-    fields: { file: path },
-  });
-}
-
-/** @returns owner and mode of the file, if there is one */
-async function assertRegular(path: string): Promise<WriteOptions | undefined> {
-  try {
-    const status = await lstat(path);
-    const { uid, gid, mode } = status;
-    if (status.isFile()) return { mode: mode & 0o777, owner: { uid, gid } };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-  throw new BerthError(`${path} is no regular file, and was not changed`, {
-    code: 'init-file-unsafe',
-    hint: 'Look at it with `ls -l`. If a tool manages it, make the change there; otherwise move it away, and run the command again.',
     fields: { file: path },
   });
 }

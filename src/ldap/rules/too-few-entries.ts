@@ -1,3 +1,4 @@
+import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors.ts';
 import type { LdapUsers } from './ldap-users.ts';
 import type { NamespacePlan } from './namespace-annotations.ts';
@@ -31,7 +32,7 @@ export function assertEnoughEntries(
   const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
   if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
     throw tooFew(
-      `the directory no longer has the users of ${marks} of ${plan.active} namespaces`,
+      `the directory no longer has the users of ${marks} of ${countText(plan.active, 'namespace')}`,
       keepPercent,
     );
 }

@@ -116,7 +116,7 @@ describe('one user with many objects', () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`ended pod ${alice}/old`);
-    expect(stdout).toContain('7 pods or jobs and 0 namespaces are left for the next run');
+    expect(stdout).toContain('left for the next run: 7 pods (jobs included) and 0 namespaces');
   });
 
   it(

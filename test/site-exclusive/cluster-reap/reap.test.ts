@@ -123,7 +123,7 @@ describe('pods past their lifetime', () => {
 
     const { stdout } = await host.reap('--max-pods', '1');
 
-    expect(stdout).toContain('1 pods or jobs and 0 namespaces are left for the next run');
+    expect(stdout).toContain('left for the next run: 1 pod (jobs included) and 0 namespaces');
     expect(await host.names('pods', at)).toEqual(['second']);
   });
 
