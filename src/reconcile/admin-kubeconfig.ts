@@ -114,14 +114,22 @@ function chooseContext(config: Mapping, choice: ContextChoice): string {
   const chosen =
     text(leading?.name) ?? (choice.onlyCluster ? text(config['current-context']) : undefined);
   if (chosen !== undefined && chosen !== '') return chosen;
+  const names = contexts.map(({ name }) => String(name)).join(', ');
+  const wanted = choice.endpoint === '' ? 'current-context' : `context with ${choice.endpoint}`;
   throw new BerthError(
-    `${choice.file}: no context has the server ${choice.endpoint}; contexts: ${contexts.map(({ name }) => String(name)).join(', ') || 'none'}`,
+    names === ''
+      ? `${choice.file} has no contexts`
+      : `${choice.file} has no ${wanted}; contexts: ${names}`,
     {
       code: 'admin-kubeconfig-context',
-      hint: 'Name it in berth.yml: clusters.NAME.admin.context.',
+      hint: contextHint(choice.file),
       fields: { file: choice.file },
     },
   );
+}
+
+function contextHint(file: string): string {
+  return `\`kubectl config get-contexts --kubeconfig ${file}\` lists them. Name one with --context, or in berth.yml: clusters.NAME.admin.context.`;
 }
 
 function sameAddress(one: string | undefined, other: string): boolean {
@@ -143,7 +151,7 @@ function entry(
   throw section === 'contexts'
     ? new BerthError(`${file}: context ${name} does not exist`, {
         code: 'admin-kubeconfig-context',
-        hint: 'See `kubectl config get-contexts --kubeconfig FILE` and name one in berth.yml: clusters.NAME.admin.context.',
+        hint: contextHint(file),
         fields: { file },
       })
     : invalid(file, `${section} has no entry ${name}`);

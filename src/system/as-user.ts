@@ -128,6 +128,6 @@ function becomeAgain(before: Before): void {
 function notRoot(attempted: string): BerthError {
   return new BerthError(attempted, {
     code: 'not-root',
-    hint: 'Run it as root. OnDemand runs its pre-PUN hook as root.',
+    hint: 'Run it as root, for example with sudo. OnDemand runs its pre-PUN hook as root.',
   });
 }

@@ -150,9 +150,11 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
     if (!isErrno(cause)) throw cause;
     const { code } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      const hint = path.startsWith('/root/')
-        ? 'Create it, or correct the path to it. If it exists, the unit of Apache may hide /root from the hook: run `berth doctor`.'
-        : 'Create it, or correct the path to it.';
+      const hint = path.endsWith('/hook.env')
+        ? 'Write it with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null in berth.yml, and the issuer and client in defaults.credentials there.'
+        : path.startsWith('/root/')
+          ? 'Create it, or correct the path to it. If it exists, the unit of Apache may hide /root from the hook: run `berth doctor`.'
+          : 'Create it, or correct the path to it.';
       throw fault('config-missing', path, 'does not exist', hint, cause);
     }
     const hint =

@@ -49,7 +49,7 @@ describe('a configuration file', () => {
 
   it('is refused when it is missing', () => {
     rmSync(file);
-    expect(() => readConfigFile(file, uid)).toThrow(refused('config-missing', /Create it/));
+    expect(() => readConfigFile(file, uid)).toThrow(refused('config-missing', /hook_env: null/));
   });
 
   it.each(['', '\n  \n'])('is refused when nothing is in it: %j', (text) => {
