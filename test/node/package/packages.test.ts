@@ -138,7 +138,9 @@ describe('on a Debian host', () => {
       const output = await host.script(
         `apt-get --quiet update; apt-get --quiet --yes install ${host.directory}/packages/berth_*_amd64.deb ${host.directory}/packages/berth-login_*.deb 2>&1`,
       );
-      expect(output).toContain('next: /usr/lib/berth/share/docs/getting-started-login-node.md');
+      expect(output).toContain(
+        'next: berth init login-node (or by hand: /usr/lib/berth/share/docs/',
+      );
       expect(await host.script('cat /etc/pam.d/sshd /etc/ssh/sshd_config /etc/passwd')).toBe(
         before,
       );
