@@ -179,7 +179,11 @@ it('is valid for the API server, field by field', async () => {
 const gitops = new URL('../../../etc/gitops/', import.meta.url).pathname;
 
 interface WithValues {
-  readonly spec: {
+  /** helmfile. */
+  readonly releases?: readonly { readonly name: string; readonly values?: readonly object[] }[];
+  readonly spec?: {
+    /** Flux's HelmRelease. */
+    readonly values?: object;
     /** StackHPC's HelmRelease. */
     readonly valuesSources?: readonly { readonly template: string }[];
     /** HelmChartProxy. */
@@ -189,20 +193,28 @@ interface WithValues {
   };
 }
 
-it.each(['cluster-api/stackhpc.yaml', 'cluster-api/helm-chart-proxy.yaml', 'argo-cd/berth.yaml'])(
-  'takes the values of etc/gitops/%s',
-  async (file) => {
-    const [first] = parseAllDocuments(await readFile(gitops + file, 'utf8'));
-    const { valuesSources, valuesTemplate, source } = (first?.toJS() as WithValues).spec;
-    const values = join(directory, 'values.yaml');
-    const inline = valuesTemplate ?? valuesSources?.[0]?.template;
-    await writeFile(values, inline ?? stringify(source?.helm.valuesObject));
+it.each([
+  'cluster-api/stackhpc.yaml',
+  'cluster-api/helm-chart-proxy.yaml',
+  'argo-cd/berth.yaml',
+  'flux/helm-release.yaml',
+  'helmfile.yaml',
+])('takes the values of etc/gitops/%s', async (file) => {
+  const [first] = parseAllDocuments(await readFile(gitops + file, 'utf8'));
+  const { releases, spec = {} } = first?.toJS() as WithValues;
+  const { valuesSources, valuesTemplate, source } = spec;
+  const ofRelease = releases?.find(({ name }) => name === 'berth')?.values?.[0];
+  const values = join(directory, 'values.yaml');
+  const inline = valuesTemplate ?? valuesSources?.[0]?.template;
+  await writeFile(
+    values,
+    inline ?? stringify(spec.values ?? ofRelease ?? source?.helm.valuesObject),
+  );
 
-    expect(await template('--values', values)).toContain(
-      'image: registry.example.org/hpc/berth:0.1.0\n',
-    );
-  },
-);
+  expect(await template('--values', values)).toContain(
+    'image: registry.example.org/hpc/berth:0.1.0\n',
+  );
+});
 
 it('passes helm lint --strict', async () => {
   const { stdout } = await execa(programs.helm, [
