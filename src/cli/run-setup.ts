@@ -79,6 +79,7 @@ class SetupRun {
       if (!isChange(step) || step.change !== 'edited') continue;
       if (await asker.confirm(`Replace ${step.path}? The present file is kept under another name`))
         continue;
+      if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
     }
@@ -165,6 +166,17 @@ class SetupRun {
     await runStep([...argv, '-o', 'json'], output, this.#terminal);
     return { lint: (JSON.parse(output.text) as Documents['SshdKind']).lint };
   }
+}
+
+/** Nobody can be asked whether it may be replaced. */
+function editedFile(path: string, option: string): BerthError {
+  return new BerthError(
+    `${option}: ${path} was edited and has another value; nothing was written`,
+    {
+      code: 'init-cancelled',
+      hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
+    },
+  );
 }
 
 /** What a command of `berth` prints. */

@@ -114,7 +114,7 @@ export const programErrors = {
   },
   'init-cancelled': {
     what: '`berth init` was not allowed to make the changes that it showed. Nothing was written.',
-    why: 'A question was answered with no, or left with Ctrl-C or Ctrl-D.',
+    why: 'A question was answered with no, or left with Ctrl-C or Ctrl-D. Or an option asks for another value than a file has that somebody has edited, and nobody could be asked.',
     next: 'Run it again. `--dry-run` prints the changes and asks nothing; `--yes` makes them without a question.',
   },
   'init-step-failed': {

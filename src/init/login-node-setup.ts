@@ -82,6 +82,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     {
       ...whole(profileFile, profileWith(image)),
       formerTexts: present.image === '' ? [] : [profileWith(present.image)],
+      ...(present.image === image ? {} : { askedBy: '--image' }),
     },
     whole(settings, exampleWith(texts.ssh, sshValues())),
     whole('/etc/security/berth-pam-env.conf', texts.pamEnv),
@@ -144,6 +145,8 @@ async function kindStep({ port, mode }: KindAnswers, present: KindAnswers): Prom
   return {
     ...whole(wanted.file, wanted.text),
     formerTexts: [former.text],
+    ...(port === present.port ? {} : { askedBy: '--port' }),
+    ...(mode === present.mode ? {} : { askedBy: '--mode' }),
     writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode],
   };
 }

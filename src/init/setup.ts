@@ -25,6 +25,8 @@ export interface FileStep {
   readonly copy?: string;
   /** Other texts that Berth itself may have written: a file with one of them was not edited. */
   readonly formerTexts?: readonly string[];
+  /** The option that asks for another value than the file has now. Without the file it is not done. */
+  readonly askedBy?: string;
   /** A command of `berth` that writes the file itself, after it has checked it. */
   readonly writtenBy?: readonly string[];
 }

@@ -24,10 +24,10 @@ describe('berth init login-node', () => {
     });
     return { exitCode, stdout: stdout.toString(), stderr };
   };
-  const init = (more = '') =>
+  const init = (more = '', at = port) =>
     shell(
       `${installDirectory}/berth init login-node --image localhost/berth-site:1 --user alice \
-       --port ${port} --pull no --start no ${more}`,
+       --port ${at} --pull no --start no ${more}`,
     );
   const state = async () =>
     (
@@ -93,5 +93,10 @@ describe('berth init login-node', () => {
     expect(stdout).toContain('-lifetime: user');
     expect(stdout).toContain('/etc/berth/profiles/minimal.yml: left as it is');
     expect(await state()).toBe(before);
+    // The last line would name a port that nothing listens on.
+    await shell("echo '# ours' >>/etc/ssh/berth/login.conf");
+    const other = await init('--yes', 400);
+    expect(other.stderr).toContain('--port: /etc/ssh/berth/login.conf was edited');
+    expect(other.exitCode).toBe(75);
   });
 });
