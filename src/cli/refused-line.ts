@@ -62,10 +62,10 @@ export function onceEach(
   argv: Readonly<Record<string, unknown>>,
   args: readonly string[],
 ): true {
-  const lists = new Set((parser as ParserState).getOptions.call(parser).array);
-  const twice = Object.keys(argv).find(
-    (key) => key !== '_' && Array.isArray(argv[key]) && !lists.has(key),
-  );
+  const { key: declared, array } = (parser as ParserState).getOptions.call(parser);
+  const lists = new Set(array);
+  // Not the other spelling that yargs adds: `hostKey` for `host-key`.
+  const twice = Object.keys(declared).find((name) => Array.isArray(argv[name]) && !lists.has(name));
   if (twice === undefined) return true;
   const option = `${twice.length === 1 ? '-' : '--'}${twice}`;
   throw refused(parser, `${option} may be given only once`, args);

@@ -30,9 +30,10 @@ async function listNodes(...addresses: readonly string[]): Promise<void> {
 }
 
 async function write(...args: readonly string[]) {
+  const to = args.includes('--write') ? [] : ['--write', file];
   const { exitCode, stdout, stderr } = await execa(
     join(installDirectory, 'berth'),
-    ['render', 'balancer', '--config', list, '--write', file, '--no-check-nodes', ...args],
+    ['render', 'balancer', '--config', list, '--no-check-nodes', ...to, ...args],
     { reject: false },
   );
   return { exitCode, stdout, stderr };

@@ -191,8 +191,8 @@ export class LintHost {
   /** Runs `berth lint sshd` for this configuration, as root of this host. */
   async lint(config: string, ...args: string[]): Promise<LintResult> {
     const file = await this.write('sshd_config', config);
-    const given = ['--config', file, '--login', this.path('login')];
-    given.push('--settings', this.path('ssh.yml'), '-o', 'json');
+    const login = args.includes('--login') ? [] : ['--login', this.path('login')];
+    const given = ['--config', file, ...login, '--settings', this.path('ssh.yml'), '-o', 'json'];
     const answer = await this.berth('lint', 'sshd', ...given, ...args);
     // A linter that failed has reported nothing either.
     if (answer.report === undefined) throw new Error(`berth lint sshd: ${answer.stderr}`);

@@ -122,7 +122,7 @@ describe('berth subid plan', () => {
   it('describes an error as JSON too', async () => {
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '-o', 'json');
     expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
-    const message = '-o may be given only once';
+    const message = '--output may be given only once';
     expect(berthDocument(stderr)).toMatchObject({
       kind: 'Error',
       code: 'usage',
