@@ -133,7 +133,8 @@ describe('berth sshd new', () => {
   });
 
   it('refuses a key that sshd does not accept, in words of the final file', async () => {
-    const { exitCode, stderr } = await make('second', other, '--host-key', '/etc/motd');
+    const only = ['--host-key', '/etc/motd', '--port', String(other)];
+    const { exitCode, stderr } = await node.sshd('new', 'second', ...only, ...accept);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 78 });
     expect(stderr).toMatch(/^berth: sshd refuses \/etc\/ssh\/berth\/second\.conf: .*\/etc\/motd/);
   });
