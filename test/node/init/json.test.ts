@@ -56,7 +56,7 @@ describe('berth init login-node -o json', () => {
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as { code: string });
     expect(errors.map(({ code }) => code)).toEqual(['init-step-failed']);
-    expect(document.steps.find(({ command }) => command?.[1] === 'images')?.result).toBe('failed');
+    expect(document.steps.find(({ command }) => command?.[2] === 'pull')?.result).toBe('failed');
     expect(results(document)).toMatchObject({
       '/etc/berth/ssh.yml': 'done',
       '/etc/ssh/berth/login.conf': 'planned',

@@ -1,33 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../../rig/site/ports.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { run } from '../../rig/login-node/run-program.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { InitHost } from '../../rig/login-node/init-host.ts';
 
 describe('berth init login-node', () => {
-  let host: SshHost;
+  let host: InitHost;
   let port: number;
 
   beforeAll(async () => {
-    host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
-    ({ port } = await freePorts(['port']));
-    // As on a fresh Debian.
-    await shell(`rm -rf /etc/berth/* /etc/subuid /etc/subgid
-      usermod --shell /bin/bash alice
-      ssh-keygen -A`);
+    host = await InitHost.start();
+    ({ port } = host);
   });
   afterAll(() => host.stop());
 
-  const shell = async (script: string) => {
-    const { exitCode, stdout, stderr } = await host.asRoot(['bash', '--norc', '-euc', script], {
-      timeout: 120_000,
-    });
-    return { exitCode, stdout: stdout.toString(), stderr };
-  };
+  const shell = (script: string) => host.shell(script);
   const init = (more = '', at = port) =>
-    shell(
-      `${installDirectory}/berth init login-node --image localhost/berth-site:1 --user alice \
-       --port ${at} --pull no --start no ${more}`,
+    host.init(
+      `login-node --image localhost/berth-site:1 --user alice --port ${at} --pull no --start no ${more}`,
     );
   const state = async () =>
     (
@@ -66,11 +55,11 @@ describe('berth init login-node', () => {
     await shell(`mkdir -p /run/sshd
       /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
     const session = await run('ssh', [
-      ...[...host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
+      ...[...host.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
       ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
       ...['-p', String(port), 'alice@127.0.0.1', 'id -un; cat /proc/1/comm'],
     ]);
-    expect(session.stdout.toString(), session.stderr + (await host.log())).toBe(
+    expect(session.stdout.toString(), session.stderr + (await host.host.log())).toBe(
       'alice\npodman-init\n',
     );
   });

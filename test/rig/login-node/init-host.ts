@@ -9,7 +9,10 @@ interface ScriptResult {
   readonly stderr: string;
 }
 
-/** A host without Berth's configuration, with the account alice and, where init keeps copies, an empty /root. */
+/**
+ * A host without Berth's configuration, with the account alice and, where init keeps copies, an empty /root. What init adds to
+ * the installation, the transfer tools, is this host's only: other tests use the installation meanwhile.
+ */
 export class InitHost {
   readonly host: SshHost;
   /** A free port for the sessions. */
@@ -24,10 +27,14 @@ export class InitHost {
     const host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
     const { port } = await freePorts(['port']);
     const made = new InitHost(host, port);
-    await made.shell(`mount -t tmpfs -o mode=0700 tmpfs /root
+    const { stderr } = await made.shell(`mount -t tmpfs -o mode=0755 tmpfs /mnt
+      mkdir /mnt/upper /mnt/work
+      mount -t overlay overlay -o lowerdir=${installDirectory},upperdir=/mnt/upper,workdir=/mnt/work ${installDirectory}
+      mount -t tmpfs -o mode=0700 tmpfs /root
       rm -rf /etc/berth/* /etc/subuid /etc/subgid
       usermod --shell /bin/bash alice
-      ssh-keygen -A`);
+      ssh-keygen -A >/dev/null`);
+    if (stderr !== '') throw new Error(stderr);
     return made;
   }
 
