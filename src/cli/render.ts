@@ -61,7 +61,10 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         })
         .check(({ user, site }) => {
           if (user === undefined && site === undefined)
-            throw new Error('Missing required argument: user or site');
+            throw new BerthError('--user or --site is missing', {
+              code: 'usage',
+              hint: 'See `berth render --help`.',
+            });
           return true;
         }, false)
         .command(renderPoliciesCommand(terminal))

@@ -41,16 +41,16 @@ describe('the command line', () => {
 
   it.each([
     [[], 'a command is missing'],
-    [['frobnicate'], 'Unknown command: frobnicate'],
-    [['doctr'], 'Did you mean doctor?'],
+    [['frobnicate'], 'unknown command frobnicate'],
+    [['doctr'], 'unknown command doctr (did you mean doctor?)'],
     [['doctor', '--debgu'], 'unknown option --debgu (did you mean --debug?)'],
     [['explain', 'token-expierd'], 'did you mean token-expired?'],
     [['explain', 'rules.usres'], 'did you mean rules.users?'],
     [['doctor', '--usr', 'alice'], 'unknown option --usr (did you mean --user?)'],
-    [['doctor', '--user'], 'Not enough arguments following: user'],
-    [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
-    [['doctor', 'alice'], 'Unknown'],
-    [['render'], 'Missing required argument: user'],
+    [['doctor', '--user'], '--user needs a value'],
+    [['doctor', '-o', 'xml'], '--output xml: must be text or json'],
+    [['doctor', 'alice'], 'unexpected argument alice'],
+    [['render'], '--user or --site is missing'],
     [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is not a version'],
     [['render', 'policies', '--kubernetes', '1.29'], 'Kubernetes 1.29 has no ValidatingAdmission'],
     [
