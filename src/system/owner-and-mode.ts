@@ -12,7 +12,9 @@ export async function ownerAndMode(path: string): Promise<WriteOptions | undefin
   try {
     const status = await lstat(path);
     const { uid, gid, mode } = status;
-    if (status.isFile()) return { mode: mode & 0o777, owner: { uid, gid } };
+    // A service without the right to change owners may write its own files.
+    const own = uid === process.geteuid?.() && gid === process.getegid?.();
+    if (status.isFile()) return { mode: mode & 0o777, ...(own ? {} : { owner: { uid, gid } }) };
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
