@@ -138,9 +138,7 @@ describe('on a Debian host', () => {
       const output = await host.script(
         `apt-get --quiet update; apt-get --quiet --yes install ${host.directory}/packages/berth_*_amd64.deb ${host.directory}/packages/berth-login_*.deb 2>&1`,
       );
-      expect(output).toContain(
-        'next: berth init login-node (or by hand: /usr/lib/berth/share/docs/',
-      );
+      expect(output).toContain('next: berth init login-node (or by hand: /usr/lib/berth/share/');
       expect(await host.script('cat /etc/pam.d/sshd /etc/ssh/sshd_config /etc/passwd')).toBe(
         before,
       );
