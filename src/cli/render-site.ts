@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Argv } from 'yargs';
 import { BerthError } from '../errors.ts';
-import { optionalComponents } from '../site-repository/rules/component-files.ts';
+import { optionalComponents } from '../site-repository/rules/optional-components.ts';
 import { policiesText } from './render-policies.ts';
 import { chosenClusters, loadSite, type SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
