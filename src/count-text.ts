@@ -1,4 +1,5 @@
-/** `1 session`, `2 sessions`. */
+/** `1 session`, `2 sessions`, `3 processes`. */
 export function countText(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 }

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import {
   bySeverity,
   type SshdFinding,
@@ -53,7 +54,8 @@ function together(samples: readonly LintedSample[]): Crowd[] {
     const who = [...users].map(([user, ofUser]) => {
       const all = samples.filter((one) => one.user === user);
       const [first] = ofUser;
-      const more = (first?.alike ?? 0) > 0 ? ` and ${first?.alike ?? 0} similar accounts` : '';
+      const alike = first?.alike ?? 0;
+      const more = alike > 0 ? ` and ${countText(alike, 'similar account')}` : '';
       const name = first?.known === false ? 'any other account' : `${user}${more}`;
       return ofUser.length === all.length ? name : `${name} (${ofUser.map(cameFrom).join('; ')})`;
     });
@@ -73,7 +75,7 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
   for (const { code, severity } of all) if (!kinds.has(code)) kinds.set(code, severity);
   const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
   const users = new Set(samples.map(({ user }) => user)).size;
-  const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${users} different accounts and ${samples.length} connections checked`;
+  const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${countText(users, 'different account')} and ${countText(samples.length, 'connection')} checked`;
   return leftOut === 0
     ? line
     : `${line}, ${leftOut} not checked: select them with --user, --address or --port`;

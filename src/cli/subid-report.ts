@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import { BerthError } from '../errors.ts';
 import type { SubidResult } from '../subid/apply-subids.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
@@ -94,7 +95,7 @@ function patch(
 function doneText(plan: SubidPlan): string {
   const lines = fileNames.map((file) => {
     const count = plan.add[file].length;
-    return `${escapedForTerminal(plan.files[file].path)}: ${count === 0 ? 'complete, not changed' : `${count} lines added`}`;
+    return `${escapedForTerminal(plan.files[file].path)}: ${count === 0 ? 'complete, not changed' : `${countText(count, 'line')} added`}`;
   });
   const { directories } = plan;
   if (directories !== undefined)

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import { collectionPath } from '../desired/kube-object.ts';
 import {
   type NamespacesPlan,
@@ -107,7 +108,7 @@ async function deleteOne(
       about: { apiVersion: 'v1', kind: 'Namespace', name, uid },
       namespace: 'default',
       reason: 'NamespaceUnused',
-      message: `Deleted by berth reap: unused for ${Math.floor(unused / 86_400)} days`,
+      message: `Deleted by berth reap: unused for ${countText(Math.floor(unused / 86_400), 'day')}`,
       now: now(),
     });
   return gone;

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import { readFileSync, rmSync } from 'node:fs';
 import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
@@ -109,7 +110,7 @@ function readFailure(note: string, since: number): BerthError | undefined {
 }
 
 function shortLived(seconds: number): BerthError {
-  return new BerthError(`the new token expires in ${Math.round(seconds)} seconds`, {
+  return new BerthError(`the new token expires in ${countText(Math.round(seconds), 'second')}`, {
     code: 'credential-short-lived',
     hint: 'At the identity provider, set the lifetime of this client’s tokens to a minute or more, and compare the clocks.',
   });

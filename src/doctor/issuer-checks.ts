@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
@@ -41,7 +42,7 @@ export async function checkIssuer(
     ca = settings.caFile === undefined ? undefined : readTrusted(settings.caFile);
     const source = { issuer: settings.issuer, ...(ca === undefined ? {} : { ca }) };
     documents = await fetchIssuer(source, { https: httpsRequest, timeoutMs, signal });
-    return ok(`${settings.issuer} publishes ${documents.keys.length} signing keys`);
+    return ok(`${settings.issuer} publishes ${countText(documents.keys.length, 'signing key')}`);
   });
   if (documents === undefined)
     return [

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import type { User } from '../identity/user.ts';
@@ -36,6 +37,6 @@ export async function namespaceFinding(
   return ok(
     wrong === 0
       ? `namespace ${name} is up to date`
-      : `namespace ${name}: the next login corrects ${wrong} objects (berth plan --user ${user.name})`,
+      : `namespace ${name}: the next login corrects ${countText(wrong, 'object')} (berth plan --user ${user.name})`,
   );
 }

@@ -1,3 +1,4 @@
+import { countText } from '../count-text.ts';
 import type { ServerFacts } from '../system/probe-server.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 
@@ -11,7 +12,7 @@ export function certificateFinding(facts: ServerFacts): Finding {
   const days = Math.floor((certificateEnds - ourDate) / day);
   if (days < 0) return failed(`the server's certificate expired on ${date}`, renew);
   return days < 14
-    ? warning(`the server's certificate expires on ${date}, in ${days} days`, renew)
+    ? warning(`the server's certificate expires on ${date}, in ${countText(days, 'day')}`, renew)
     : ok(`the server's certificate is valid until ${date}`);
 }
 

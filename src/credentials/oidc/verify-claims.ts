@@ -1,3 +1,4 @@
+import { countText } from '../../count-text.ts';
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { logInAgain } from './portal-hints.ts';
@@ -130,7 +131,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
   if (end <= now - clockSkewSeconds) {
     throw refused(
       'token-expired',
-      `the token expired ${Math.round(now - end)} seconds ago`,
+      `the token expired ${countText(Math.round(now - end), 'second')} ago`,
       `The user’s session at the identity provider has ended. ${logInAgain}. If that does not help, compare this host’s clock with the identity provider’s.`,
     );
   }
@@ -138,7 +139,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
   if (start > now + clockSkewSeconds) {
     throw refused(
       'token-not-yet-valid',
-      `the token becomes valid in ${Math.round(start - now)} seconds`,
+      `the token becomes valid in ${countText(Math.round(start - now), 'second')}`,
       'Compare this host’s clock with the identity provider’s: `chronyc tracking`.',
     );
   }

@@ -1,3 +1,4 @@
+import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { parentsFirst } from '../../system/process-tree-layers.ts';
@@ -97,7 +98,7 @@ export async function endConnectionProcesses(
 }
 
 function processesLeft(id: string, left: number): BerthError {
-  return new BerthError(`${left} processes of connection ${id} survived SIGKILL`, {
+  return new BerthError(`${countText(left, 'process')} of connection ${id} survived SIGKILL`, {
     code: 'processes-not-killed',
     hint: '`berth reap` tries again. Processes in state D are waiting for I/O, often on a hung NFS mount.',
   });

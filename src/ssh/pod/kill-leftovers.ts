@@ -1,3 +1,4 @@
+import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { parentsFirst } from '../../system/process-tree-layers.ts';
@@ -65,7 +66,7 @@ export async function killLeftovers(
     }
     const all = await look();
     const left = hangUp === undefined ? await strangers(all, open) : [];
-    if (left.length > 0) throw new Error(`${left.length} processes survived SIGKILL`);
+    if (left.length > 0) throw new Error(`${countText(left.length, 'process')} survived SIGKILL`);
     const stay = new Set(all.map(keyOf));
     const ended = [...sweeper.seen].filter((key) => !stay.has(key)).length;
     return { ended, busy: all.length };

@@ -1,3 +1,4 @@
+import { countText } from '../../count-text.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { HostCertificate } from './host-certificate.ts';
 import { endReason } from './host-certificate.ts';
@@ -167,5 +168,5 @@ function certificateProblems(
 
 function daysText(days: number): string {
   if (days < 1) return 'less than a day';
-  return days === 1 ? '1 day' : `${days} days`;
+  return countText(days, 'day');
 }
