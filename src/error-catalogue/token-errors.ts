@@ -77,6 +77,11 @@ export const tokenErrors = {
     why: 'It is overloaded, or a firewall drops packets.',
     next: 'Measure with `time curl ISSUER/.well-known/openid-configuration`. The next login tries again.',
   },
+  'issuer-skipped': {
+    what: 'The identity provider was not asked, because another login waited for it in vain less than 10 seconds ago.',
+    why: 'It is overloaded, or a firewall drops packets. Without this pause, each login would wait for 5 seconds.',
+    next: 'Look for the error of the earlier login: `journalctl -t berth | grep issuer-`. `berth doctor` asks the provider immediately.',
+  },
   'issuer-certificate': {
     what: 'The certificate of the identity provider was not accepted.',
     why: 'It was signed by a certificate authority of the site that this host does not trust, or it has expired.',

@@ -1,12 +1,15 @@
+import { countText } from '../count-text.ts';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
-import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
+import {
+  type AttemptTimes,
+  isRecent as isRecentWithin,
+  readAttemptTimes,
+  writeAttemptTimes,
+} from './attempt-times.ts';
 
-/**
- * Clusters that a hook could not reach while it reached others, by name, with the time of the attempt (epoch seconds).
- * Only saves time: if it is lost, the next hook waits for these clusters as this one did.
- */
-export type ClusterBackoff = ReadonlyMap<string, number>;
+/** Clusters that a hook could not reach while it reached others. */
+export type ClusterBackoff = AttemptTimes;
 
 /** What a hook learned about the clusters. */
 export interface ClusterReachability {
@@ -26,8 +29,6 @@ const unreachableCodes: ReadonlySet<string> = new Set(['api-unreachable', 'api-d
 
 /** How many clusters one log line names. */
 const maximumNames = 20;
-
-const maximumBytes = 256 * 1024;
 
 /**
  * The clusters that this hook does not contact. Never all of them: otherwise no hook would notice that they
@@ -72,18 +73,16 @@ export function backoffAfter(
   return new Map(after);
 }
 
-/** A time in the future is ignored: the clock was set back. */
 function isRecent(since: number | undefined, now: number): boolean {
-  return since !== undefined && since <= now && now - since < skipSeconds;
+  return isRecentWithin(since, now, skipSeconds);
 }
 
 /** One error for all skipped clusters, so that they do not fill the log. */
 export function skippedClustersError(names: readonly string[]): BerthError {
   const more = names.length - maximumNames;
   const list = [...names.slice(0, maximumNames), ...(more > 0 ? [`and ${more} more`] : [])];
-  const count = names.length === 1 ? '1 cluster' : `${names.length} clusters`;
   return new BerthError(
-    `${count} skipped: less than ${skipSeconds} s ago another login could not reach ${names.length === 1 ? 'it' : 'them'}`,
+    `${countText(names.length, 'cluster')} skipped: less than ${skipSeconds} s ago another login could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
       code: 'cluster-skipped',
       hint: `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${skipSeconds} s.`,
@@ -94,18 +93,7 @@ export function skippedClustersError(names: readonly string[]): BerthError {
 
 /** @returns an empty map if there is no file, or an unusable one */
 export function readBackoff(stateDir: string): ClusterBackoff {
-  try {
-    const text = readPrivateFile(pathOf(stateDir), 0, maximumBytes);
-    const value = JSON.parse(text ?? '{}') as Readonly<Record<string, unknown>>;
-    return new Map(
-      Object.entries(value).flatMap(([name, since]): [string, number][] =>
-        typeof since === 'number' ? [[name, since]] : [],
-      ),
-    );
-  } catch {
-    // Truncated by a power failure, or not owned by root: every cluster is contacted.
-    return new Map();
-  }
+  return readAttemptTimes(pathOf(stateDir));
 }
 
 /**
@@ -120,7 +108,8 @@ export function claimRetry(
   due: readonly string[],
   now: number,
 ): void {
-  write(stateDir, new Map([...backoff, ...due.map((name): [string, number] => [name, now])]));
+  const again = due.map((name): [string, number] => [name, now]);
+  writeAttemptTimes(pathOf(stateDir), new Map([...backoff, ...again]));
 }
 
 /**
@@ -133,15 +122,11 @@ export function recordBackoff(stateDir: string, seen: ClusterReachability, now: 
   const before = readBackoff(stateDir);
   const after = backoffAfter(before, seen, now);
   if (same(before, after)) return;
-  write(stateDir, after);
+  writeAttemptTimes(pathOf(stateDir), after);
 }
 
 function same(one: ClusterBackoff, other: ClusterBackoff): boolean {
   return one.size === other.size && [...one].every(([name, at]) => other.get(name) === at);
-}
-
-function write(stateDir: string, backoff: ClusterBackoff): void {
-  writePrivateFile(pathOf(stateDir), JSON.stringify(Object.fromEntries(backoff)));
 }
 
 function pathOf(stateDir: string): string {

@@ -6,6 +6,7 @@ import type { Logger } from '../log.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
+import { skippingSilentHosts } from './silent-issuers.ts';
 
 /** Milliseconds for one request to an issuer. */
 const timeoutMs = 5_000;
@@ -29,7 +30,8 @@ export async function openIssuers(
   },
 ): Promise<ProviderAccess & { readonly renewed: () => Promise<void> }> {
   const { now, deadline } = edges;
-  const provider = { https: httpsRequest, now, timeoutMs, signal: deadline.signal };
+  const https = skippingSilentHosts(httpsRequest, { stateDir, now });
+  const provider = { https, now, timeoutMs, signal: deadline.signal };
   const readCa = await certificates(clusters, edges.read);
   const opened = new Map<string, Promise<Issuer>>();
   const open = ({ issuer, caFile }: OidcSettings): Promise<Issuer> => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorLines } from '../../rig/log-lines.ts';
@@ -102,6 +102,43 @@ describe('while the provider is down', () => {
       await provider.listenAgain();
     }
     expect(await kubectl.whoami()).toBe('oidc:md-down');
+  });
+});
+
+describe('a provider that accepts connections and does not answer', () => {
+  it('delays one login in ten seconds, and is one line for the others', async () => {
+    const { kubectl } = await come('md-mute');
+    const tokens = await provider.login('md-mute');
+    const fresh = await Portal.make(site, {
+      hookEnv: { IDP_ISSUER_URL: provider.issuer, CLIENT_ID: 'kubernetes' },
+    });
+    const file = join(fresh.files.stateDir, 'silent-issuers.json');
+    const timed = async (): Promise<readonly [unknown, number]> => {
+      const began = performance.now();
+      const { stderr } = await fresh.prePun('md-mute', tokens);
+      return [errorLines(stderr).map(({ code }) => code), performance.now() - began];
+    };
+    provider.faults.delayMs = 60_000;
+    try {
+      const [first, waited] = await timed();
+      const [second, took] = await timed();
+      expect([first, second]).toEqual([['issuer-timeout'], ['issuer-skipped']]);
+      expect(waited).toBeGreaterThan(5_000);
+      expect(took).toBeLessThan(2_000);
+      const { mode, uid } = await stat(file);
+      expect([mode & 0o777, uid]).toEqual([0o600, 0]);
+    } finally {
+      provider.faults.delayMs = 0;
+    }
+    const known = JSON.parse(await readFile(file, 'utf8')) as Record<string, number>;
+    const older = Object.entries(known).map(([host, at]) => [host, at - 10]);
+    await writeFile(file, JSON.stringify(Object.fromEntries(older)));
+
+    expect((await timed())[0]).toEqual([]);
+
+    expect(await kubectl.whoami()).toBe('oidc:md-mute');
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({});
+    await fresh.remove();
   });
 });
 
