@@ -26,6 +26,9 @@ export async function runCommandLine(args: readonly string[], outer: Terminal): 
   const [first, ...words] = args;
   // What the scripts of etc/completion ask.
   if (first === '__complete') return writeCandidates(words, outer);
+  // What `berth doctor --start-session` runs as the user.
+  if (first === '__try-session')
+    return (await import('./try-session.ts')).runTrySession(words, outer);
   // A first `--`, for which yargs would do nothing.
   if (first === '--') return runCommandLine(words, outer);
   const wanted: WantedOutput = { quiet: false };
@@ -67,7 +70,7 @@ function commandLine(
     .alias('help', 'h')
     .wrap(Math.min(terminal.columns ?? 100, 120))
     .epilogue(
-      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8), and docs/errors.md.',
+      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8).',
     )
     .exitProcess(false)
     .showHelpOnFail(false)
@@ -96,8 +99,10 @@ async function writeCandidates(words: readonly string[], terminal: Terminal): Pr
     import('./command-tree.ts'),
     import('./complete.ts'),
   ]);
-  for (const { word, summary } of await complete(commandTree(commandModules(terminal)), words))
+  const { candidates, otherwise } = await complete(commandTree(commandModules(terminal)), words);
+  for (const { word, summary } of candidates)
     terminal.stdout.write(`${summary === '' ? word : `${word}\t${summary}`}\n`);
+  terminal.stdout.write(`:${otherwise}\n`);
 }
 
 /** All commands, in the order of the help. */

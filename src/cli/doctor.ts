@@ -1,4 +1,6 @@
 import type { CommandModule } from 'yargs';
+import { BerthError } from '../errors.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
@@ -7,6 +9,7 @@ import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
 interface DoctorArguments extends SiteArguments {
   readonly user?: string | undefined;
+  readonly 'start-session': boolean;
   readonly cluster?: string | undefined;
   readonly output: string;
   readonly timeout: string;
@@ -20,6 +23,12 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
     builder: (yargs) =>
       siteOptions(yargs)
         .option('user', { type: 'string', requiresArg: true, describe: 'Also check this account' })
+        .option('start-session', {
+          type: 'boolean',
+          default: false,
+          describe:
+            'As root, with --user: start a session of the account as a login does, with `true`, and remove it again',
+        })
         .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
         .option('timeout', {
           type: 'string',
@@ -30,9 +39,13 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
         .option('output', outputOption)
         .example('berth doctor', 'Check the site, after a change of the configuration')
         .example('berth doctor --user alice', 'Also check the account, home and tokens of alice')
+        .example(
+          'berth doctor --user alice --start-session',
+          'Also start a container of alice, and remove it',
+        )
         .example('berth doctor -o json', 'Print JSON for monitoring: .summary.failed, .checks[].id')
         .epilogue(
-          'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Doctor changes nothing.',
+          'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Without --start-session, doctor changes nothing.',
         ),
     handler: (args) => run(args, terminal),
   };
@@ -42,15 +55,20 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
   const { runDoctor } = await import('../doctor/doctor.ts');
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
-  const { user, cluster, config } = args;
+  const { user, cluster, config, 'start-session': startsSession } = args;
+  if (startsSession) assertSessionOf(user);
   const results = await withProgress(
     terminal,
-    () => `checking, at most ${args.timeout} for each`,
+    () =>
+      startsSession
+        ? 'checking, and starting a session'
+        : `checking, at most ${args.timeout} for each`,
     () =>
       runDoctor({
         files: config === undefined ? {} : { configFile: config },
         ...(user === undefined ? {} : { username: user }),
         ...(cluster === undefined ? {} : { cluster }),
+        ...(startsSession ? { sessionProgram: terminal.program } : {}),
         nodeVersion: process.versions.node,
         uid: process.geteuid?.() ?? 0,
         now: terminal.now() / 1000,
@@ -63,4 +81,14 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   };
   terminal.stdout.write(args.output === 'json' ? doctorJson(results) : doctorText(results, style));
   if (results.some(({ status }) => status === 'failed')) terminal.finish(1);
+}
+
+/** @throws {BerthError} `usage`, `not-root` */
+function assertSessionOf(user: string | undefined): void {
+  if (user === undefined)
+    throw new BerthError('--start-session needs --user', {
+      code: 'usage',
+      hint: 'Name an account that gets a profile: berth doctor --user NAME --start-session',
+    });
+  assertRoot();
 }

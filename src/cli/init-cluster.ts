@@ -44,11 +44,13 @@ function options(yargs: Argv): Argv<ClusterArguments> {
     .option('context', { ...text, describe: 'Context in it [default: the current one]' })
     .option('credentials', {
       ...text,
-      describe: 'How users authenticate: oidc or service-account',
+      choices: ['oidc', 'service-account'],
+      describe: 'How users authenticate',
     })
     .option('apply', {
       ...text,
-      describe: "Install the hook's account on the cluster and make its token: yes or no",
+      choices: ['yes', 'no'],
+      describe: "Install the hook's account on the cluster and make its token",
     })
     .option('kubectl', { ...text, default: '/usr/bin/kubectl', describe: 'Path of kubectl' })
     .option('ood-directory', {

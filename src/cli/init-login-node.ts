@@ -1,15 +1,18 @@
+import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
-import { asker, type Question, yesOrNo } from './questions.ts';
+import { asker } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 interface LoginNodeArguments extends FlowArguments {
   readonly image?: string | undefined;
   readonly user?: readonly string[] | undefined;
   readonly port?: string | undefined;
+  readonly address?: readonly string[] | undefined;
   readonly mode?: string | undefined;
   readonly pull?: string | undefined;
+  readonly 'from-archive'?: string | undefined;
   readonly start?: string | undefined;
 }
 
@@ -44,17 +47,37 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
       ...text,
       describe: "Port of the sessions' own sshd, which should be below 1024 [default: 332]",
     })
+    .option('address', {
+      ...text,
+      array: true,
+      describe:
+        'Address of this host that its sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2',
+    })
     .option('mode', {
       ...text,
+      choices: ['login-shell', 'forced'],
       describe:
         'login-shell: Berth becomes the shell of the accounts; forced: a forced command, which their shell runs',
     })
-    .option('pull', { ...text, describe: 'Pull the image now: yes or no' })
-    .option('start', { ...text, describe: 'Start the sshd and the timers now: yes or no' })
+    .option('pull', { ...text, choices: ['yes', 'no'], describe: 'Pull the image now' })
+    .option('from-archive', {
+      ...text,
+      describe: 'Load the image from a Docker or OCI archive instead of pulling it from a registry',
+    })
+    .conflicts('from-archive', 'pull')
+    .option('start', {
+      ...text,
+      choices: ['yes', 'no'],
+      describe: 'Start the sshd and the timers now',
+    })
     .example('berth init login-node', 'Ask, show all changes, and ask again before they are made')
     .example(
       'berth init login-node --image registry.example.com/hpc/login:9 --user alice --yes',
       'Ask nothing',
+    )
+    .example(
+      'berth init login-node --from-archive site.tar --user alice --yes',
+      'Without a registry: the image, and its name, are those in the archive',
     )
     .example('berth init login-node --yes --dry-run', 'Print what the defaults would change')
     .epilogue(
@@ -62,66 +85,39 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
     );
 }
 
-const kinds = ['login-shell', 'forced'] as const;
-
 async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> {
-  const [{ loginNodeSetup, presentAnswers }, { runSetup }, { imageProblem }] = await Promise.all([
+  const [
+    { loginNodeSetup, presentAnswers },
+    { runSetup },
+    { readImageArchive },
+    { loginNodeQuestions, words },
+  ] = await Promise.all([
     import('../init/login-node-setup.ts'),
     import('./run-setup.ts'),
-    import('../config/profile/image-reference.ts'),
+    import('../images/image-archive.ts'),
+    import('./login-node-questions.ts'),
   ]);
+  const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args.yes, terminal);
   const present = await presentAnswers();
-  const questions: Question[] = [
-    {
-      ...{ option: 'image', text: 'Image of the sessions', fallback: present.image },
-      problem: imageProblem,
-    },
-    {
-      ...{ option: 'user', text: 'Accounts that may log in, with blanks between', fallback: '' },
-      problem: (answer) =>
-        names(answer).every((name) => /^[\w.@-]+\$?$/.test(name))
-          ? undefined
-          : 'must be names of accounts',
-    },
-    {
-      ...{
-        option: 'port',
-        text: "Port of the sessions' own sshd, best below 1024",
-        fallback: present.port,
-      },
-      problem: (answer) =>
-        /^\d{1,5}$/.test(answer) && Number(answer) >= 1 && Number(answer) <= 65_535
-          ? undefined
-          : 'must be a port from 1 to 65535',
-    },
-    {
-      option: 'mode',
-      text: 'login-shell (Berth becomes the shell of the accounts) or forced',
-      fallback: present.mode,
-      problem: (answer) =>
-        kinds.some((kind) => kind === answer) ? undefined : 'must be login-shell or forced',
-    },
-    { option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo },
-    { option: 'start', text: 'Start the sshd and the timers', fallback: 'yes', problem: yesOrNo },
-  ];
-  const { image, port, mode, pull, start } = args;
-  const given = { image, port, mode, pull, start, user: args.user?.join(' ') };
-  const answers = await asking.answers(questions, given);
+  const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
+  const questions = loginNodeQuestions(present, archive, asking.asks);
+  const answers = await asking.answers(questions, {
+    ...{ image, port, mode, start, user: user?.join(' '), address: address?.join(' ') },
+    pull: archive === undefined ? pull : 'no',
+  });
   const setup = await loginNodeSetup(
     {
       image: answers.get('image') ?? '',
-      users: names(answers.get('user') ?? ''),
+      users: words(answers.get('user') ?? ''),
       port: Number(answers.get('port')),
+      addresses: words(answers.get('address') ?? '').filter((one) => one !== 'all'),
       mode: answers.get('mode') === 'forced' ? 'forced' : 'login-shell',
       pull: answers.get('pull') === 'yes',
+      archive,
       start: answers.get('start') === 'yes',
     },
     terminal.toolsDir,
   );
   await runSetup(setup, args, asking, terminal);
-}
-
-function names(text: string): string[] {
-  return text.split(/[\s,]+/).filter((name) => name !== '');
 }

@@ -8,6 +8,8 @@ export interface Question {
   readonly text: string;
   /** The answer if the admin presses Enter, and with --yes. Absent if only the admin knows it. */
   readonly fallback?: string;
+  /** It is not asked: without the option, the fallback is the answer. */
+  readonly silent?: boolean;
   /** Why an answer cannot be used, as the end of a sentence. */
   readonly problem?: (answer: string) => string | undefined;
 }
@@ -38,6 +40,7 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
       for (const question of questions) {
         const answer = given[question.option];
         if (answer !== undefined) answers.set(question.option, valid(command, question, answer));
+        else if (question.silent === true) answers.set(question.option, question.fallback ?? '');
       }
       const open = questions.filter(({ option }) => !answers.has(option));
       if (!asks) {

@@ -32,6 +32,8 @@ export interface DoctorInput {
   readonly sshConfigFile?: string;
   /** Also check this account. */
   readonly username?: string;
+  /** Also start a session of it: path of `berth`. */
+  readonly sessionProgram?: string;
   readonly nodeVersion: string;
   /** UID that must own root's files; not 0 in tests only. */
   readonly uid: number;
@@ -77,6 +79,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         timeoutMs,
         clusters: loaded,
         ...(user === undefined ? {} : { user }),
+        ...(input.sessionProgram === undefined ? {} : { sessionProgram: input.sessionProgram }),
       })
     : [];
   if (loaded === undefined)

@@ -44,6 +44,8 @@ export interface SshCheckInput {
   readonly configFile: string;
   /** Also check this account. */
   readonly user?: User;
+  /** Also start a session of it: path of `berth`. */
+  readonly sessionProgram?: string;
   /** Undefined if the configuration of the clusters is missing or cannot be read. */
   readonly clusters: LoadedSiteSettings | undefined;
   /** For each check, in milliseconds. */
@@ -60,7 +62,7 @@ export function isOnlySshHost(configFile: string): boolean {
   return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync(defaultConfigFile);
 }
 
-/** Checks what SSH sessions need on this host. Changes nothing. */
+/** Checks what SSH sessions need on this host. Changes nothing, unless a session is to be started. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const { configFile, user, clusters, timeoutMs } = input;
   let settings: SshSettings | undefined;
@@ -94,12 +96,20 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );
-  if (profiles.size === 0 && known.profiles.size > 0) return [...first, ...pods];
-  return [
-    ...first,
-    ...(await checkPodman({ ...known, profiles }, user, timeoutMs, pamFindings)),
-    ...pods,
-  ];
+  const podman =
+    profiles.size === 0 && known.profiles.size > 0
+      ? []
+      : await checkPodman({ ...known, profiles }, user, timeoutMs, pamFindings);
+  return [...first, ...podman, ...pods, ...(await sessionResults(input, known))];
+}
+
+async function sessionResults(
+  { configFile, user, sessionProgram: program }: SshCheckInput,
+  settings: SshSettings,
+): Promise<CheckResult[]> {
+  if (user === undefined || program === undefined) return [];
+  const { checkSessionStart } = await import('./session-trial.ts');
+  return [await checkSessionStart({ program, configFile }, settings, user)];
 }
 
 /**

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { ImageArchive } from '../images/image-archive.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind-files.ts';
@@ -7,10 +9,12 @@ import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
-import { hasSystemd, startsAtBoot, unitProperties } from '../system/systemd-units.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
+import { imageSteps } from './image-steps.ts';
 import { exampleWith } from './rules/example-text.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
+import { startSteps } from './start-steps.ts';
 import { unitSteps } from './unit-steps.ts';
 import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
 
@@ -20,8 +24,12 @@ export interface LoginNodeAnswers {
   /** Accounts that may log in. */
   readonly users: readonly string[];
   readonly port: number;
+  /** IP addresses that the sshd listens on; none means all. */
+  readonly addresses: readonly string[];
   readonly mode: KindMode;
   readonly pull: boolean;
+  /** In place of a registry. */
+  readonly archive?: ImageArchive | undefined;
   readonly start: boolean;
 }
 
@@ -29,6 +37,7 @@ export interface LoginNodeAnswers {
 export async function presentAnswers(): Promise<{
   readonly image: string;
   readonly port: string;
+  readonly addresses: readonly string[];
   readonly mode: KindMode;
 }> {
   const [profile, kind] = await Promise.all([
@@ -38,6 +47,7 @@ export async function presentAnswers(): Promise<{
   return {
     image: /^image: *([^\s#]+)/m.exec(profile ?? texts.profile)?.[1] ?? '',
     port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
+    addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
     mode: kind?.includes('(forced)') === true ? 'forced' : 'login-shell',
   };
 }
@@ -52,7 +62,7 @@ const pamFile = '/etc/pam.d/sshd';
 
 const texts = {
   profile: sourceText('../../etc/berth/profiles/minimal.yml', import.meta.url),
-  ssh: sourceText('../../etc/berth/ssh.yml.example', import.meta.url),
+  ssh: withInstalledPaths(sourceText('../../etc/berth/ssh.yml.example', import.meta.url)),
   pam: sourceText('../../etc/pam.d/berth-session', import.meta.url),
   pamEnv: sourceText('../../etc/security/berth-pam-env.conf', import.meta.url),
 } as const;
@@ -70,10 +80,10 @@ const units: Readonly<Record<string, string>> = {
  * login program as their shell when everything else is in place.
  *
  * @param toolsDir where `berth images files` puts the transfer tools
- * @throws {BerthError} `not-root`, `port-taken`, and those of `wantedKind` and `accountState`; system errors
+ * @throws {BerthError} `not-root`, `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
  */
 export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
-  const { image, port, mode, start, pull } = answers;
+  const { image, start } = answers;
   assertRoot();
   const accounts = await accountState(answers.users, group);
   const present = await presentAnswers();
@@ -91,9 +101,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
     ...unitSteps(units),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
-    ...(pull
-      ? [{ ...command('berth', 'images', 'pull'), unless: ['berth', 'images', 'check'] }]
-      : []),
+    ...(await imageSteps(answers, settings)),
     ...(accounts.groupExists
       ? []
       : [{ argv: ['groupadd', '--force', group], undo: ['groupdel', group] }]),
@@ -102,17 +110,22 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
       unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
     },
     // The linter refuses a kind whose users have a shell that reads the home.
-    ...accountSteps(accounts, mode, (member) => member),
-    await kindStep({ port, mode }, { ...present, port: Number(present.port) }),
-    ...accountSteps(accounts, mode, (member) => !member),
-    ...(start && hasSystemd() ? await startSteps() : []),
+    ...accountSteps(accounts, answers.mode, (member) => member),
+    await kindStep(answers, { ...present, port: Number(present.port) }),
+    ...accountSteps(accounts, answers.mode, (member) => !member),
+    ...(start && hasSystemd() ? await startSteps([sshdUnit, reapTimer], imagesTimer(answers)) : []),
   ];
   const [user] = answers.users;
   return {
     steps,
-    doctor: user === undefined ? [] : ['--user', user],
+    doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
     next: nextLines(answers, accounts, pam !== undefined),
   };
+}
+
+/** With the image, doctor can try it. */
+function sessionOption({ pull, archive }: LoginNodeAnswers): string[] {
+  return pull || archive !== undefined ? ['--start-session'] : [];
 }
 
 const pamStep = {
@@ -138,25 +151,28 @@ function sshValues(): Record<string, string> {
 }
 
 /** @throws {BerthError} those of `wantedKind` and `assertPortIsFree` */
-async function kindStep({ port, mode }: KindAnswers, present: KindAnswers): Promise<FileStep> {
-  const wanted = await kindOf({ port, mode });
+async function kindStep(answers: KindAnswers, present: KindAnswers): Promise<FileStep> {
+  const { port, addresses, mode } = answers;
+  const wanted = await kindOf(answers);
   await assertPortIsFree(wanted);
-  const former = await kindOf({ port: present.port, mode: present.mode });
+  const former = await kindOf(present);
+  const words = addresses.flatMap((address) => ['--address', address]);
   return {
     ...whole(wanted.file, wanted.text),
     formerTexts: [former.text],
+    ...(isDeepStrictEqual(addresses, present.addresses) ? {} : { askedBy: '--address' }),
     ...(port === present.port ? {} : { askedBy: '--port' }),
     ...(mode === present.mode ? {} : { askedBy: '--mode' }),
-    writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode],
+    writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode, ...words],
   };
 }
 
-type KindAnswers = Pick<LoginNodeAnswers, 'port' | 'mode'>;
+type KindAnswers = Pick<LoginNodeAnswers, 'port' | 'addresses' | 'mode'>;
 
-function kindOf(answers: KindAnswers): ReturnType<typeof wantedKind> {
+function kindOf({ port, addresses, mode }: KindAnswers): ReturnType<typeof wantedKind> {
   return wantedKind({
-    ...{ ...answers, name: kindName, settings, sshd: '/usr/sbin/sshd' },
-    ...{ addresses: [], hostKeys: [], accepted: [] },
+    ...{ port, addresses, mode, name: kindName, settings, sshd: '/usr/sbin/sshd' },
+    ...{ hostKeys: [], accepted: [] },
   });
 }
 
@@ -193,34 +209,22 @@ function accountSteps(
     ]);
 }
 
-const started = [`berth-sshd@${kindName}.service`, 'berth-reap.timer', 'berth-images.timer'];
+const sshdUnit = `berth-sshd@${kindName}.service`;
 
-async function startSteps(): Promise<CommandStep[]> {
-  const states = await Promise.all(
-    started.map(async (unit) => ({
-      unit,
-      found: await unitProperties(unit, ['ActiveState', 'UnitFileState']),
-    })),
-  );
-  const wanted = states.filter(
-    ({ found }) =>
-      found.get('ActiveState') !== 'active' || !startsAtBoot(found.get('UnitFileState') ?? ''),
-  );
-  return wanted.length === 0
-    ? []
-    : [
-        {
-          argv: ['systemctl', 'enable', '--now', ...wanted.map(({ unit }) => unit)],
-          undo: ['systemctl', 'disable', '--now', ...wanted.map(({ unit }) => unit)],
-        },
-      ];
+const reapTimer = 'berth-reap.timer';
+
+/** Where there is no registry, the timer that pulls from it would fail every night. */
+function imagesTimer({ archive }: LoginNodeAnswers): string[] {
+  return archive === undefined ? ['berth-images.timer'] : [];
 }
 
 function nextLines(
-  { users, port, mode, pull, start }: LoginNodeAnswers,
+  answers: LoginNodeAnswers,
   { elsewhere }: AccountState,
   hasPam: boolean,
 ): string[] {
+  const { users, port, addresses, mode, pull, archive, start } = answers;
+  const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
   const shell = installedPath('shell/login');
   const program = `/usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf`;
   return [
@@ -229,7 +233,16 @@ function nextLines(
       : [
           `there is no ${pamFile}: add the lines of ${installedPath('share/etc/pam.d/berth-session')} to sshd's PAM file`,
         ]),
-    ...(pull ? [] : ['pull the image: berth images pull']),
+    ...(pull || archive !== undefined
+      ? []
+      : [
+          'pull the image: berth images pull; without a registry: berth images pull --from-archive FILE',
+        ]),
+    ...(archive === undefined
+      ? []
+      : [
+          'a newer image later: berth images pull --from-archive FILE. berth-images.timer is not started, because it pulls from a registry: run `berth images files` after an update of OpenSSH or the C library',
+        ]),
     ...elsewhere.map((name) =>
       mode === 'forced'
         ? `${name} is in a directory service: make the account a member of the group ${group} there`
@@ -238,11 +251,13 @@ function nextLines(
     ...(hasSystemd()
       ? start
         ? []
-        : [`start it: systemctl enable --now ${started.join(' ')}`]
+        : [
+            `start it: systemctl enable --now ${[sshdUnit, reapTimer, ...imagesTimer(answers)].join(' ')}`,
+          ]
       : [
-          `start it: mkdir -p /run/sshd && ${program}; run \`berth reap\` and \`berth images pull\` from cron`,
+          `start it: mkdir -p /run/sshd && ${program}; run \`berth reap\` and \`berth images ${archive === undefined ? 'pull' : 'files'}\` from cron`,
         ]),
     ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
-    `try it: ssh -p ${port} ${users[0] ?? 'USER'}@THIS-HOST`,
+    `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
   ];
 }

@@ -12,6 +12,9 @@ export interface SessionRequest {
   readonly configFile?: string;
 }
 
+/** The options of the login program, each with a value. */
+export const loginOptions = { '--profile': 'profile', '--config': 'configFile' } as const;
+
 const sftpServer = /^(?:\S*\/)?(?:sftp-server|internal-sftp)(?:\s|$)/;
 
 /**
@@ -41,11 +44,14 @@ export function sessionRequest(
     const option = rest.shift();
     const value = rest.shift();
     if (value === undefined || value === '') throw usage(`${option ?? ''} needs a value`);
-    if (option === '--profile') options.profile = value;
-    else if (option === '--config') options.configFile = value;
-    else throw usage(`unknown argument ${JSON.stringify(option)}`);
+    if (!isLoginOption(option)) throw usage(`unknown argument ${JSON.stringify(option)}`);
+    options[loginOptions[option]] = value;
   }
   return { ...wanted(originalCommand, tty), ...options };
+}
+
+function isLoginOption(word: string | undefined): word is keyof typeof loginOptions {
+  return word !== undefined && Object.hasOwn(loginOptions, word);
 }
 
 function wanted(command: string | undefined, tty: boolean): SessionRequest {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Terminal } from '../../conformance/terminal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { InitHost } from '../../rig/login-node/init-host.ts';
 
 const ctrlC = '\u0003';
@@ -25,7 +26,8 @@ async function answer(
 const confirm = /Write and run this\? \[y\/N\] /;
 
 describe('the questions of berth init login-node on a terminal', () => {
-  const loginNode = () => host.openInit('login-node');
+  // A machine with several addresses would be asked for one.
+  const loginNode = () => host.openInit('login-node', '--address', 'all');
 
   it('are repeated after a wrong answer, and nothing is written without a yes', async () => {
     const before = await host.state();
@@ -99,10 +101,32 @@ describe('the questions of berth init login-node on a terminal', () => {
     expect(again.text).not.toMatch(confirm);
   });
 
+  it('are also for an address on a host with several', async () => {
+    const network = `ip link set lo up; ip link add one type veth peer name two; ip link set two up
+      ip address add 192.0.2.1/24 dev one; ip address add 192.0.2.2/24 dev one; ip link set one up`;
+    const words = `--image localhost/berth-site:1 --user alice --port ${host.port} --mode forced --pull no --start no --dry-run`;
+    const program = `exec ${installDirectory}/berth init login-node ${words}`;
+    const terminal = host.open(['unshare', '--net', 'bash', '-euc', `${network}\n${program}`]);
+    await answer(
+      terminal,
+      [
+        /listens on, with blanks between \(192\.0\.2\.1, 192\.0\.2\.2\), or all \[all\]: /,
+        '192.0.2.3\r',
+      ],
+      [
+        /192\.0\.2\.3: is not an address of this host \(it has 192\.0\.2\.1, .*sshd could not listen on it\r\n/,
+        '192.0.2.2\r',
+      ],
+    );
+    expect(await terminal.waitForExit(), terminal.text).toBe(0);
+    expect(terminal.text).toContain('+ListenAddress 192.0.2.2');
+  });
+
   it('ask before a file is replaced that somebody has edited', async () => {
     const file = '/etc/berth/profiles/minimal.yml';
     await host.shell(`echo 'lifetime: user' >>${file}`);
     const options = ['login-node', '--image', 'localhost/berth-site:1', '--user', 'alice'];
+    options.push('--address', 'all');
     const words = [...options, '--port', String(host.port), '--mode', 'forced'];
     const run = () => host.openInit(...words, '--pull', 'no', '--start', 'no');
     const left = run();
@@ -126,7 +150,7 @@ describe('the questions of berth init login-node on a terminal', () => {
     await host.shell(`rm ${file}`);
     const terminal = host.openInit(
       ...['login-node', '--image', 'localhost/berth-site:1', '--user', 'alice', '--pull', 'no'],
-      ...['--port', String(host.port), '--mode', 'forced', '--start', 'no'],
+      ...['--port', String(host.port), '--mode', 'forced', '--start', 'no', '--address', 'all'],
     );
     await terminal.waitForText(confirm);
     await host.shell(`echo 'image: localhost/other:1' >${file}`);

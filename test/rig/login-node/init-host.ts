@@ -54,10 +54,14 @@ export class InitHost {
 
   /** Runs `berth init KIND …` on a pseudo-terminal. */
   openInit(...words: readonly string[]): Terminal {
+    return this.open([`${installDirectory}/berth`, 'init', ...words]);
+  }
+
+  /** Runs a program on a pseudo-terminal. */
+  open(program: readonly string[]): Terminal {
     const enter = ['--target', String(this.host.init), '--mount', '--net', '--pid', '--uts'];
-    const argv = ['nsenter', ...enter, '--wd=/', '--', `${installDirectory}/berth`, 'init'];
     const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', TERM: 'xterm' };
-    return Terminal.open({ env }, [...argv, ...words]);
+    return Terminal.open({ env }, ['nsenter', ...enter, '--wd=/', '--', ...program]);
   }
 
   /** The names and contents of all files that init may write, without those that were kept, as one text. */

@@ -1,0 +1,21 @@
+import { asBerthError } from '../errors.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * What `berth doctor --start-session` runs as the user. Prints nothing if the session worked, else its error with the cause as
+ * one line of JSON: here nobody but doctor reads it.
+ *
+ * @param words path of ssh.yml, name of the profile
+ */
+export async function runTrySession(words: readonly string[], terminal: Terminal): Promise<void> {
+  const [configFile = '', profile = ''] = words;
+  try {
+    const { trySession } = await import('../ssh/open/try-session.ts');
+    await trySession({ configFile, profile, toolsDir: terminal.toolsDir });
+  } catch (thrown) {
+    const { code, message, hint, exitCode, cause } = asBerthError(thrown, 'the session');
+    const why = cause instanceof Error ? cause.message : undefined;
+    terminal.stdout.write(`${JSON.stringify({ code, message, hint, cause: why })}\n`);
+    terminal.finish(exitCode);
+  }
+}

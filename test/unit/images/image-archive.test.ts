@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readImageArchive } from '../../../src/images/image-archive.ts';
+
+let directory: string;
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'berth-archive-'))));
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const id = 'a'.repeat(64);
+
+/** A tar of these files. @param words of tar */
+function archive(files: Readonly<Record<string, unknown>>, ...words: string[]): string {
+  const content = join(directory, 'content');
+  for (const [name, value] of Object.entries(files)) {
+    mkdirSync(dirname(join(content, name)), { recursive: true });
+    writeFileSync(join(content, name), JSON.stringify(value));
+  }
+  const file = join(directory, 'site:1.tar');
+  const names = words.length > 0 ? words : Object.keys(files);
+  execFileSync('tar', ['--create', '--force-local', '--file', file, '-C', content, ...names]);
+  return file;
+}
+
+describe('the names and IDs of the images in an archive', () => {
+  const manifest = [{ Config: `${id}.json`, RepoTags: ['registry.example/site:1'] }];
+
+  it('are in the manifest of docker save and podman save', async () => {
+    const file = archive({ 'layer.tar': 'x', 'manifest.json': manifest });
+    const read = { file, names: ['registry.example/site:1'], ids: [id] };
+    expect(await readImageArchive(file)).toEqual(read);
+  });
+
+  it('are found in a compressed archive, and in one with ./ before its names', async () => {
+    const file = archive({ 'manifest.json': manifest }, '--gzip', '.');
+    expect(await readImageArchive(file)).toMatchObject({ ids: [id] });
+  });
+
+  it('are in the index of an OCI layout', async () => {
+    const digest = `sha256:${'b'.repeat(64)}`;
+    const annotations = { 'org.opencontainers.image.ref.name': 'registry.example/site:2' };
+    const file = archive({
+      'index.json': { manifests: [{ digest, annotations }] },
+      [`blobs/sha256/${'b'.repeat(64)}`]: { config: { digest: `sha256:${id}` } },
+    });
+    const read = { file, names: ['registry.example/site:2'], ids: [id] };
+    expect(await readImageArchive(file)).toEqual(read);
+  });
+
+  it('may have no name', async () => {
+    const file = archive({ 'manifest.json': [{ Config: `${id}.json`, RepoTags: null }] });
+    expect(await readImageArchive(file)).toEqual({ file, names: [], ids: [id] });
+  });
+
+  it.each([
+    ['a file system', { 'etc/hostname': 'x' }],
+    ['another program', { 'index.json.bak': [] }],
+  ])('are not in an archive of %s', async (_of, files) => {
+    const file = archive(files);
+    await expect(readImageArchive(file)).rejects.toMatchObject({ code: 'archive-unreadable' });
+  });
+
+  it('are not in a file that does not exist', async () => {
+    await expect(readImageArchive(join(directory, 'x'))).rejects.toThrow('there is no such file');
+  });
+});
