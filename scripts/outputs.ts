@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { removeAbandoned } from '../src/system/atomic-file.ts';
 import { temporaryName } from '../src/system/temporary-name.ts';
@@ -32,9 +34,11 @@ export async function buildOutputs({
   if (!isAbsolute(node)) throw new Error(`--node ${node}: must be an absolute path`);
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
+  const commit = await commitOfSources();
   const bundled = new Set<string>();
   const define = {
     BERTH_BUILD: JSON.stringify(buildId),
+    ...(commit === undefined ? {} : { BERTH_COMMIT: JSON.stringify(commit) }),
     BERTH_PREFIX: JSON.stringify(prefix),
     ...(version === undefined ? {} : { BERTH_VERSION: JSON.stringify(version) }),
   };
@@ -153,6 +157,17 @@ async function replace(
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/** Undefined without git, or for sources that were unpacked from an archive. */
+async function commitOfSources(): Promise<string | undefined> {
+  const describe = ['describe', '--always', '--dirty', '--abbrev=40', '--exclude=*'];
+  // It may be the checkout of another user, whose code is built anyway.
+  const git = ['-c', `safe.directory=${root.replace(/\/$/, '')}`, '-C', root, ...describe];
+  return promisify(execFile)('git', git).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
 }
 
 /** Equal for equal sources and libraries. A cache of checked settings is only used by the build that wrote it. */

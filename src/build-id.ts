@@ -1,4 +1,5 @@
 declare const BERTH_BUILD: string | undefined;
+declare const BERTH_COMMIT: string | undefined;
 declare const BERTH_VERSION: string | undefined;
 
 /**
@@ -11,3 +12,7 @@ export const buildId: string | undefined =
 /** The version of the package that this output is a part of; undefined if there is none, and that of package.json applies. */
 export const packagedVersion: string | undefined =
   typeof BERTH_VERSION === 'undefined' ? undefined : BERTH_VERSION;
+
+/** The commit of the sources, with `-dirty` after it if files were changed since; undefined if they are in no repository. */
+export const sourceCommit: string | undefined =
+  typeof BERTH_COMMIT === 'undefined' ? undefined : BERTH_COMMIT;

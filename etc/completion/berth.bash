@@ -1,8 +1,20 @@
 # Completion of berth for bash: /usr/share/bash-completion/completions/berth, or `source <(berth completion bash)`.
 _berth() {
-  local word=${COMP_WORDS[COMP_CWORD]}
-  # Each line is a word, a tab and what it means.
-  mapfile -t COMPREPLY < <(berth __complete "${COMP_WORDS[@]:1:COMP_CWORD-1}" "$word" 2>/dev/null | cut -f1)
+  # Not COMP_WORDS, which are split at = and : too.
+  local line=${COMP_LINE:0:COMP_POINT}
+  local -a words found
+  read -ra words <<<"$line"
+  [[ $line != *[[:space:]] ]] || words+=('')
+  local word=${words[-1]}
+  # Each line is a word, a tab and what it means; the last one is what this shell completes otherwise.
+  mapfile -t found < <(berth __complete "${words[@]:1}" 2>/dev/null | cut -f1)
+  (( ${#found[@]} )) || return
+  case ${found[-1]} in
+    :files) compopt -o default -o bashdefault ;;
+    :directories) compopt -o dirnames -o filenames ;;
+  esac
+  unset 'found[-1]'
+  # readline replaces what is after the last = or : only.
+  COMPREPLY=("${found[@]#"${word%"${word##*[=:]}"}"}")
 }
-# Without an answer, such as after --config: names of files.
-complete -o default -o bashdefault -F _berth berth
+complete -F _berth berth

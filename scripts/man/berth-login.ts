@@ -1,5 +1,20 @@
+import type { loginOptions } from '../../src/ssh/request/session-request.ts';
 import type { ManPage, Release } from './command-pages.ts';
-import { entry, page, text } from './roff.ts';
+import { entry, escaped, page, text } from './roff.ts';
+
+const options: Readonly<
+  Record<keyof typeof loginOptions, { readonly value: string; readonly meaning: string }>
+> = {
+  '--profile': {
+    value: 'NAME',
+    meaning:
+      'This profile, whatever the rules say. Only root can set it, in the configuration of sshd.',
+  },
+  '--config': { value: 'FILE', meaning: 'Another ssh.yml.' },
+};
+
+const withValue = (option: string, value: string): string =>
+  `\\fB${escaped(option)}\\fR \\fI${value}\\fR`;
 
 /** berth-login(8): the program that is no command of `berth`. */
 export function loginPage(release: Release): ManPage {
@@ -9,7 +24,9 @@ export function loginPage(release: Release): ManPage {
       'SYNOPSIS',
       [
         '.B /usr/lib/berth/shell/login',
-        '[\\fB\\-\\-profile\\fR \\fINAME\\fR] [\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fB\\-c\\fR \\fICOMMAND\\fR]',
+        [...Object.entries(options), ['-c', { value: 'COMMAND' }] as const]
+          .map(([option, { value }]) => `[${withValue(option, value)}]`)
+          .join(' '),
       ],
     ],
     [
@@ -27,15 +44,11 @@ export function loginPage(release: Release): ManPage {
     [
       'OPTIONS',
       [
-        ...entry(
-          '\\fB\\-\\-profile\\fR \\fINAME\\fR',
-          text(
-            'This profile, whatever the rules say. Only root can set it, in the configuration of sshd.',
-          ),
+        ...Object.entries(options).flatMap(([option, { value, meaning }]) =>
+          entry(withValue(option, value), text(meaning)),
         ),
-        ...entry('\\fB\\-\\-config\\fR \\fIFILE\\fR', text('Another ssh.yml.')),
         ...entry(
-          '\\fB\\-c\\fR \\fICOMMAND\\fR',
+          withValue('-c', 'COMMAND'),
           text('The command of the client, as a login shell gets it from sshd.'),
         ),
       ],

@@ -39,6 +39,7 @@ const filePages = [
   ['berth.yml', 5],
   ['ssh.yml', 5],
   ['berth-profile', 5],
+  ['admission.yml', 5],
   ['balancer.yml', 5],
   ['berth-login', 8],
 ] as const;

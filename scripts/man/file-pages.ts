@@ -10,6 +10,8 @@ interface File {
   /** Titles of the sections with keys. */
   readonly sections: readonly (readonly [title: string, section: Section])[];
   readonly seeAlso: readonly string[];
+  /** Instead of what is true of Berth's own files. */
+  readonly description?: string;
 }
 
 const files: readonly File[] = [
@@ -45,23 +47,38 @@ const files: readonly File[] = [
     sections: [['KEYS', 'balancer']],
     seeAlso: ['berth-render(8)', 'berth-sshd(8)'],
   },
+  {
+    name: 'admission.yml',
+    path: '/etc/berth/admission.yml',
+    purpose: "what a site permits in its users' pods",
+    sections: [['KEYS', 'admission']],
+    seeAlso: ['berth-render(8)', 'berth-doctor(8)'],
+  },
+  {
+    name: 'berth-clusters.d',
+    path: '/etc/ood/config/clusters.d/NAME.yml',
+    purpose: "Open OnDemand's file of a cluster, and what Berth reads of it",
+    sections: [['KEYS', 'clusters-d']],
+    seeAlso: ['berth.yml(5)', 'berth-clusters(8)', 'berth-init(8)'],
+    description:
+      'A file of Open OnDemand in YAML. In `a.b`, b is a key of a. Berth reads these keys and leaves the others to OnDemand. A cluster of another adapter than kubernetes is not read.',
+  },
 ];
+
+const ownFile =
+  'A file in YAML. In `a.b`, b is a key of a. Times are written 500ms, 10s, 5m or 8h. An unknown key is an error.';
 
 /** A page for each file of the configuration, from its schema and the texts of its keys. */
 export function filePages(release: Release): ManPage[] {
-  return files.map(({ name, path, purpose, sections, seeAlso }) => ({
+  return files.map(({ name, path, purpose, sections, seeAlso, description = ownFile }) => ({
     file: `${name}.5`,
     roff: page({ name, section: 5, ...release }, [
-      ['NAME', [`${escaped(name)} \\- ${text(purpose)}`]],
-      ['SYNOPSIS', [`.I ${escaped(path)}`]],
       [
-        'DESCRIPTION',
-        [
-          text(
-            'A file in YAML. In `a.b`, b is a key of a. Times are written 500ms, 10s, 5m or 8h. An unknown key is an error.',
-          ),
-        ],
+        'NAME',
+        [`${escaped(name)} \\- ${text(purpose.includes('Berth') ? purpose : `Berth: ${purpose}`)}`],
       ],
+      ['SYNOPSIS', [`.I ${escaped(path)}`]],
+      ['DESCRIPTION', [text(description)]],
       ...sections.map(([title, section]) => [title, keys(section)] as const),
       ['SEE ALSO', [seeAlso.map(escaped).join(', ')]],
     ]),

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { packagedVersion } from '../build-id.ts';
 import { exitNow } from '../system/exit-now.ts';
 import { runCommandLine } from './command-line.ts';
+import { asksForJson, withOutputApart } from './report-options.ts';
 import { textOutputs } from './text-outputs.ts';
 
 const outputs = textOutputs();
@@ -15,7 +16,7 @@ const finish = (wanted: number): void => {
   status = Math.max(status, wanted);
   process.exitCode = status;
 };
-const args = process.argv.slice(2);
+const args = withOutputApart(process.argv.slice(2));
 void runCommandLine(args, {
   // The only place in src/ that reads the environment.
   // eslint-disable-next-line no-restricted-properties
@@ -23,7 +24,7 @@ void runCommandLine(args, {
   stdout: outputs.stdout,
   stderr: outputs.stderr,
   stdinIsTTY: isatty(0),
-  wantsJson: / (?:-o|--output)[ =]?json /.test(` ${args.join(' ')} `),
+  wantsJson: asksForJson(args),
   columns: columnsForHelp(),
   version: packagedVersion ?? packageJson.version,
   program,

@@ -1,5 +1,6 @@
 import type { CommandNode, OptionNode } from './command-tree.ts';
-import { namesOf, type NameKind } from './known-names.ts';
+import { namesOf } from './known-names.ts';
+import { type ValueKind, valueKinds } from './option-values.ts';
 
 /** What can follow a command line. */
 export interface Candidate {
@@ -8,52 +9,74 @@ export interface Candidate {
   readonly summary: string;
 }
 
-/** Options and positional arguments whose values are names of this site. */
-const kinds: Readonly<Record<string, NameKind>> = {
-  '--user': 'user',
-  '--cluster': 'cluster',
-  '--profile': 'profile',
-  '--kind': 'kind',
-  'explain word': 'explained',
-  'sessions show session': 'user',
-  'sessions end session': 'user',
-  'sshd new name': 'kind',
-  'sshd check name': 'kind',
-  'subid plan user': 'user',
-  'subid apply user': 'user',
-};
+/** What the shell itself completes if there are no words. */
+export type Otherwise = 'files' | 'directories' | 'nothing';
+
+export interface Completion {
+  readonly candidates: readonly Candidate[];
+  readonly otherwise: Otherwise;
+}
 
 /**
  * The words that can be in the place of the last one.
  *
  * @param words after `berth`; the last one is being written and may be empty
- * @returns none where a path is expected, or where nothing is known
  */
-export async function complete(root: CommandNode, words: readonly string[]): Promise<Candidate[]> {
+export async function complete(root: CommandNode, words: readonly string[]): Promise<Completion> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
+  const [, option, value] = /^(--[a-z-]+)=(.*)$/.exec(current) ?? [];
+  if (option !== undefined && value !== undefined) {
+    const { candidates, otherwise } = await complete(root, [...before, option, value]);
+    const whole = candidates.map((one) => ({ ...one, word: `${option}=${one.word}` }));
+    return { candidates: whole, otherwise };
+  }
   // `berth help` is followed by a command.
   const { path, node, open, given } = placeOf(
     root,
     before[0] === 'help' ? before.slice(1) : before,
   );
-  return (await candidates()).filter(({ word }) => word.startsWith(current));
+  const { candidates, otherwise } = await all();
+  return { candidates: candidates.filter(({ word }) => word.startsWith(current)), otherwise };
 
-  async function candidates(): Promise<Candidate[]> {
-    if (open !== undefined)
-      return plain(open.choices.length > 0 ? open.choices : await known(open.names));
+  async function all(): Promise<Completion> {
+    if (open !== undefined) return valuesOf(open.choices, valueKind(path, open.names));
     if (current.startsWith('-'))
-      return optionsOf(root, node).flatMap(({ names, summary }) =>
-        names.filter((word) => word.startsWith('--')).map((word) => ({ word, summary })),
+      return onlyWords(
+        optionsOf(root, node).flatMap(({ names, summary }) =>
+          names.filter((word) => word.startsWith('--')).map((word) => ({ word, summary })),
+        ),
       );
     if (node.commands.length > 0)
-      return node.commands.map(({ name, summary }) => ({ word: name, summary }));
+      return onlyWords(node.commands.map(({ name, summary }) => ({ word: name, summary })));
     // The last one may be repeated.
     const positional = node.positionals[Math.min(given, node.positionals.length - 1)];
-    if (positional === undefined) return [];
-    const { choices, name } = positional;
-    return plain(choices.length > 0 ? choices : await known([[...path, name].join(' ')]));
+    if (positional === undefined) return onlyWords([]);
+    return valuesOf(positional.choices, valueKind(path, [positional.name]));
   }
+}
+
+/** @returns undefined for what the table does not have */
+export function valueKind(
+  path: readonly string[],
+  names: readonly string[],
+): ValueKind | undefined {
+  const found = names.map((name) => valueKinds[[...path, name].join(' ')] ?? valueKinds[name]);
+  return found.find((kind) => kind !== undefined);
+}
+
+async function valuesOf(
+  choices: readonly string[],
+  kind: ValueKind | undefined,
+): Promise<Completion> {
+  if (choices.length > 0) return onlyWords(plain(choices));
+  if (kind === 'file') return { candidates: [], otherwise: 'files' };
+  if (kind === 'directory') return { candidates: [], otherwise: 'directories' };
+  return onlyWords(kind === undefined || kind === 'text' ? [] : plain(await namesOf(kind)));
+}
+
+function onlyWords(candidates: readonly Candidate[]): Completion {
+  return { candidates, otherwise: 'nothing' };
 }
 
 /** A command has the options of the root, too. */
@@ -61,11 +84,6 @@ function optionsOf(root: CommandNode, node: CommandNode): readonly OptionNode[] 
   const own = new Set(node.options.flatMap(({ names }) => names));
   const others = root.options.filter(({ names }) => !names.some((name) => own.has(name)));
   return [...node.options, ...others.filter(({ names }) => !names.includes('--version'))];
-}
-
-async function known(names: readonly string[]): Promise<readonly string[]> {
-  const kind = names.map((name) => kinds[name]).find((one) => one !== undefined);
-  return kind === undefined ? [] : namesOf(kind);
 }
 
 function plain(words: readonly string[]): Candidate[] {

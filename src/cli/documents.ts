@@ -279,6 +279,8 @@ export interface Documents {
     readonly version: string;
     /** The same for the same sources. */
     readonly build: string;
+    /** Of the sources; absent if they were in no Git repository. */
+    readonly commit?: string;
     /** Version of Node. */
     readonly node: string;
     readonly architecture: string;

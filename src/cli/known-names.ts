@@ -1,13 +1,24 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { defaultSettings, kindsDirectory } from '../config/default-settings.ts';
+import { mappingOrEmpty } from '../mapping.ts';
 import { getent } from '../system/getent.ts';
 
 /** The kernel's overflow UID. */
 const nobody = 65_534;
 
 /** What a word of the command line can name. `kind` is a kind of sessions, `explained` what `berth explain` knows. */
-export type NameKind = 'user' | 'cluster' | 'profile' | 'kind' | 'explained';
+export type NameKind =
+  | 'user'
+  | 'group'
+  | 'cluster'
+  | 'profile'
+  | 'kind'
+  | 'kind-of-balancer'
+  | 'balancer'
+  | 'image'
+  | 'address'
+  | 'explained';
 
 /** The names that this host knows, in order. None if they cannot be read: a message would be in the middle of a command line. */
 export async function namesOf(kind: NameKind): Promise<readonly string[]> {
@@ -24,9 +35,26 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
       const [name = '', , uid] = line.split(':');
       return Number(uid) >= defaultSettings.minimumUid && Number(uid) < nobody ? name : [];
     }),
+  group: async () => (await getent('group')).map((line) => line.split(':', 1)[0] ?? ''),
   cluster: () => stems(defaultSettings.clustersDir, '.yml'),
   profile: () => stems('/etc/berth/profiles', '.yml'),
   kind: () => stems(kindsDirectory, '.conf'),
+  'kind-of-balancer': () => namesInBalancerYml('kinds'),
+  balancer: () => namesInBalancerYml('balancers'),
+  image: async () => {
+    const [{ loadSshSettings }, { wantedImages }, { imageStoreDir, readIndex }] = await Promise.all(
+      [
+        import('../settings/load-ssh-settings.ts'),
+        import('../images/wanted-images.ts'),
+        import('../images/store-transaction.ts'),
+      ],
+    );
+    const settings = await loadSshSettings({});
+    const stored = readIndex(imageStoreDir(settings)).images.flatMap(({ names }) => names);
+    const wanted = wantedImages(settings.profiles).map(({ image }) => image);
+    return [...new Set([...wanted, ...stored])];
+  },
+  address: async () => ['all', ...(await import('../init/host-addresses.ts')).hostAddresses()],
   explained: async () => {
     const [{ explanations }, { keyNames }] = await Promise.all([
       import('./explain-text.ts'),
@@ -41,4 +69,11 @@ function stems(directory: string, end: string): string[] {
   return readdirSync(directory)
     .filter((name) => name.endsWith(end))
     .map((name) => basename(name, end));
+}
+
+async function namesInBalancerYml(list: 'kinds' | 'balancers'): Promise<string[]> {
+  const { parseYaml } = await import('../config/yaml-document.ts');
+  const file = '/etc/berth/balancer.yml';
+  const entries = mappingOrEmpty(parseYaml(readFileSync(file, 'utf8'), file, 'core'))[list];
+  return Array.isArray(entries) ? entries.map((one) => String(mappingOrEmpty(one).name)) : [];
 }

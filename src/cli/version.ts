@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { buildId } from '../build-id.ts';
+import { buildId, sourceCommit } from '../build-id.ts';
 import { outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
@@ -15,12 +15,13 @@ export function versionCommand(terminal: Terminal): CommandModule<object, { outp
         .example('berth version', 'For a bug report')
         .example('berth version -o json', 'For an inventory')
         .epilogue(
-          'BUILD is the same for the same sources. `berth --version` prints the version alone.',
+          'The build is the same for the same sources. `-o json` also has the commit. `berth --version` prints the version alone.',
         ),
     handler: ({ output }) => {
       const version = {
         version: terminal.version,
         build: buildId ?? 'sources',
+        ...(sourceCommit !== undefined && { commit: sourceCommit }),
         node: process.versions.node,
         architecture: process.arch,
       };

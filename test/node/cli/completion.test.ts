@@ -31,6 +31,14 @@ describe.each(Object.entries(shells))('%s completes', (_name, [start, setUp]) =>
     ['a choice', 'berth sessions list -o wi', 'berth sessions list -o wide'],
     ['an error code', 'berth explain token-exp', 'berth explain token-expired'],
     ['a key of the configuration', 'berth explain rules.use', 'berth explain rules.users'],
+    ['a value after =', 'berth sessions list --output=wi', 'berth sessions list --output=wide'],
+    ['a mode of init', 'berth init login-node --mode fo', 'berth init login-node --mode forced'],
+    [
+      'a directory where one is expected',
+      'berth render --site /etc/ld.so.conf',
+      '/etc/ld.so.conf.d',
+    ],
+    ['nothing where only the admin knows', 'berth init login-node --port /etc/hostn', '/etc/hostn'],
     ['a path where one is expected', 'berth plan --config /etc/hostn', '/etc/hostname'],
   ])('%s', async (_what, typed, line) => {
     const input = `${setUp}\n${typed}${tab}${toStart}echo LINE \nexit\n`;

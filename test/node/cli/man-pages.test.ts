@@ -1,10 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
 import { commandModules } from '../../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
+import { loginOptions } from '../../../src/ssh/request/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 
@@ -44,6 +46,10 @@ const optionsOf = ({ options, commands }: CommandNode): readonly string[] => [
   ...commands.flatMap(optionsOf),
 ];
 
+/** Whether `--no` is there, and not only as a part of `--no-headers`. */
+const hasWord = (text: string, option: string): boolean =>
+  new RegExp(`(?<![\\w-])${option}(?![\\w-])`).test(text);
+
 describe('the manual pages', () => {
   it.each(pages.map(({ file }) => file))('%s is rendered without a warning', async (file) => {
     const text = await rendered(file);
@@ -55,9 +61,48 @@ describe('the manual pages', () => {
     'berth-%s(8) has every option of the program',
     async (name, command) => {
       const text = await rendered(`berth-${name}.8`);
-      for (const option of optionsOf(command)) expect(text).toContain(option);
+      expect(optionsOf(command).filter((option) => !hasWord(text, option))).toEqual([]);
     },
   );
+
+  it('berth(8) has the options of every command, berth-login(8) those of the login program', async () => {
+    const [berth, login] = [await rendered('berth.8'), await rendered('berth-login.8')];
+    const global = root.options.flatMap(({ names }) => names);
+    expect(global).toContain('--debug');
+    expect(global.filter((option) => !hasWord(berth, option))).toEqual([]);
+    expect(Object.keys(loginOptions).filter((option) => !hasWord(login, option))).toEqual([]);
+  });
+
+  it('are there for each file that has a schema', () => {
+    const described = readdirSync(new URL('../../../etc/schema', import.meta.url))
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.replace('.json', ''));
+    const names: Readonly<Record<string, string>> = {
+      'profile.yml': 'berth-profile',
+      'clusters.d.yml': 'berth-clusters.d',
+    };
+    const missing = described.filter(
+      (name) => !pages.some(({ file }) => file === `${names[name] ?? name}.5`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('are all found by `man -k berth`, each with what it is about', async () => {
+    const tree = join(directory, 'tree');
+    for (const { file, roff } of pages) {
+      const section = join(tree, `man${file.slice(-1)}`);
+      await mkdir(section, { recursive: true });
+      await writeFile(join(section, file), roff);
+    }
+    const env = { PATH: '/usr/bin:/bin', LANG: 'C.UTF-8', HOME: '/nonexistent' };
+    await run('mandb', ['--quiet', '--user-db', '--create', tree], { env });
+    const { stdout, stderr } = await run('man', ['-M', tree, '-k', 'berth'], { env });
+    const found = stdout.toString().trimEnd().split('\n');
+    expect(found.map((line) => line.replace(/ \((\d)\) .*/, '.$1')).sort(), stderr).toEqual(
+      pages.map(({ file }) => file).sort(),
+    );
+    expect(found.filter((line) => !/ - \S.*\S/.test(line))).toEqual([]);
+  });
 
   it('refer to pages that exist', () => {
     const names = new Set(pages.map(({ file }) => file.replace(/\.(\d)$/, '($1)')));

@@ -117,13 +117,26 @@ describe('the command line', () => {
     expect(berthDocument(stdout)).toMatchObject({ kind });
   });
 
-  it('prints an error for scripts', async () => {
-    const { exitCode, stderr } = await run('explain', 'none', '-o', 'json');
+  it.each([
+    ['explain', 'none', '-o', 'json'],
+    ['explain', 'none', '--output=json'],
+    ['explain', 'none', '-qojson'],
+    ['sessions', 'list', '-Ao', 'json', '--namespace'],
+  ])('prints an error for scripts with %j %j %j', async (...args) => {
+    const { exitCode, stderr } = await run(...args);
     expect(berthDocument(stderr)).toMatchObject({ kind: 'Error', exitStatus: exitCode });
   });
 
   it('prints its version', async () => {
     expect((await run('--version')).stdout).toMatch(/^\d+\.\d+\.\d+$/);
+    const { stdout: version } = await run('version', '-o', 'json');
+    const git = ['-c', 'safe.directory=*', 'describe', '--always', '--dirty', '--abbrev=40'];
+    const commit = await execa('git', [...git, '--exclude=*']).catch(() => undefined);
+    expect(berthDocument(version)).toMatchObject({
+      node: process.versions.node,
+      architecture: process.arch,
+      ...(commit !== undefined && { commit: commit.stdout }),
+    });
   });
 });
 

@@ -1,18 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { commandModules } from '../../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
-import { complete } from '../../../src/cli/complete.ts';
+import { complete, valueKind } from '../../../src/cli/complete.ts';
+import { valueKinds } from '../../../src/cli/option-values.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
 
 const root = commandTree(commandModules({} as Terminal));
 const words = async (...line: string[]): Promise<string[]> =>
-  (await complete(root, line)).map(({ word }) => word);
+  (await complete(root, line)).candidates.map(({ word }) => word);
 
 describe('what follows a command line', () => {
   it('is a command, with what it does', async () => {
-    expect(await complete(root, ['pl'])).toEqual([
-      { word: 'plan', summary: 'Print what a login of a user would change' },
-    ]);
+    expect(await complete(root, ['pl'])).toEqual({
+      candidates: [{ word: 'plan', summary: 'Print what a login of a user would change' }],
+      otherwise: 'nothing',
+    });
     expect(await words('sessions', '')).toEqual(['list', 'show', 'end']);
     expect(await words('help', 'sessions', 'sh')).toEqual(['show']);
   });
@@ -28,8 +30,23 @@ describe('what follows a command line', () => {
     expect(await words('completion', 'z')).toEqual(['zsh']);
   });
 
-  it('is not known for paths', async () => {
-    expect(await words('plan', '--config', '')).toEqual([]);
+  it('is a value after = too', async () => {
+    expect(await words('init', 'login-node', '--mode=')).toEqual([
+      '--mode=login-shell',
+      '--mode=forced',
+    ]);
+    expect(await words('sessions', 'list', '--output=w')).toEqual(['--output=wide']);
+  });
+
+  it.each([
+    [['plan', '--config', ''], 'files'],
+    [['images', 'pull', '--from-archive='], 'files'],
+    [['token', 'setup', '--from', ''], 'files'],
+    [['sessions', 'list', '--from', ''], 'nothing'],
+    [['render', '--site', 'x'], 'directories'],
+    [['init', 'login-node', '--port', ''], 'nothing'],
+  ])('is for the shell to know: %j', async (line, otherwise) => {
+    expect(await complete(root, line)).toEqual({ candidates: [], otherwise });
   });
 });
 
@@ -43,5 +60,37 @@ describe('the command tree', () => {
       ),
     );
     expect(silent).toEqual([]);
+  });
+
+  it('has values for each option and argument that takes one, or says that there are none', () => {
+    const unknown: string[] = [];
+    const used = new Set<string>();
+    const walk = (node: CommandNode, path: readonly string[]): void => {
+      const valued = node.options.filter(({ takesValue }) => takesValue);
+      const named = node.positionals.map(({ name, choices }) => ({ names: [name], choices }));
+      for (const { names, choices } of [...valued, ...named]) {
+        const kind = valueKind(path, names);
+        for (const name of names) [name, [...path, name].join(' ')].forEach((key) => used.add(key));
+        // `berth help` completes commands.
+        if ((kind === undefined) === (choices.length === 0) && path[0] !== 'help')
+          unknown.push([...path, ...names].join(' '));
+      }
+      for (const command of node.commands) walk(command, [...path, command.name]);
+    };
+    walk(root, []);
+    expect(unknown).toEqual([]);
+    expect(Object.keys(valueKinds).filter((key) => !used.has(key))).toEqual([]);
+  });
+
+  it('has the values that a description names as choices', () => {
+    const hidden = all(root).flatMap(({ name, options }) =>
+      options
+        .filter(
+          ({ summary, choices }) =>
+            /: yes or no|: \w+ or \w+$/.test(summary) && choices.length === 0,
+        )
+        .map(({ names }) => `${name} ${names.join(' ')}`),
+    );
+    expect(hidden).toEqual([]);
   });
 });
