@@ -3,8 +3,9 @@ import { balancerImage } from '../addresses/balancer-image.ts';
 import { externalDnsBinary } from '../addresses/external-dns/build.ts';
 import { kubeProxyBinary } from '../addresses/kube-proxy/build.ts';
 import { metallbBinaries } from '../addresses/metallb/build.ts';
-import { fluxBinaries } from '../flux/build.ts';
+import { fluxBinaries, helmController } from '../flux/build.ts';
 import { helmBinaries } from '../helm/build.ts';
+import { helmfileBinary } from '../helmfile/build.ts';
 import { coreController } from './cluster-api/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
@@ -22,6 +23,8 @@ export async function prebuild(): Promise<void> {
     ciliumBinaries,
     ...addresses,
     fluxBinaries,
+    helmController,
+    helmfileBinary,
   ])
     try {
       await build();

@@ -9,6 +9,7 @@ export interface LiveObject {
     readonly namespace?: string;
     readonly uid: string;
     readonly resourceVersion: string;
+    readonly generation?: number;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;

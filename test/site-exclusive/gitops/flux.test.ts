@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { Daemon } from '../../rig/addresses/daemon.ts';
 import { type FluxBinaries, fluxBinaries } from '../../rig/flux/build.ts';
+import { FluxControllers, kinds } from '../../rig/flux/controllers.ts';
+import { publish } from '../../rig/flux/git-repository.ts';
 import { type GitServer, startGitServer } from '../../rig/flux/git-server.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { freePorts } from '../../rig/site/ports.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
@@ -20,45 +20,29 @@ const secrets = {
   registry: { password: 'a password of the registry', key: 'age' },
   'ldap-bind': { password: 'a password of the directory', key: 'GPG' },
 } as const;
-const kustomization = 'kustomization.kustomize.toolkit.fluxcd.io';
 
 let cluster: LiveCluster;
-let flux: FluxBinaries;
+let programs: FluxBinaries;
+let flux: FluxControllers;
 let directory: string;
 let git: GitServer;
-let daemons: readonly Daemon[] = [];
 
 beforeAll(async () => {
   const site = await openSite();
   cluster = new LiveCluster(site);
-  flux = await fluxBinaries();
+  programs = await fluxBinaries();
   directory = await mkdtemp(join(tmpdir(), 'berth-flux-'));
   git = await startGitServer(join(directory, 'repositories'));
   await makeRepository();
-  for (const crds of flux.crds) await cluster.kubectl(['apply', '--server-side', '-f', crds]);
-  await cluster.kubectl(['create', 'namespace', 'flux-system']);
+  flux = await FluxControllers.start(site, directory, [
+    programs['source-controller'],
+    programs['kustomize-controller'],
+  ]);
   await cluster.kubectl([
     ...['create', 'secret', 'generic', 'sops-keys', '-n', 'flux-system'],
     `--from-file=${join(directory, 'age.agekey')}`,
     `--from-file=${join(directory, 'gpg.asc')}`,
   ]);
-  await mkdir(join(directory, 'artifacts'));
-  const { storage } = await freePorts(['storage']);
-  const enter = [
-    ...['env', `KUBECONFIG=${site.adminKubeconfig}`, 'RUNTIME_NAMESPACE=flux-system'],
-    `HOME=${directory}`,
-  ];
-  const general = ['--metrics-addr=127.0.0.1:0', '--health-addr=127.0.0.1:0'];
-  const start = (name: 'source-controller' | 'kustomize-controller', ...args: string[]) =>
-    Daemon.start(enter, [flux[name], ...general, ...args], join(directory, `${name}.log`));
-  daemons = [
-    await start(
-      'source-controller',
-      `--storage-path=${join(directory, 'artifacts')}`,
-      ...[`--storage-addr=127.0.0.1:${storage}`, `--storage-adv-addr=127.0.0.1:${storage}`],
-    ),
-    await start('kustomize-controller'),
-  ];
   const example = await readFile(join(etc, 'gitops/flux/berth.yaml'), 'utf8');
   const url = `${git.url}/clusters.git`;
   await cluster.kubectl(
@@ -70,11 +54,7 @@ afterAll(async () => {
   const here = ['--ignore-not-found', '--wait=false'];
   await cluster.kubectl(['delete', '-k', join(etc, 'kubernetes/ssh-sessions-list'), ...here]);
   await cluster.kubectl(['delete', 'secret', ...Object.keys(secrets), '-n', 'ondemand', ...here]);
-  const owned = [`${kustomization}/berth`, 'gitrepository.source.toolkit.fluxcd.io/berth'];
-  await cluster.kubectl(['delete', '-n', 'flux-system', '--timeout=60s', ...owned]);
-  for (const daemon of daemons) await daemon.stop();
-  for (const crds of flux.crds) await cluster.kubectl(['delete', '-f', crds, ...here]);
-  await cluster.deleteNamespaces(['flux-system']);
+  await flux.stop();
   await git.stop();
   await rm(directory, { recursive: true });
 });
@@ -106,21 +86,16 @@ async function makeRepository(): Promise<void> {
       }),
     );
     await writeFile(join(work, '.sops.yaml'), rules[key]);
-    await execa(flux.sops, ['encrypt', '--in-place', secret], { cwd: work, env: gpgHome() });
+    await execa(programs.sops, ['encrypt', '--in-place', secret], { cwd: work, env: gpgHome() });
   }
-  const run = (...args: string[]): Promise<unknown> => execa('git', args, { cwd: work });
-  await run('init', '--quiet', '--initial-branch=main');
-  await run('add', '.');
-  const author = ['-c', 'user.name=admin', '-c', 'user.email=admin@example.org'];
-  await run(...author, 'commit', '--quiet', '-m', 'Berth');
-  await run('clone', '--quiet', '--bare', '.', join(directory, 'repositories/clusters.git'));
+  await publish(work, join(directory, 'repositories/clusters.git'), 'Berth');
 }
 
 /** The example's rules, with the public part of a new age key. */
 async function ageRules(): Promise<string> {
   const key = join(directory, 'age.agekey');
-  await execa(flux['age-keygen'], ['-o', key]);
-  const { stdout: recipient } = await execa(flux['age-keygen'], ['-y', key]);
+  await execa(programs['age-keygen'], ['-o', key]);
+  const { stdout: recipient } = await execa(programs['age-keygen'], ['-y', key]);
   const rules = await readFile(join(etc, 'gitops/sops.yaml'), 'utf8');
   return rules.replace('age1examplepublickey', recipient);
 }
@@ -140,24 +115,10 @@ async function gpgRules(): Promise<string> {
   return rules.replace('0123456789ABCDEF0123456789ABCDEF01234567', fingerprint);
 }
 
-async function applied(revision: RegExp): Promise<void> {
-  const alive = async (): Promise<void> => {
-    for (const daemon of daemons) await daemon.assertRunning();
-  };
-  await waitFor({ what: 'Flux to apply it', timeoutMs: 90_000, alive }, async () => {
-    const one = await cluster.get(kustomization, 'berth', 'flux-system');
-    const { conditions = [], lastAppliedRevision = '' } = one?.status as {
-      conditions?: readonly { type: string; status: string }[];
-      lastAppliedRevision?: string;
-    };
-    const ready = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
-    if (ready && revision.test(lastAppliedRevision)) return true;
-    throw new Error(JSON.stringify(one?.status));
-  });
-}
-
 it('brings Berth from a Git server to the cluster, and decrypts its Secrets', async () => {
-  await applied(/^main@sha1:/);
+  await flux.ready(kinds.kustomization, 'berth', (status) =>
+    JSON.stringify(status).includes('"lastAppliedRevision":"main@sha1:'),
+  );
 
   for (const [name, { password, key }] of Object.entries(secrets)) {
     const file = join(directory, `work/clusters/prod/${name}.sops.yaml`);
@@ -176,8 +137,7 @@ it('repairs drift', async () => {
   await cluster.patch('clusterrole', 'berth-sessions-list', 'default', { rules: [] });
 
   // What the example's interval brings within ten minutes.
-  const now = { 'reconcile.fluxcd.io/requestedAt': new Date().toISOString() };
-  await cluster.patch(kustomization, 'berth', 'flux-system', { metadata: { annotations: now } });
+  await flux.reconcile(kinds.kustomization, 'berth');
 
   await waitFor({ what: 'the repair', timeoutMs: 60_000 }, async () => {
     const binding = await cluster.get('clusterrolebinding', 'berth-sessions-list');

@@ -1,4 +1,4 @@
-import { goPrograms, requiredVersion } from '../../site/go-build.ts';
+import { goPrograms, moduleSources, requiredVersion } from '../../site/go-build.ts';
 
 const module = new URL('.', import.meta.url).pathname;
 const externalDns = 'sigs.k8s.io/external-dns';
@@ -25,4 +25,10 @@ export async function externalDnsBinary(): Promise<string> {
     },
   });
   return built['external-dns'];
+}
+
+/** The directory of ExternalDNS's Helm chart. */
+export async function externalDnsChart(): Promise<string> {
+  const sources = await moduleSources(module, externalDns, { GOTOOLCHAIN: 'auto' });
+  return `${sources}/charts/external-dns`;
 }

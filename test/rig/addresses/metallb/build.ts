@@ -28,6 +28,10 @@ export async function metallbBinaries(): Promise<MetallbBinaries> {
   return { ...built, sources: await moduleSources(module, metallb) };
 }
 
+/** The directory of MetalLB's Helm chart. */
+export const metallbChart = async (): Promise<string> =>
+  `${await moduleSources(module, metallb)}/charts/metallb`;
+
 const asPathPrepend = `type AsPathPrependPrefixes struct {
 	Prefixes      []string \`json:"prefixes,omitempty"\`
 	AsPathPrepend uint8    \`json:"asPathPrepend,omitempty"\`
