@@ -4,10 +4,16 @@ import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { siteOptions, type SiteArguments } from './site-options.ts';
+import {
+  configDirOption,
+  siteOptions,
+  type SiteArguments,
+  type TrialArguments,
+  trialOf,
+} from './site-options.ts';
 import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
-interface DoctorArguments extends SiteArguments {
+interface DoctorArguments extends SiteArguments, TrialArguments {
   readonly user?: string | undefined;
   readonly 'start-session': boolean;
   readonly cluster?: string | undefined;
@@ -22,6 +28,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
     describe: 'Check the configuration, this host, the clusters, the identity provider and a user',
     builder: (yargs) =>
       siteOptions(yargs)
+        .option('config-dir', configDirOption)
         .option('user', { type: 'string', requiresArg: true, describe: 'Also check this account' })
         .option('start-session', {
           type: 'boolean',
@@ -43,6 +50,10 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
           'berth doctor --user alice --start-session',
           'Also start a container of alice, and remove it',
         )
+        .example(
+          'berth doctor --config-dir ./new',
+          'Check a configuration before it is installed in /etc/berth',
+        )
         .example('berth doctor -o json', 'Print JSON for monitoring: .summary.failed, .checks[].id')
         .epilogue(
           'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Without --start-session, doctor changes nothing.',
@@ -56,7 +67,8 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const { runDoctor } = await import('../doctor/doctor.ts');
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
   const { user, cluster, config, 'start-session': startsSession } = args;
-  if (startsSession) assertSessionOf(user);
+  if (startsSession) assertSessionOf(user, args);
+  const trial = await trialOf(args);
   const results = await withProgress(
     terminal,
     () =>
@@ -66,6 +78,7 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
     () =>
       runDoctor({
         files: config === undefined ? {} : { configFile: config },
+        ...(trial === undefined ? {} : { trial }),
         ...(user === undefined ? {} : { username: user }),
         ...(cluster === undefined ? {} : { cluster }),
         ...(startsSession ? { sessionProgram: terminal.program } : {}),
@@ -84,7 +97,15 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
 }
 
 /** @throws {BerthError} `usage`, `not-root` */
-function assertSessionOf(user: string | undefined): void {
+function assertSessionOf(
+  user: string | undefined,
+  { 'config-dir': directory }: TrialArguments,
+): void {
+  if (directory !== undefined)
+    throw new BerthError('--start-session cannot be used with --config-dir', {
+      code: 'usage',
+      hint: 'PAM and sshd of this host read /etc/berth: install the configuration, then start a session.',
+    });
   if (user === undefined)
     throw new BerthError('--start-session needs --user', {
       code: 'usage',

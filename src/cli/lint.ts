@@ -4,9 +4,10 @@ import { BerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
+import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
-interface LintSshdArguments {
+interface LintSshdArguments extends TrialArguments {
   readonly config: string;
   readonly user?: readonly string[] | undefined;
   readonly group?: readonly string[] | undefined;
@@ -67,6 +68,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
       describe:
         'ssh.yml, whose profiles determine the network of sessions (for the forwarding checks)',
     })
+    .option('config-dir', configDirOption)
     .option('pam', { ...file, describe: 'PAM file to check instead of the one in /etc/pam.d' })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
     .option('output', outputOption)
@@ -100,6 +102,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
   const { lintSshd } = await import('../sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { config, sshd, login, settings, pam } = args;
+  const trial = await trialOf(args);
   const lint = await withProgress(
     terminal,
     () => 'waiting for sshd',
@@ -109,6 +112,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
         sshd: resolve(sshd),
         login: resolve(login),
         settings: resolve(settings),
+        ...(trial === undefined ? {} : { trial: trial.paths }),
         ...(pam === undefined ? {} : { pam: resolve(pam) }),
         users: args.user ?? [],
         groups: args.group ?? [],

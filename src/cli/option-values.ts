@@ -47,6 +47,7 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--users-from': 'file',
   'token setup --from': 'file',
 
+  '--config-dir': 'directory',
   '--site': 'directory',
   '--storage': 'directory',
   '--prefix': 'directory',

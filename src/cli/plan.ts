@@ -3,10 +3,16 @@ import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { checkPort } from './port.ts';
-import { siteOptions, type SiteArguments } from './site-options.ts';
+import {
+  configDirOption,
+  siteFilesOf,
+  siteOptions,
+  type SiteArguments,
+  type TrialArguments,
+} from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface PlanArguments extends SiteArguments {
+interface PlanArguments extends SiteArguments, TrialArguments {
   readonly user: string;
   readonly cluster?: string | undefined;
   readonly output: string;
@@ -24,6 +30,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
     describe: 'Print what a login of a user would change',
     builder: (yargs) =>
       siteOptions(yargs)
+        .option('config-dir', configDirOption)
         .option('user', {
           type: 'string',
           demandOption: true,
@@ -77,19 +84,20 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         await planSsh(args, terminal);
         return;
       }
-      const { user, cluster, config, output } = args;
+      const { user, cluster, output } = args;
       const [{ planPrePunHook }, { writePlan }] = await Promise.all([
         import('../portal/plan-pre-pun-hook.ts'),
         import('./plan-output.ts'),
       ]);
       try {
+        const files = await siteFilesOf(args);
         const sections = await withProgress(
           terminal,
           () => 'waiting for the clusters',
           () =>
             planPrePunHook({
               username: user,
-              files: config === undefined ? {} : { configFile: config },
+              files,
               ...(cluster === undefined ? {} : { cluster }),
               now: terminal.now() / 1000,
             }),
@@ -105,10 +113,8 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
 /** Time limit of each check of the host, in milliseconds. */
 const checkTimeoutMs = 5_000;
 
-async function planSsh(
-  { user, profile, command, tty = false, port, config, output }: PlanArguments,
-  terminal: Terminal,
-): Promise<void> {
+async function planSsh(args: PlanArguments, terminal: Terminal): Promise<void> {
+  const { user, profile, command, tty = false, port, output } = args;
   const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
     import('../doctor/ssh-checks.ts'),
     import('../ssh/open/plan-session.ts'),
@@ -120,7 +126,7 @@ async function planSsh(
       tty,
       toolsDir: terminal.toolsDir,
       check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
-      ...(config === undefined ? {} : { configFile: config }),
+      files: await siteFilesOf(args),
       ...(profile === undefined ? {} : { profile }),
       ...(command === undefined ? {} : { command }),
       ...(port === undefined ? {} : { port: checkPort(port) }),

@@ -1,9 +1,10 @@
 import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
+import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface BalancerArguments {
+interface BalancerArguments extends TrialArguments {
   readonly config: string;
   readonly for: string;
   readonly balancer?: string | undefined;
@@ -30,6 +31,7 @@ export function renderBalancerCommand(
           default: '/etc/berth/balancer.yml',
           describe: 'List of the nodes and the kinds of sessions',
         })
+        .option('config-dir', configDirOption)
         .option('for', {
           choices: ['haproxy', 'kubernetes'],
           default: 'haproxy',
@@ -132,10 +134,12 @@ async function output(
   await writeBalancer(args.write, file, { overwrite, haproxy, now }, terminal);
 }
 
-async function settingsOf({ config, kind }: BalancerArguments): Promise<BalancerSettings> {
+async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
+  const { config, kind } = args;
   const { loadBalancerSettings } = await import('../settings/load-balancer-settings.ts');
   const { onlyKind } = await import('../balancer/rules/only-kind.ts');
-  const settings = loadBalancerSettings(config);
+  const trial = await trialOf(args);
+  const settings = loadBalancerSettings(trial?.paths(config) ?? config);
   return kind === undefined ? settings : onlyKind(settings, kind);
 }
 

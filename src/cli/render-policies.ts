@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { CommandModule } from 'yargs';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import {
   mutatingPolicySince,
   validatingPolicySince,
@@ -9,8 +8,7 @@ import {
 } from '../doctor/kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
-
-const parametersFile = '/etc/berth/admission.yml';
+import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
 
 /** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
 const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGroupsPolicy: Strict and will be refused; see the section "Before 1.36" of ${installedPath('share/docs/admission.md')}\n`;
@@ -19,7 +17,7 @@ const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGro
 const mergeNote =
   'berth: supplemental_groups_policy is Merge and images allows every image, so an image can give its user any group; restrict images in admission.yml\n';
 
-interface PoliciesArguments {
+interface PoliciesArguments extends TrialArguments {
   readonly engine: string;
   readonly kubernetes?: string | undefined;
   readonly parameters?: string | undefined;
@@ -48,8 +46,9 @@ export function renderPoliciesCommand(
         .option('parameters', {
           type: 'string',
           requiresArg: true,
-          describe: `Parameters of the site [default: ${parametersFile}, if it exists]`,
+          describe: 'Parameters of the site [default: /etc/berth/admission.yml, if it exists]',
         })
+        .option('config-dir', configDirOption)
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
         .example('berth render policies | kubectl apply -f -', 'Install or update the policies')
         .example(
@@ -63,7 +62,7 @@ export function renderPoliciesCommand(
 
 async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
   const nothingFilledIn = lacksDefaults(args);
-  const parameters = await readParameters(args.parameters);
+  const parameters = await parametersOf(args);
   const { siteAdmission } = await import('../admission/admission-settings.ts');
   const { admissionManifests } = await import('../admission/render-admission.ts');
   const { renderJson, renderManifests } = await import('./render-objects.ts');
@@ -79,8 +78,8 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
 }
 
 /** The policies for Kubernetes with the site's parameters, as YAML. @throws as `parseAdmissionParameters` */
-export async function policiesText(): Promise<string> {
-  const parameters = await readParameters(undefined);
+export async function policiesText(args: TrialArguments): Promise<string> {
+  const parameters = await parametersOf(args);
   const { siteAdmission } = await import('../admission/admission-settings.ts');
   const { admissionManifests } = await import('../admission/render-admission.ts');
   const { renderManifests } = await import('./render-objects.ts');
@@ -107,16 +106,14 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   return minor !== undefined && minor < mutatingPolicySince;
 }
 
-/** The parameters of the site's file, or the built-in ones if there is no such file. */
-async function readParameters(named: string | undefined): Promise<AdmissionParameters> {
-  const { parseAdmissionParameters } = await import('../config/admission-parameters.ts');
-  const { readYaml } = await import('../config/yaml-document.ts');
-  const file = named ?? parametersFile;
-  try {
-    const { value, place } = readYaml(await readFile(file, 'utf8'), file, 'core');
-    return parseAdmissionParameters(value, file, place);
-  } catch (thrown) {
-    if (named === undefined && isErrno(thrown, 'ENOENT')) return parseAdmissionParameters({}, file);
-    throw thrown;
-  }
+/** @throws as `loadAdmissionParameters` */
+async function parametersOf(
+  args: TrialArguments & { readonly parameters?: string | undefined },
+): Promise<AdmissionParameters> {
+  const { admissionFile, loadAdmissionParameters } =
+    await import('../settings/load-admission-parameters.ts');
+  const { parameters } = args;
+  if (parameters !== undefined) return loadAdmissionParameters(parameters, true);
+  const trial = await trialOf(args);
+  return loadAdmissionParameters(trial?.paths(admissionFile) ?? admissionFile, false);
 }

@@ -3,10 +3,15 @@ import type { Argv } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { optionalComponents } from '../site-repository/rules/optional-components.ts';
 import { policiesText } from './render-policies.ts';
-import { chosenClusters, loadSite, type SiteArguments } from './site-options.ts';
+import {
+  chosenClusters,
+  loadSite,
+  type SiteArguments,
+  type TrialArguments,
+} from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface SiteRepositoryArguments extends SiteArguments {
+export interface SiteRepositoryArguments extends SiteArguments, TrialArguments {
   readonly cluster?: string | undefined;
   readonly site?: string | undefined;
   readonly components: readonly string[];
@@ -83,7 +88,7 @@ export async function renderSite(
   const files = siteFiles({
     clusters,
     components,
-    policies: components.includes('admission') ? await policiesText() : '',
+    policies: components.includes('admission') ? await policiesText(args) : '',
     ...(image === undefined ? {} : { image }),
     gitUrl: args['git-url'],
     gitops: args.gitops === 'argo-cd' ? 'argo-cd' : 'flux',

@@ -6,7 +6,7 @@ import type { User } from '../identity/user.ts';
 import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
 import { renderSite, type SiteRepositoryArguments, siteRepositoryOptions } from './render-site.ts';
-import { chosenClusters, loadSite, siteOptions } from './site-options.ts';
+import { chosenClusters, configDirOption, loadSite, siteOptions } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
 interface RenderArguments extends SiteRepositoryArguments {
@@ -27,7 +27,7 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
     command: 'render',
     describe: 'Print the Kubernetes objects of a user, or write a repository for the clusters',
     builder: (yargs) =>
-      siteRepositoryOptions(siteOptions(yargs))
+      siteRepositoryOptions(siteOptions(yargs).option('config-dir', configDirOption))
         .option('user', {
           type: 'string',
           ...own,

@@ -2,6 +2,7 @@ import type { Argv } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
+import type { ConfigOverlay } from '../settings/config-overlay.ts';
 
 /** Options of each command that reads the configuration of the site. */
 export interface SiteArguments {
@@ -18,10 +19,42 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
   });
 }
 
+/** The option of each command that reads the configuration and changes nothing. */
+export interface TrialArguments {
+  readonly 'config-dir'?: string | undefined;
+}
+
+export const configDirOption = {
+  type: 'string',
+  requiresArg: true,
+  global: false,
+  describe:
+    'Try a configuration: read what this directory has instead of /etc/berth and /etc/ood/config',
+} as const;
+
+/** @throws {BerthError} those of `configOverlay` */
+export async function trialOf(args: TrialArguments): Promise<ConfigOverlay | undefined> {
+  const { 'config-dir': directory } = args;
+  if (directory === undefined) return undefined;
+  const { configOverlay } = await import('../settings/config-overlay.ts');
+  return configOverlay(directory);
+}
+
+/** Which files a command reads. */
+export async function siteFilesOf(
+  args: SiteArguments & TrialArguments,
+): Promise<{ readonly configFile?: string; readonly trial?: ConfigOverlay['paths'] }> {
+  const trial = await trialOf(args);
+  return {
+    ...(args.config !== undefined && { configFile: args.config }),
+    ...(trial !== undefined && { trial: trial.paths }),
+  };
+}
+
 /** The settings of the site. Parser and schemas are loaded here, not at the start. */
-export async function loadSite({ config }: SiteArguments): Promise<LoadedSiteSettings> {
+export async function loadSite(args: SiteArguments & TrialArguments): Promise<LoadedSiteSettings> {
   const { loadSiteSettings } = await import('../settings/load-site-settings.ts');
-  return loadSiteSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
+  return loadSiteSettings(await siteFilesOf(args), { cache: 'read' });
 }
 
 /**

@@ -4,6 +4,7 @@ import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
+import { type ConfigOverlay, installedPaths } from '../settings/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
 import {
   type CheckResult,
@@ -19,13 +20,16 @@ import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
+import { checkOtherFiles } from './other-file-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 import { checkUserTokens } from './user-token-checks.ts';
 
 export interface DoctorInput {
-  readonly files: SiteSettingsFiles;
+  readonly files: Omit<SiteSettingsFiles, 'trial'>;
+  /** A configuration that is not installed. */
+  readonly trial?: ConfigOverlay;
   /** This cluster only. */
   readonly cluster?: string;
   /** `ssh.yml`: if it exists, this host is checked for SSH sessions too. */
@@ -48,9 +52,11 @@ export interface DoctorInput {
  * an error is a result like the others.
  */
 export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
-  const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
-  const onSshHost = isSshHost(sshConfigFile);
-  const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile);
+  const { timeoutMs, trial, sshConfigFile = '/etc/berth/ssh.yml' } = input;
+  const at = trial?.paths ?? installedPaths;
+  const onSshHost = isSshHost(at(sshConfigFile));
+  const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile, at);
+  const files = { ...input.files, ...(trial === undefined ? {} : { trial: trial.paths }) };
   let loaded: LoadedSiteSettings | undefined;
   const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
   const config = await runCheck(
@@ -60,7 +66,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         if (onlySsh)
           return skipped('this host is for SSH sessions only: there is no Open OnDemand');
         try {
-          loaded = await loadSiteSettings(input.files, { cache: 'off' });
+          loaded = await loadSiteSettings(files, { cache: 'off' });
         } catch (error) {
           // A host that only has a berth.yml copied from the example is not a portal host.
           if (onSshHost && isWithoutClusters(error)) return noClusters;
@@ -78,12 +84,18 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         configFile: sshConfigFile,
         timeoutMs,
         clusters: loaded,
+        ...(trial === undefined ? {} : { trial: trial.paths }),
         ...(user === undefined ? {} : { user }),
         ...(input.sessionProgram === undefined ? {} : { sessionProgram: input.sessionProgram }),
       })
     : [];
+  const others = await checkOtherFiles(at, timeoutMs);
+  const first = trial === undefined ? [] : [trialResult(trial)];
   if (loaded === undefined)
-    return [node, config, ...account, ...ssh, ...(config.status === 'failed' ? [unread] : [])];
+    return [
+      ...[node, ...first, config, ...account, ...ssh, ...others],
+      ...(config.status === 'failed' ? [unread] : []),
+    ];
 
   const known: LoadedSiteSettings = loaded;
   const { settings, broken } = known;
@@ -104,10 +116,12 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   const tokens = user === undefined ? [] : await checkUserTokens(user, settings, chosen, input);
   return [
     node,
+    ...first,
     config,
     ...settings.warnings.map(configWarning),
     ...account,
     ...ssh,
+    ...others,
     ...host.filter(({ cluster }) => cluster === undefined),
     ...portal,
     ...home,
@@ -119,6 +133,11 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
       ...tokens.filter(({ cluster }) => cluster === name),
     ]),
   ];
+}
+
+function trialResult({ directory, found }: ConfigOverlay): CheckResult {
+  const message = `on trial: ${found.join(', ')} of ${directory}; everything else is this host's`;
+  return { id: 'config-dir', ...ok(message) };
 }
 
 const unread: CheckResult = {

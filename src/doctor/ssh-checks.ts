@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { defaultConfigFile } from '../config/default-settings.ts';
+import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { sessionBackends } from '../config/profile/session-backends.ts';
@@ -7,6 +7,7 @@ import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts'
 import type { User } from '../identity/user.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
+import type { ConfigPaths } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
@@ -42,6 +43,8 @@ import { installedPath } from '../installed-path.ts';
 export interface SshCheckInput {
   /** ssh.yml. */
   readonly configFile: string;
+  /** Of a configuration that is not installed. */
+  readonly trial?: ConfigPaths;
   /** Also check this account. */
   readonly user?: User;
   /** Also start a session of it: path of `berth`. */
@@ -58,19 +61,22 @@ export function isSshHost(configFile: string): boolean {
 }
 
 /** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
-export function isOnlySshHost(configFile: string): boolean {
-  return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync(defaultConfigFile);
+export function isOnlySshHost(configFile: string, at: ConfigPaths): boolean {
+  const isPortal = [defaultConfigFile, defaultSettings.clustersDir, '/etc/ood'].some((path) =>
+    existsSync(at(path)),
+  );
+  return isSshHost(at(configFile)) && !isPortal;
 }
 
 /** Checks what SSH sessions need on this host. Changes nothing, unless a session is to be started. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
-  const { configFile, user, clusters, timeoutMs } = input;
+  const { configFile, trial, user, clusters, timeoutMs } = input;
   let settings: SshSettings | undefined;
   const config = await runCheck(
     {
       id: 'ssh-config',
       run: async () => {
-        settings = await loadSshSettings({ configFile });
+        settings = await loadSshSettings({ configFile, trial });
         return configFinding(settings);
       },
     },

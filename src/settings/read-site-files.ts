@@ -12,6 +12,7 @@ import type { BrokenCluster, SiteFileContents } from '../config/site-files.ts';
 import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';
+import { type ConfigPaths, installedPaths } from './config-overlay.ts';
 import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
 /**
@@ -28,24 +29,27 @@ export function readSiteFiles(
     configFileRequired: boolean;
     hookEnvFile?: string;
     clustersDir?: string;
+    trial?: ConfigPaths;
   },
   uid: number,
 ): { readonly parts: SiteFileContents; readonly reader: ConfigReader } {
-  const reader = new SiteFilesReader(uid);
-  const read = reader.berthYml(files.configFile, files.configFileRequired);
+  const at = files.trial ?? installedPaths;
+  const berthFile = at(files.configFile);
+  const reader = new SiteFilesReader(uid, at);
+  const read = reader.berthYml(berthFile, files.configFileRequired);
   const { berth } = read;
   // null in berth.yml: the site has no hook.env.
   const named = files.hookEnvFile ?? berth.hook_env;
-  const hookEnvFile = named === undefined ? defaultSettings.hookEnvFile : named;
+  const hookEnvFile = named === null ? null : at(named ?? defaultSettings.hookEnvFile);
   const hookEnv =
     hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile, named !== undefined);
   const parts: SiteFileContents = {
     ...read,
-    berthFile: files.configFile,
+    berthFile,
     ...(hookEnv === undefined ? {} : { hookEnv }),
     hookEnvFile: hookEnvFile ?? defaultSettings.hookEnvFile,
     clusters: reader.clusters(
-      files.clustersDir ?? berth.clusters_dir ?? defaultSettings.clustersDir,
+      at(files.clustersDir ?? berth.clusters_dir ?? defaultSettings.clustersDir),
     ),
     clientFiles: reader.clientFiles(berth),
     warnings: reader.warnings,
@@ -59,7 +63,7 @@ export function readSiteFiles(
  * @throws BerthError as `readSiteFiles`
  */
 export function readSiteIssuer(configFile: string, uid: number): string | undefined {
-  const reader = new SiteFilesReader(uid);
+  const reader = new SiteFilesReader(uid, installedPaths);
   const { defaults, hook_env: named } = reader.berthYml(configFile, false).berth;
   const own = issuerOption(defaults?.credentials?.issuer);
   if (own !== undefined || named === null) return own;
@@ -73,6 +77,12 @@ export function readSiteIssuer(configFile: string, uid: number): string | undefi
 
 class SiteFilesReader extends ConfigReader {
   readonly warnings: SettingsWarning[] = [];
+  private readonly at: ConfigPaths;
+
+  constructor(uid: number, at: ConfigPaths) {
+    super(uid);
+    this.at = at;
+  }
 
   berthYml(path: string, required: boolean): Pick<SiteFileContents, 'berth' | 'berthPlace'> {
     try {
@@ -150,7 +160,7 @@ class SiteFilesReader extends ConfigReader {
 
   private clientFile(path: string, check: (file: ConfigFile) => void): string | BerthError {
     try {
-      const file = this.file(path);
+      const file = this.file(this.at(path));
       check(file);
       return decodeUtf8(file).replace(/\r?\n$/, '');
     } catch (error) {

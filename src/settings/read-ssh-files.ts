@@ -4,28 +4,36 @@ import { brokenProfile, parseProfile } from '../config/profile/profile-parse.ts'
 import { parseSshSettings, sshSettings } from '../config/ssh-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
+import { type ConfigPaths, installedPaths } from './config-overlay.ts';
 import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
-/** Only root's files are accepted, whoever runs the process. */
+/** Of an installed configuration only root's files are accepted, whoever runs the process. */
 const root = 0;
 
 /**
  * Reads `ssh.yml` and all profiles. An error in a profile's file concerns only that profile.
  *
+ * @param trial of a configuration that is not installed, whose files may be the caller's
  * @returns the settings, and the reader, which knows the files they came from
  *
  * @throws BerthError `config-…` of `readConfigFile` and `readConfigDirectory`, `config-not-utf8`,
  *   `config-yaml-invalid`, `ssh-yml-invalid`, `config-not-world-readable`
  */
-export function readSshFiles(configFile: string): {
+export function readSshFiles(
+  configFile: string,
+  trial?: ConfigPaths,
+): {
   readonly settings: SshSettings;
   readonly reader: ConfigReader;
 } {
-  const reader = new SshFilesReader(root);
-  const { value, place } = readYaml(reader.text(configFile), configFile, 'core');
-  const options = parseSshSettings(value, configFile, place);
+  const at = trial ?? installedPaths;
+  const file = at(configFile);
+  const reader = new SshFilesReader(trial === undefined ? root : (process.geteuid?.() ?? root));
+  const { value, place } = readYaml(reader.text(file), file, 'core');
+  const named = parseSshSettings(value, file, place);
+  const options = { ...named, profilesDir: at(named.profilesDir) };
   const profiles = reader.profiles(options.profilesDir);
-  return { settings: sshSettings(options, profiles, configFile, place), reader };
+  return { settings: sshSettings(options, profiles, file, place), reader };
 }
 
 class SshFilesReader extends ConfigReader {

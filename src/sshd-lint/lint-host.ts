@@ -6,6 +6,7 @@ import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/s
 import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import type { ConfigPaths } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import { readProgramHead } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
@@ -88,9 +89,12 @@ export interface LintedSettings {
 }
 
 /** The networks of the profiles, and findings about ssh.yml and the profiles. */
-export async function lintSettings(configFile: string): Promise<LintedSettings> {
+export async function lintSettings(
+  configFile: string,
+  trial?: ConfigPaths,
+): Promise<LintedSettings> {
   try {
-    const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile });
+    const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile, trial });
     // `host` of a pod is the network of its node.
     const networks = [...profiles.values()].map(({ network, backend }) =>
       backend === 'pod' ? 'other' : network,
@@ -105,7 +109,7 @@ export async function lintSettings(configFile: string): Promise<LintedSettings> 
       findings: [
         ...faults.map(faulty),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
-        ...(await replaceableFindings(configFile, 'settings-writable')),
+        ...(await replaceableFindings(trial?.(configFile) ?? configFile, 'settings-writable')),
       ],
     };
   } catch (error) {

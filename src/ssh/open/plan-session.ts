@@ -15,7 +15,7 @@ import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { CheckResult } from '../../check-result.ts';
-import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
+import { loadSshSettings, type SshSettingsFiles } from '../../settings/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
 import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';
 import { findRuntimeDir, mountedRuntimeDir } from '../connections/runtime-dir.ts';
@@ -23,7 +23,8 @@ import { runningContainer } from '../podman/running-container.ts';
 
 export interface PlanSessionInput {
   readonly username: string;
-  readonly configFile?: string;
+  /** Which `ssh.yml` is read, and a configuration on trial. */
+  readonly files: Pick<SshSettingsFiles, 'configFile' | 'trial'>;
   readonly profile?: string;
   /** Port of sshd on this host. */
   readonly port?: number;
@@ -69,9 +70,7 @@ export interface PlannedSession {
 
 /** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, `resolveMounts` and `planPodSession` */
 export async function planSession(input: PlanSessionInput): Promise<SessionPlan> {
-  const settings = await loadSshSettings(
-    input.configFile === undefined ? {} : { configFile: input.configFile },
-  );
+  const settings = await loadSshSettings(input.files);
   const user = lookupUser(input.username, { minimumUid: 1 });
   const choice = chooseProfile(settings, {
     user: user.name,

@@ -7,6 +7,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesById } from '../../system/group-names.ts';
 import { loadSiteSettings } from '../../settings/load-site-settings.ts';
+import type { ConfigPaths } from '../../settings/config-overlay.ts';
 import { podCluster } from './pod-cluster.ts';
 
 /** What a login would create and run on a cluster. */
@@ -21,12 +22,20 @@ export interface PlannedPod {
 
 /** Plans a session without a request to the cluster. @throws {BerthError} as `loadSiteSettings` and `podCluster` */
 export async function planPodSession(
-  { command, tty }: { readonly command?: string; readonly tty: boolean },
+  input: {
+    readonly command?: string;
+    readonly tty: boolean;
+    readonly files: { readonly trial?: ConfigPaths | undefined };
+  },
   host: SessionHost,
   profile: Profile,
 ): Promise<PlannedPod> {
   const { user, connection } = host;
-  const { settings } = await loadSiteSettings({}, { cache: 'read' });
+  const { command, tty, files } = input;
+  const { settings } = await loadSiteSettings(
+    files.trial === undefined ? {} : { trial: files.trial },
+    { cache: 'read' },
+  );
   const cluster = podCluster(profile, settings.clusters);
   const pod = podObject({
     ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name) },

@@ -12,6 +12,7 @@ it('`berth render policies` has its own options only', async () => {
     });
   const options = [...help.matchAll(/^ +(?:-\w, )?--([\w-]+) /gm)].map(([, name]) => name);
   expect(options.sort()).toEqual([
+    'config-dir',
     'engine',
     'help',
     'kubernetes',
