@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { isCidr } from './cidr.ts';
 import { configProblemsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
-import { isSecretName } from './hook-env/hook-env-settings.ts';
+import { isObjectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
 import { quantity } from './quantity-schema.ts';
@@ -32,7 +32,7 @@ const limit = z.strictObject({
   ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
   maxLimitRequestRatio: z.optional(quantities),
 });
-const dnsName = z.string().check(z.refine(isSecretName, 'must be a valid Kubernetes object name'));
+const dnsName = z.string().check(z.refine(isObjectName, 'must be a valid Kubernetes object name'));
 
 const admin = z.strictObject({
   kubeconfig: z.optional(path),

@@ -1,4 +1,4 @@
-import { isSecretName as isObjectName } from '../../config/hook-env/hook-env-settings.ts';
+import { isObjectName } from '../../config/object-name.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 
 /** The API group of KubeadmControlPlanes. */

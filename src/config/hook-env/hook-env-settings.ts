@@ -3,6 +3,7 @@ import { configError } from '../config-error.ts';
 import type { HookEnv } from './hook-env.ts';
 import { parseIssuer } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
+import { isObjectName } from '../object-name.ts';
 import type { SettingsWarning } from '../settings.ts';
 import type { LogCode } from '../../error-codes.ts';
 
@@ -118,7 +119,7 @@ function pullSecret(
 ): HookEnvSettings['pullSecret'] {
   const name = filled('IMAGE_PULL_SECRET');
   if (name === undefined) return undefined;
-  if (!isSecretName(name)) {
+  if (!isObjectName(name)) {
     const hint = 'Use lower case letters, digits, `-` and `.`.';
     fail('IMAGE_PULL_SECRET', 'not a valid name of a Secret', hint);
   }
@@ -129,11 +130,6 @@ function pullSecret(
     return fail('REGISTRY_DOCKER_CONFIG_JSON', 'not an absolute path', hint);
   }
   return { name, dockerConfigFile: file };
-}
-
-/** An RFC 1123 subdomain, which the name of a Secret must be. */
-export function isSecretName(name: string): boolean {
-  return name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name);
 }
 
 /** OSC's scripts compare with `true`; any other value is false. */
