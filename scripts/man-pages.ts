@@ -12,7 +12,8 @@ import { loginPage } from './man/berth-login.ts';
 export function manPages(release: Release): ManPage[] {
   // No command runs, so none uses the terminal.
   const root = commandTree(commandModules({} as Terminal));
-  return [...commandPages(root, release), ...filePages(release), loginPage(release)];
+  const others = [...filePages(release), loginPage(release)];
+  return [...commandPages(root, release, others), ...others];
 }
 
 /**

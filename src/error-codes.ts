@@ -244,7 +244,7 @@ export const exitClasses = {
   'container-database-mismatch': ['unavailable', 'temporary'],
   'container-processes-killed': ['unavailable', 'temporary'],
   'container-ended': 'unavailable',
-  'session-trial-failed': 'unavailable',
+  'test-session-failed': 'unavailable',
   'container-store-unreadable': 'io',
   'container-store-broken': 'io',
   'podman-failed': ['unavailable', 'temporary'],

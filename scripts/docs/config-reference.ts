@@ -74,13 +74,18 @@ function table(section: Section): string {
   const keys = describedKeys(section, schema);
   const rows = keys.map(({ key, schema: own, text, required }) => [
     `\`${key}\``,
-    text.text + onlyBackend(key, text),
+    withLinks(text.text) + onlyBackend(key, text),
     cell(valueOf(own, text)),
     withoutKey(text, required),
   ]);
   return [['key', 'meaning', 'value', 'default'], ['---', '---', '---', '---'], ...rows]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');
+}
+
+/** The manual pages and the schemas have the path of an installed page; the pages themselves have links. */
+function withLinks(text: string): string {
+  return text.replaceAll(/\/usr\/lib\/berth\/share\/docs\/([\w-]+\.md)/g, '[$1]($1)');
 }
 
 const backendNames = { podman: 'Podman', pod: 'Pods' } as const;

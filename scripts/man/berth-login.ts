@@ -10,7 +10,7 @@ const options: Readonly<
     meaning:
       'This profile, whatever the rules say. Only root can set it, in the configuration of sshd.',
   },
-  '--config': { value: 'FILE', meaning: 'Another ssh.yml.' },
+  '--config': { value: 'FILE', meaning: 'Path of ssh.yml [default: /etc/berth/ssh.yml].' },
 };
 
 const withValue = (option: string, value: string): string =>

@@ -14,8 +14,16 @@ export interface Release {
   readonly date: string;
 }
 
-/** berth(8), and berth-COMMAND(8) for each command, with its own commands as sections. */
-export function commandPages(root: CommandNode, release: Release): ManPage[] {
+/**
+ * berth(8), and berth-COMMAND(8) for each command, with its own commands as sections.
+ *
+ * @param others the manual's other pages, which berth(8) names
+ */
+export function commandPages(
+  root: CommandNode,
+  release: Release,
+  others: readonly ManPage[],
+): ManPage[] {
   const commands = root.commands.map((node) => commandPage(node, release));
   const names = root.commands.map(({ name }) => `berth-${name}`);
   const overview = page({ name: 'berth', section: 8, ...release }, [
@@ -30,19 +38,18 @@ export function commandPages(root: CommandNode, release: Release): ManPage[] {
     ['OPTIONS', ['These are options of all commands.', ...root.options.flatMap(option)]],
     ['EXIT STATUS', exitStatuses],
     ['FILES', files],
-    ['SEE ALSO', [seeAlso([...names.map((name) => [name, 8] as const), ...filePages])]],
+    [
+      'SEE ALSO',
+      [seeAlso([...names.map((name) => [name, 8] as const), ...others.map(nameAndSection)])],
+    ],
   ]);
   return [{ file: 'berth.8', roff: overview }, ...commands];
 }
 
-const filePages = [
-  ['berth.yml', 5],
-  ['ssh.yml', 5],
-  ['berth-profile', 5],
-  ['admission.yml', 5],
-  ['balancer.yml', 5],
-  ['berth-login', 8],
-] as const;
+/** `berth.yml.5`: the page berth.yml(5). */
+function nameAndSection({ file }: ManPage): readonly [name: string, section: number] {
+  return [file.slice(0, -2), Number(file.at(-1))];
+}
 
 function commandPage(node: CommandNode, release: Release): ManPage {
   const name = `berth-${node.name}`;

@@ -61,7 +61,7 @@ const files: readonly File[] = [
     sections: [['KEYS', 'clusters-d']],
     seeAlso: ['berth.yml(5)', 'berth-clusters(8)', 'berth-init(8)'],
     description:
-      'A file of Open OnDemand in YAML. In `a.b`, b is a key of a. Berth reads these keys and leaves the others to OnDemand. A cluster of another adapter than kubernetes is not read.',
+      'A file of Open OnDemand in YAML. In `a.b`, b is a key of a. Berth reads these keys and leaves the others to OnDemand. Files whose `v2.job.adapter` is not `kubernetes` are ignored.',
   },
 ];
 
@@ -75,6 +75,7 @@ export function filePages(release: Release): ManPage[] {
     roff: page({ name, section: 5, ...release }, [
       [
         'NAME',
+        // `man -k berth` finds each page.
         [`${escaped(name)} \\- ${text(purpose.includes('Berth') ? purpose : `Berth: ${purpose}`)}`],
       ],
       ['SYNOPSIS', [`.I ${escaped(path)}`]],

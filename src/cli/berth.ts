@@ -5,7 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { packagedVersion } from '../build-id.ts';
 import { exitNow } from '../system/exit-now.ts';
 import { runCommandLine } from './command-line.ts';
-import { asksForJson, withOutputApart } from './report-options.ts';
+import { asksForJson, splitShortOutput } from './short-output.ts';
 import { textOutputs } from './text-outputs.ts';
 
 const outputs = textOutputs();
@@ -16,7 +16,7 @@ const finish = (wanted: number): void => {
   status = Math.max(status, wanted);
   process.exitCode = status;
 };
-const args = withOutputApart(process.argv.slice(2));
+const args = splitShortOutput(process.argv.slice(2));
 void runCommandLine(args, {
   // The only place in src/ that reads the environment.
   // eslint-disable-next-line no-restricted-properties

@@ -27,8 +27,8 @@ export async function runCommandLine(args: readonly string[], outer: Terminal): 
   // What the scripts of etc/completion ask.
   if (first === '__complete') return writeCandidates(words, outer);
   // What `berth doctor --start-session` runs as the user.
-  if (first === '__try-session')
-    return (await import('./try-session.ts')).runTrySession(words, outer);
+  if (first === '__test-session')
+    return (await import('./test-session.ts')).runTestSessionCommand(words, outer);
   // A first `--`, for which yargs would do nothing.
   if (first === '--') return runCommandLine(words, outer);
   const wanted: WantedOutput = { quiet: false };
@@ -99,10 +99,10 @@ async function writeCandidates(words: readonly string[], terminal: Terminal): Pr
     import('./command-tree.ts'),
     import('./complete.ts'),
   ]);
-  const { candidates, otherwise } = await complete(commandTree(commandModules(terminal)), words);
+  const { candidates, fallback } = await complete(commandTree(commandModules(terminal)), words);
   for (const { word, summary } of candidates)
     terminal.stdout.write(`${summary === '' ? word : `${word}\t${summary}`}\n`);
-  terminal.stdout.write(`:${otherwise}\n`);
+  terminal.stdout.write(`:${fallback}\n`);
 }
 
 /** All commands, in the order of the help. */

@@ -1,6 +1,6 @@
 import type { CommandNode, OptionNode } from './command-tree.ts';
 import { namesOf } from './known-names.ts';
-import { type ValueKind, valueKinds } from './option-values.ts';
+import { type ValueKind, valueKind } from './option-values.ts';
 
 /** What can follow a command line. */
 export interface Candidate {
@@ -10,11 +10,11 @@ export interface Candidate {
 }
 
 /** What the shell itself completes if there are no words. */
-export type Otherwise = 'files' | 'directories' | 'nothing';
+export type Fallback = 'files' | 'directories' | 'nothing';
 
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  readonly otherwise: Otherwise;
+  readonly fallback: Fallback;
 }
 
 /**
@@ -27,17 +27,17 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
   const before = words.slice(0, -1);
   const [, option, value] = /^(--[a-z-]+)=(.*)$/.exec(current) ?? [];
   if (option !== undefined && value !== undefined) {
-    const { candidates, otherwise } = await complete(root, [...before, option, value]);
+    const { candidates, fallback } = await complete(root, [...before, option, value]);
     const whole = candidates.map((one) => ({ ...one, word: `${option}=${one.word}` }));
-    return { candidates: whole, otherwise };
+    return { candidates: whole, fallback };
   }
   // `berth help` is followed by a command.
   const { path, node, open, given } = placeOf(
     root,
     before[0] === 'help' ? before.slice(1) : before,
   );
-  const { candidates, otherwise } = await all();
-  return { candidates: candidates.filter(({ word }) => word.startsWith(current)), otherwise };
+  const { candidates, fallback } = await all();
+  return { candidates: candidates.filter(({ word }) => word.startsWith(current)), fallback };
 
   async function all(): Promise<Completion> {
     if (open !== undefined) return valuesOf(open.choices, valueKind(path, open.names));
@@ -56,27 +56,18 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
   }
 }
 
-/** @returns undefined for what the table does not have */
-export function valueKind(
-  path: readonly string[],
-  names: readonly string[],
-): ValueKind | undefined {
-  const found = names.map((name) => valueKinds[[...path, name].join(' ')] ?? valueKinds[name]);
-  return found.find((kind) => kind !== undefined);
-}
-
 async function valuesOf(
   choices: readonly string[],
   kind: ValueKind | undefined,
 ): Promise<Completion> {
   if (choices.length > 0) return onlyWords(plain(choices));
-  if (kind === 'file') return { candidates: [], otherwise: 'files' };
-  if (kind === 'directory') return { candidates: [], otherwise: 'directories' };
+  if (kind === 'file') return { candidates: [], fallback: 'files' };
+  if (kind === 'directory') return { candidates: [], fallback: 'directories' };
   return onlyWords(kind === undefined || kind === 'text' ? [] : plain(await namesOf(kind)));
 }
 
 function onlyWords(candidates: readonly Candidate[]): Completion {
-  return { candidates, otherwise: 'nothing' };
+  return { candidates, fallback: 'nothing' };
 }
 
 /** A command has the options of the root, too. */

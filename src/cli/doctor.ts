@@ -8,12 +8,12 @@ import {
   configDirOption,
   siteOptions,
   type SiteArguments,
-  type TrialArguments,
-  trialOf,
+  type OverlayArguments,
+  overlayOf,
 } from './site-options.ts';
 import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
-interface DoctorArguments extends SiteArguments, TrialArguments {
+interface DoctorArguments extends SiteArguments, OverlayArguments {
   readonly user?: string | undefined;
   readonly 'start-session': boolean;
   readonly cluster?: string | undefined;
@@ -34,7 +34,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
           type: 'boolean',
           default: false,
           describe:
-            'As root, with --user: start a session of the account as a login does, with `true`, and remove it again',
+            'Run `true` in a test session of the account, as a login would, and remove it; needs root and --user',
         })
         .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
         .option('timeout', {
@@ -68,7 +68,7 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
   const { user, cluster, config, 'start-session': startsSession } = args;
   if (startsSession) assertSessionOf(user, args);
-  const trial = await trialOf(args);
+  const overlay = await overlayOf(args);
   const results = await withProgress(
     terminal,
     () =>
@@ -78,7 +78,7 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
     () =>
       runDoctor({
         files: config === undefined ? {} : { configFile: config },
-        ...(trial === undefined ? {} : { trial }),
+        overlay,
         ...(user === undefined ? {} : { username: user }),
         ...(cluster === undefined ? {} : { cluster }),
         ...(startsSession ? { sessionProgram: terminal.program } : {}),
@@ -99,12 +99,12 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
 /** @throws {BerthError} `usage`, `not-root` */
 function assertSessionOf(
   user: string | undefined,
-  { 'config-dir': directory }: TrialArguments,
+  { 'config-dir': directory }: OverlayArguments,
 ): void {
   if (directory !== undefined)
     throw new BerthError('--start-session cannot be used with --config-dir', {
       code: 'usage',
-      hint: 'PAM and sshd of this host read /etc/berth: install the configuration, then start a session.',
+      hint: 'A session reads /etc/berth: install the configuration first, then start one.',
     });
   if (user === undefined)
     throw new BerthError('--start-session needs --user', {

@@ -3,7 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
-import { asker, type Question, yesOrNo } from './questions.ts';
+import { asker, type Question, yesAndNo, yesOrNo } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 interface ClusterArguments extends FlowArguments {
@@ -49,7 +49,7 @@ function options(yargs: Argv): Argv<ClusterArguments> {
     })
     .option('apply', {
       ...text,
-      choices: ['yes', 'no'],
+      choices: yesAndNo,
       describe: "Install the hook's account on the cluster and make its token",
     })
     .option('kubectl', { ...text, default: '/usr/bin/kubectl', describe: 'Path of kubectl' })

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
+import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
-import { asker } from './questions.ts';
+import { asker, splitAnswer, yesAndNo } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 interface LoginNodeArguments extends FlowArguments {
@@ -51,15 +52,15 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
       ...text,
       array: true,
       describe:
-        'Address of this host that its sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2',
+        "IP address that the sessions' own sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2",
     })
     .option('mode', {
       ...text,
-      choices: ['login-shell', 'forced'],
+      choices: kindModes,
       describe:
         'login-shell: Berth becomes the shell of the accounts; forced: a forced command, which their shell runs',
     })
-    .option('pull', { ...text, choices: ['yes', 'no'], describe: 'Pull the image now' })
+    .option('pull', { ...text, choices: yesAndNo, describe: 'Pull the image now' })
     .option('from-archive', {
       ...text,
       describe: 'Load the image from a Docker or OCI archive instead of pulling it from a registry',
@@ -67,7 +68,7 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
     .conflicts('from-archive', 'pull')
     .option('start', {
       ...text,
-      choices: ['yes', 'no'],
+      choices: yesAndNo,
       describe: 'Start the sshd and the timers now',
     })
     .example('berth init login-node', 'Ask, show all changes, and ask again before they are made')
@@ -77,7 +78,7 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
     )
     .example(
       'berth init login-node --from-archive site.tar --user alice --yes',
-      'Without a registry: the image, and its name, are those in the archive',
+      'Without a registry: take the image and its name from the archive',
     )
     .example('berth init login-node --yes --dry-run', 'Print what the defaults would change')
     .epilogue(
@@ -90,7 +91,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     { loginNodeSetup, presentAnswers },
     { runSetup },
     { readImageArchive },
-    { loginNodeQuestions, words },
+    { loginNodeQuestions },
   ] = await Promise.all([
     import('../init/login-node-setup.ts'),
     import('./run-setup.ts'),
@@ -109,9 +110,9 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
   const setup = await loginNodeSetup(
     {
       image: answers.get('image') ?? '',
-      users: words(answers.get('user') ?? ''),
+      users: splitAnswer(answers.get('user') ?? ''),
       port: Number(answers.get('port')),
-      addresses: words(answers.get('address') ?? '').filter((one) => one !== 'all'),
+      addresses: splitAnswer(answers.get('address') ?? '').filter((one) => one !== 'all'),
       mode: answers.get('mode') === 'forced' ? 'forced' : 'login-shell',
       pull: answers.get('pull') === 'yes',
       archive,

@@ -7,14 +7,14 @@ import { getent } from '../system/getent.ts';
 /** The kernel's overflow UID. */
 const nobody = 65_534;
 
-/** What a word of the command line can name. `kind` is a kind of sessions, `explained` what `berth explain` knows. */
+/** What a word of the command line can name. `sshd-kind` is NAME of berth-sshd@NAME, `explained` what `berth explain` knows. */
 export type NameKind =
   | 'user'
   | 'group'
   | 'cluster'
   | 'profile'
-  | 'kind'
-  | 'kind-of-balancer'
+  | 'sshd-kind'
+  | 'balancer-kind'
   | 'balancer'
   | 'image'
   | 'address'
@@ -38,8 +38,8 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   group: async () => (await getent('group')).map((line) => line.split(':', 1)[0] ?? ''),
   cluster: () => stems(defaultSettings.clustersDir, '.yml'),
   profile: () => stems('/etc/berth/profiles', '.yml'),
-  kind: () => stems(kindsDirectory, '.conf'),
-  'kind-of-balancer': () => namesInBalancerYml('kinds'),
+  'sshd-kind': () => stems(kindsDirectory, '.conf'),
+  'balancer-kind': () => namesInBalancerYml('kinds'),
   balancer: () => namesInBalancerYml('balancers'),
   image: async () => {
     const [{ loadSshSettings }, { wantedImages }, { imageStoreDir, readIndex }] = await Promise.all(

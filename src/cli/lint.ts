@@ -4,10 +4,10 @@ import { BerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
+import { configDirOption, type OverlayArguments, overlayOf } from './site-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
-interface LintSshdArguments extends TrialArguments {
+interface LintSshdArguments extends OverlayArguments {
   readonly config: string;
   readonly user?: readonly string[] | undefined;
   readonly group?: readonly string[] | undefined;
@@ -102,7 +102,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
   const { lintSshd } = await import('../sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { config, sshd, login, settings, pam } = args;
-  const trial = await trialOf(args);
+  const overlay = (await overlayOf(args))?.resolve;
   const lint = await withProgress(
     terminal,
     () => 'waiting for sshd',
@@ -112,7 +112,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
         sshd: resolve(sshd),
         login: resolve(login),
         settings: resolve(settings),
-        ...(trial === undefined ? {} : { trial: trial.paths }),
+        overlay,
         ...(pam === undefined ? {} : { pam: resolve(pam) }),
         users: args.user ?? [],
         groups: args.group ?? [],

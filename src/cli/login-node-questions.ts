@@ -8,7 +8,7 @@ import {
 } from '../init/host-addresses.ts';
 import type { presentAnswers } from '../init/login-node-setup.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
-import { type Question, yesOrNo } from './questions.ts';
+import { type Question, splitAnswer, yesOrNo } from './questions.ts';
 
 /**
  * What an admin of a login node is asked.
@@ -22,10 +22,10 @@ export function loginNodeQuestions(
 ): Question[] {
   const address: Question = {
     option: 'address',
-    text: `Addresses that it listens on, with blanks between (${hostAddresses().join(', ')}), or ${allAddresses}`,
+    text: `Addresses for the sessions' own sshd, separated by spaces (this host has ${hostAddresses().join(', ')}), or ${allAddresses}`,
     fallback: present.addresses.length === 0 ? allAddresses : present.addresses.join(' '),
     problem: addressesProblem,
-    silent: !asks || !hasSeveralAddresses(),
+    asked: asks && hasSeveralAddresses(),
   };
   return [
     {
@@ -33,9 +33,9 @@ export function loginNodeQuestions(
       ...{ ...defaultImage(present.image, archive), problem: imageProblem },
     },
     {
-      ...{ option: 'user', text: 'Accounts that may log in, with blanks between', fallback: '' },
+      ...{ option: 'user', text: 'Accounts that may log in, separated by spaces', fallback: '' },
       problem: (answer) =>
-        words(answer).every((name) => /^[\w.@-]+\$?$/.test(name))
+        splitAnswer(answer).every((name) => /^[\w.@-]+\$?$/.test(name))
           ? undefined
           : 'must be names of accounts',
     },
@@ -69,7 +69,7 @@ function defaultImage(present: string, archive: ImageArchive | undefined) {
 
 function addressesProblem(answer: string): string | undefined {
   if (answer === allAddresses) return undefined;
-  const problems = words(answer).map((address) => {
+  const problems = splitAnswer(answer).map((address) => {
     const problem = addressProblem(address);
     if (problem === undefined || address === answer) return problem;
     return `${address} ${problem}`;
@@ -77,9 +77,4 @@ function addressesProblem(answer: string): string | undefined {
   return problems.length === 0
     ? `must be IP addresses of this host, or ${allAddresses}`
     : problems.find((problem) => problem !== undefined);
-}
-
-/** The words of an answer. */
-export function words(text: string): string[] {
-  return text.split(/[\s,]+/).filter((word) => word !== '');
 }

@@ -11,14 +11,14 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--user': 'user',
   '--cluster': 'cluster',
   '--profile': 'profile',
-  '--kind': 'kind-of-balancer',
+  '--kind': 'balancer-kind',
   '--balancer': 'balancer',
   '--group': 'group',
   'explain word': 'explained',
   'sessions show session': 'user',
   'sessions end session': 'user',
-  'sshd new name': 'kind',
-  'sshd check name': 'kind',
+  'sshd new name': 'sshd-kind',
+  'sshd check name': 'sshd-kind',
   'subid plan user': 'user',
   'subid apply user': 'user',
   'images pull image': 'image',
@@ -98,3 +98,18 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--principal': 'text',
   '--identity': 'text',
 };
+
+/**
+ * What a value is.
+ *
+ * @param path of the command, without `berth`
+ * @param names of the option or argument
+ * @returns undefined for what the table does not have
+ */
+export function valueKind(
+  path: readonly string[],
+  names: readonly string[],
+): ValueKind | undefined {
+  const found = names.map((name) => valueKinds[[...path, name].join(' ')] ?? valueKinds[name]);
+  return found.find((kind) => kind !== undefined);
+}

@@ -8,11 +8,11 @@ import {
   siteFilesOf,
   siteOptions,
   type SiteArguments,
-  type TrialArguments,
+  type OverlayArguments,
 } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface PlanArguments extends SiteArguments, TrialArguments {
+interface PlanArguments extends SiteArguments, OverlayArguments {
   readonly user: string;
   readonly cluster?: string | undefined;
   readonly output: string;

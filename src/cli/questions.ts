@@ -8,8 +8,8 @@ export interface Question {
   readonly text: string;
   /** The answer if the admin presses Enter, and with --yes. Absent if only the admin knows it. */
   readonly fallback?: string;
-  /** It is not asked: without the option, the fallback is the answer. */
-  readonly silent?: boolean;
+  /** False: without the option, the fallback is the answer. */
+  readonly asked?: boolean;
   /** Why an answer cannot be used, as the end of a sentence. */
   readonly problem?: (answer: string) => string | undefined;
 }
@@ -40,7 +40,7 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
       for (const question of questions) {
         const answer = given[question.option];
         if (answer !== undefined) answers.set(question.option, valid(command, question, answer));
-        else if (question.silent === true) answers.set(question.option, question.fallback ?? '');
+        else if (question.asked === false) answers.set(question.option, question.fallback ?? '');
       }
       const open = questions.filter(({ option }) => !answers.has(option));
       if (!asks) {
@@ -141,7 +141,15 @@ function usage(command: string, message: string): BerthError {
   return new BerthError(message, { code: 'usage', hint: `See \`${command} --help\`.` });
 }
 
+/** The values of an option for a question that is answered with yes or no. */
+export const yesAndNo = ['yes', 'no'] as const;
+
 /** The problem of an answer that is neither. */
 export function yesOrNo(answer: string): string | undefined {
-  return ['yes', 'no'].includes(answer) ? undefined : 'must be yes or no';
+  return yesAndNo.some((one) => one === answer) ? undefined : 'must be yes or no';
+}
+
+/** The words of an answer that is a list. */
+export function splitAnswer(text: string): string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '');
 }

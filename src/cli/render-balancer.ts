@@ -1,10 +1,10 @@
 import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
+import { configDirOption, type OverlayArguments, overlayOf } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface BalancerArguments extends TrialArguments {
+interface BalancerArguments extends OverlayArguments {
   readonly config: string;
   readonly for: string;
   readonly balancer?: string | undefined;
@@ -32,6 +32,8 @@ export function renderBalancerCommand(
           describe: 'List of the nodes and the kinds of sessions',
         })
         .option('config-dir', configDirOption)
+        // What is tried does not become the balancer's configuration.
+        .conflicts('config-dir', 'write')
         .option('for', {
           choices: ['haproxy', 'kubernetes'],
           default: 'haproxy',
@@ -138,8 +140,8 @@ async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { config, kind } = args;
   const { loadBalancerSettings } = await import('../settings/load-balancer-settings.ts');
   const { onlyKind } = await import('../balancer/rules/only-kind.ts');
-  const trial = await trialOf(args);
-  const settings = loadBalancerSettings(trial?.paths(config) ?? config);
+  const overlay = await overlayOf(args);
+  const settings = loadBalancerSettings(overlay?.resolve(config) ?? config);
   return kind === undefined ? settings : onlyKind(settings, kind);
 }
 

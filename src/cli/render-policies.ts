@@ -8,7 +8,7 @@ import {
 } from '../doctor/kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
-import { configDirOption, type TrialArguments, trialOf } from './site-options.ts';
+import { configDirOption, type OverlayArguments, overlayOf } from './site-options.ts';
 
 /** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
 const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGroupsPolicy: Strict and will be refused; see the section "Before 1.36" of ${installedPath('share/docs/admission.md')}\n`;
@@ -17,7 +17,7 @@ const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGro
 const mergeNote =
   'berth: supplemental_groups_policy is Merge and images allows every image, so an image can give its user any group; restrict images in admission.yml\n';
 
-interface PoliciesArguments extends TrialArguments {
+interface PoliciesArguments extends OverlayArguments {
   readonly engine: string;
   readonly kubernetes?: string | undefined;
   readonly parameters?: string | undefined;
@@ -78,7 +78,7 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
 }
 
 /** The policies for Kubernetes with the site's parameters, as YAML. @throws as `parseAdmissionParameters` */
-export async function policiesText(args: TrialArguments): Promise<string> {
+export async function policiesText(args: OverlayArguments): Promise<string> {
   const parameters = await parametersOf(args);
   const { siteAdmission } = await import('../admission/admission-settings.ts');
   const { admissionManifests } = await import('../admission/render-admission.ts');
@@ -108,12 +108,14 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
 
 /** @throws as `loadAdmissionParameters` */
 async function parametersOf(
-  args: TrialArguments & { readonly parameters?: string | undefined },
+  args: OverlayArguments & { readonly parameters?: string | undefined },
 ): Promise<AdmissionParameters> {
   const { admissionFile, loadAdmissionParameters } =
     await import('../settings/load-admission-parameters.ts');
   const { parameters } = args;
-  if (parameters !== undefined) return loadAdmissionParameters(parameters, true);
-  const trial = await trialOf(args);
-  return loadAdmissionParameters(trial?.paths(admissionFile) ?? admissionFile, false);
+  if (parameters !== undefined) return loadAdmissionParameters(parameters, { required: true });
+  const overlay = await overlayOf(args);
+  return loadAdmissionParameters(overlay?.resolve(admissionFile) ?? admissionFile, {
+    required: false,
+  });
 }

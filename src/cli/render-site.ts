@@ -7,11 +7,11 @@ import {
   chosenClusters,
   loadSite,
   type SiteArguments,
-  type TrialArguments,
+  type OverlayArguments,
 } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface SiteRepositoryArguments extends SiteArguments, TrialArguments {
+export interface SiteRepositoryArguments extends SiteArguments, OverlayArguments {
   readonly cluster?: string | undefined;
   readonly site?: string | undefined;
   readonly components: readonly string[];

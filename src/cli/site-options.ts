@@ -2,7 +2,7 @@ import type { Argv } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
-import type { ConfigOverlay } from '../settings/config-overlay.ts';
+import type { ConfigOverlay, ResolveConfigPath } from '../settings/config-overlay.ts';
 
 /** Options of each command that reads the configuration of the site. */
 export interface SiteArguments {
@@ -19,8 +19,8 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
   });
 }
 
-/** The option of each command that reads the configuration and changes nothing. */
-export interface TrialArguments {
+/** The option of commands that only read the configuration. */
+export interface OverlayArguments {
   readonly 'config-dir'?: string | undefined;
 }
 
@@ -29,11 +29,11 @@ export const configDirOption = {
   requiresArg: true,
   global: false,
   describe:
-    'Try a configuration: read what this directory has instead of /etc/berth and /etc/ood/config',
+    'Directory with a configuration to try: each file in it is read instead of the installed one of the same name',
 } as const;
 
 /** @throws {BerthError} those of `configOverlay` */
-export async function trialOf(args: TrialArguments): Promise<ConfigOverlay | undefined> {
+export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay | undefined> {
   const { 'config-dir': directory } = args;
   if (directory === undefined) return undefined;
   const { configOverlay } = await import('../settings/config-overlay.ts');
@@ -42,17 +42,16 @@ export async function trialOf(args: TrialArguments): Promise<ConfigOverlay | und
 
 /** Which files a command reads. */
 export async function siteFilesOf(
-  args: SiteArguments & TrialArguments,
-): Promise<{ readonly configFile?: string; readonly trial?: ConfigOverlay['paths'] }> {
-  const trial = await trialOf(args);
-  return {
-    ...(args.config !== undefined && { configFile: args.config }),
-    ...(trial !== undefined && { trial: trial.paths }),
-  };
+  args: SiteArguments & OverlayArguments,
+): Promise<{ readonly configFile?: string; readonly overlay?: ResolveConfigPath | undefined }> {
+  const overlay = (await overlayOf(args))?.resolve;
+  return { ...(args.config !== undefined && { configFile: args.config }), overlay };
 }
 
 /** The settings of the site. Parser and schemas are loaded here, not at the start. */
-export async function loadSite(args: SiteArguments & TrialArguments): Promise<LoadedSiteSettings> {
+export async function loadSite(
+  args: SiteArguments & OverlayArguments,
+): Promise<LoadedSiteSettings> {
   const { loadSiteSettings } = await import('../settings/load-site-settings.ts');
   return loadSiteSettings(await siteFilesOf(args), { cache: 'read' });
 }

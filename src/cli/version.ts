@@ -15,7 +15,7 @@ export function versionCommand(terminal: Terminal): CommandModule<object, { outp
         .example('berth version', 'For a bug report')
         .example('berth version -o json', 'For an inventory')
         .epilogue(
-          'The build is the same for the same sources. `-o json` also has the commit. `berth --version` prints the version alone.',
+          'Equal sources give equal builds. `-o json` also has the commit. `berth --version` prints the version alone.',
         ),
     handler: ({ output }) => {
       const version = {

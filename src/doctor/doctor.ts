@@ -4,7 +4,7 @@ import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
-import { type ConfigOverlay, installedPaths } from '../settings/config-overlay.ts';
+import { type ConfigOverlay, asInstalled } from '../settings/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
 import {
   type CheckResult,
@@ -20,16 +20,16 @@ import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
-import { checkOtherFiles } from './other-file-checks.ts';
+import { checkRenderFiles } from './render-file-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 import { checkUserTokens } from './user-token-checks.ts';
 
 export interface DoctorInput {
-  readonly files: Omit<SiteSettingsFiles, 'trial'>;
-  /** A configuration that is not installed. */
-  readonly trial?: ConfigOverlay;
+  readonly files: Omit<SiteSettingsFiles, 'overlay'>;
+  /** A configuration to try. */
+  readonly overlay?: ConfigOverlay | undefined;
   /** This cluster only. */
   readonly cluster?: string;
   /** `ssh.yml`: if it exists, this host is checked for SSH sessions too. */
@@ -52,11 +52,11 @@ export interface DoctorInput {
  * an error is a result like the others.
  */
 export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
-  const { timeoutMs, trial, sshConfigFile = '/etc/berth/ssh.yml' } = input;
-  const at = trial?.paths ?? installedPaths;
+  const { timeoutMs, overlay, sshConfigFile = '/etc/berth/ssh.yml' } = input;
+  const at = overlay?.resolve ?? asInstalled;
   const onSshHost = isSshHost(at(sshConfigFile));
   const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile, at);
-  const files = { ...input.files, ...(trial === undefined ? {} : { trial: trial.paths }) };
+  const files = { ...input.files, overlay: overlay?.resolve };
   let loaded: LoadedSiteSettings | undefined;
   const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
   const config = await runCheck(
@@ -84,13 +84,13 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         configFile: sshConfigFile,
         timeoutMs,
         clusters: loaded,
-        ...(trial === undefined ? {} : { trial: trial.paths }),
+        overlay: overlay?.resolve,
         ...(user === undefined ? {} : { user }),
         ...(input.sessionProgram === undefined ? {} : { sessionProgram: input.sessionProgram }),
       })
     : [];
-  const others = await checkOtherFiles(at, timeoutMs);
-  const first = trial === undefined ? [] : [trialResult(trial)];
+  const others = await checkRenderFiles(at, timeoutMs);
+  const first = overlay === undefined ? [] : [overlayResult(overlay)];
   if (loaded === undefined)
     return [
       ...[node, ...first, config, ...account, ...ssh, ...others],
@@ -135,8 +135,8 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   ];
 }
 
-function trialResult({ directory, found }: ConfigOverlay): CheckResult {
-  const message = `on trial: ${found.join(', ')} of ${directory}; everything else is this host's`;
+function overlayResult({ directory, present }: ConfigOverlay): CheckResult {
+  const message = `read from ${directory}: ${present.join(', ')}; all other files are the installed ones`;
   return { id: 'config-dir', ...ok(message) };
 }
 

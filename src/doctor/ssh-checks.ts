@@ -7,7 +7,7 @@ import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts'
 import type { User } from '../identity/user.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
-import type { ConfigPaths } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
@@ -43,8 +43,8 @@ import { installedPath } from '../installed-path.ts';
 export interface SshCheckInput {
   /** ssh.yml. */
   readonly configFile: string;
-  /** Of a configuration that is not installed. */
-  readonly trial?: ConfigPaths;
+  /** Of a configuration to try. */
+  readonly overlay: ResolveConfigPath | undefined;
   /** Also check this account. */
   readonly user?: User;
   /** Also start a session of it: path of `berth`. */
@@ -61,7 +61,7 @@ export function isSshHost(configFile: string): boolean {
 }
 
 /** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
-export function isOnlySshHost(configFile: string, at: ConfigPaths): boolean {
+export function isOnlySshHost(configFile: string, at: ResolveConfigPath): boolean {
   const isPortal = [defaultConfigFile, defaultSettings.clustersDir, '/etc/ood'].some((path) =>
     existsSync(at(path)),
   );
@@ -70,13 +70,13 @@ export function isOnlySshHost(configFile: string, at: ConfigPaths): boolean {
 
 /** Checks what SSH sessions need on this host. Changes nothing, unless a session is to be started. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
-  const { configFile, trial, user, clusters, timeoutMs } = input;
+  const { configFile, overlay, user, clusters, timeoutMs } = input;
   let settings: SshSettings | undefined;
   const config = await runCheck(
     {
       id: 'ssh-config',
       run: async () => {
-        settings = await loadSshSettings({ configFile, trial });
+        settings = await loadSshSettings({ configFile, overlay });
         return configFinding(settings);
       },
     },
@@ -114,7 +114,7 @@ async function sessionResults(
   settings: SshSettings,
 ): Promise<CheckResult[]> {
   if (user === undefined || program === undefined) return [];
-  const { checkSessionStart } = await import('./session-trial.ts');
+  const { checkSessionStart } = await import('./test-session.ts');
   return [await checkSessionStart({ program, configFile }, settings, user)];
 }
 

@@ -77,10 +77,10 @@ export const containerErrors = {
     why: 'The image cannot run on this host (CPU architecture, missing loader), or the kernel killed it for lack of memory.',
     next: 'As the user: `podman logs NAME`. As root: `dmesg | grep -i oom`.',
   },
-  'session-trial-failed': {
-    what: '`berth doctor --start-session` could not run `true` in a session of the account.',
-    why: 'Whatever stops users on this host: podman cannot start the container, the image has no shell, or its processes cannot run here. The message has what came back.',
-    next: 'Correct what the message says, and run `berth doctor --user NAME --start-session` again.',
+  'test-session-failed': {
+    what: '`berth doctor --start-session` could not run `true` in a test session of the account.',
+    why: 'The faults that stop logins: podman cannot start the container, the image has no shell, or its programs cannot run on this host. The message contains the error of podman.',
+    next: 'Fix the cause that the message names, and run `berth doctor --user NAME --start-session` again.',
   },
   'container-store-unreadable': {
     what: 'The list of containers in the storage of a user cannot be read.',

@@ -78,7 +78,7 @@ export const tokenErrors = {
     next: 'Measure with `time curl ISSUER/.well-known/openid-configuration`. The next login tries again.',
   },
   'issuer-skipped': {
-    what: 'The identity provider was not asked, because another login waited for it in vain less than 10 seconds ago.',
+    what: 'The identity provider was skipped: it did not answer another login less than 10 seconds ago.',
     why: 'It is overloaded, or a firewall drops packets. Without this pause, each login would wait for 5 seconds.',
     next: 'Look for the error of the earlier login: `journalctl -t berth | grep issuer-`. `berth doctor` asks the provider immediately.',
   },

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { runProgram } from '../system/run-program.ts';
 
@@ -20,14 +21,24 @@ export interface ImageArchive {
  * @throws {BerthError} `archive-unreadable`
  */
 export async function readImageArchive(file: string): Promise<ImageArchive> {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true)
-    throw unreadable(file, 'there is no such file');
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status === undefined) throw unreadable(file, 'it does not exist', 'Correct the path.');
+  if (status.isDirectory())
+    throw unreadable(file, 'it is a directory', `Pack it: tar -C ${file} -cf FILE .`);
+  if (!status.isFile()) throw unreadable(file, 'it is not a regular file', 'Correct the path.');
   const docker = await member(file, 'manifest.json');
-  if (docker !== undefined) return { file, ...fromDocker(docker) };
+  if (docker.json !== undefined) return { file, ...fromDocker(docker.json) };
   const index = await member(file, 'index.json');
-  if (index === undefined)
-    throw unreadable(file, 'it has neither manifest.json nor index.json, so it is no image');
-  return { file, ...(await fromOci(file, index)) };
+  if (index.json !== undefined) return { file, ...(await fromOci(file, index.json)) };
+  const why =
+    index.error === ''
+      ? 'it has neither manifest.json nor index.json, so it is not an image archive'
+      : `tar: ${index.error}`;
+  throw unreadable(
+    file,
+    why,
+    'Make it with `podman save -o FILE IMAGE` on a machine that has the image, and compare its size after the copy.',
+  );
 }
 
 /** `docker save`: https://github.com/moby/docker-image-spec, "manifest.json". */
@@ -49,22 +60,30 @@ async function fromOci(file: string, index: unknown): Promise<Omit<ImageArchive,
   });
   const ids: string[] = [];
   for (const id of manifests.flatMap(({ digest }) => idIn(digest))) {
-    const manifest = mappingOrEmpty(await member(file, `blobs/sha256/${id}`));
+    const { json } = await member(file, `blobs/sha256/${id}`);
+    const manifest = mappingOrEmpty(json);
     ids.push(...idIn(mappingOrEmpty(manifest.config).digest));
   }
   return { names, ids };
 }
 
-/** @returns undefined if the archive has no such file, or if it is not JSON */
-async function member(file: string, name: string): Promise<unknown> {
+/** @returns no `json` if the archive has no such file, or if that is not JSON; `error` if it cannot be read at all */
+async function member(
+  file: string,
+  name: string,
+): Promise<{ readonly json?: unknown; readonly error: string }> {
   // tar recognizes compressed archives. In some, names begin with ./
   const words = ['--extract', '--to-stdout', '--force-local', '--file', file, name, `./${name}`];
   const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 24 };
-  const { stdout } = await runProgram('tar', words, options);
+  const { stdout, stderr } = await runProgram('tar', words, options);
   try {
-    return JSON.parse(stdout) as unknown;
+    return { json: JSON.parse(stdout) as unknown, error: '' };
   } catch {
-    return undefined;
+    // One of the two names is always missing.
+    const lines = stderr
+      .split('\n')
+      .filter((line) => !/Not found in archive|Exiting with failure|^$/.test(line));
+    return { error: escapeControl(lines[0]?.replace(/^tar: /, '') ?? '') };
   }
 }
 
@@ -82,10 +101,10 @@ function idIn(text: unknown): string[] {
   return id === undefined ? [] : [id];
 }
 
-function unreadable(file: string, why: string): BerthError {
+function unreadable(file: string, why: string, hint: string): BerthError {
   return new BerthError(`archive ${file} cannot be read: ${why}`, {
     code: 'archive-unreadable',
-    hint: 'Make it with `podman save -o FILE IMAGE` on a machine that has the image, and compare its size after the copy.',
+    hint,
     fields: { file },
   });
 }

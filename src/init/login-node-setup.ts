@@ -14,7 +14,7 @@ import { accountState, type AccountState } from './account-state.ts';
 import { imageSteps } from './image-steps.ts';
 import { exampleWith } from './rules/example-text.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
-import { startSteps } from './start-steps.ts';
+import { startSteps, type UnitsToStart } from './start-steps.ts';
 import { unitSteps } from './unit-steps.ts';
 import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
 
@@ -113,7 +113,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     ...accountSteps(accounts, answers.mode, (member) => member),
     await kindStep(answers, { ...present, port: Number(present.port) }),
     ...accountSteps(accounts, answers.mode, (member) => !member),
-    ...(start && hasSystemd() ? await startSteps([sshdUnit, reapTimer], imagesTimer(answers)) : []),
+    ...(start && hasSystemd() ? await startSteps(unitsOf(answers)) : []),
   ];
   const [user] = answers.users;
   return {
@@ -211,11 +211,10 @@ function accountSteps(
 
 const sshdUnit = `berth-sshd@${kindName}.service`;
 
-const reapTimer = 'berth-reap.timer';
-
-/** Where there is no registry, the timer that pulls from it would fail every night. */
-function imagesTimer({ archive }: LoginNodeAnswers): string[] {
-  return archive === undefined ? ['berth-images.timer'] : [];
+function unitsOf({ archive }: LoginNodeAnswers): UnitsToStart {
+  // Where there is no registry, the timer that pulls from it would fail every night.
+  const withSshd = archive === undefined ? ['berth-images.timer'] : [];
+  return { sshd: sshdUnit, always: ['berth-reap.timer'], withSshd };
 }
 
 function nextLines(
@@ -225,6 +224,7 @@ function nextLines(
 ): string[] {
   const { users, port, addresses, mode, pull, archive, start } = answers;
   const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
+  const { sshd, always, withSshd } = unitsOf(answers);
   const shell = installedPath('shell/login');
   const program = `/usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf`;
   return [
@@ -241,7 +241,8 @@ function nextLines(
     ...(archive === undefined
       ? []
       : [
-          'a newer image later: berth images pull --from-archive FILE. berth-images.timer is not started, because it pulls from a registry: run `berth images files` after an update of OpenSSH or the C library',
+          'to update the image: berth images pull --from-archive FILE, and then berth images gc',
+          'berth-images.timer stays off, because it needs a registry: after an update of OpenSSH or the C library run berth images files',
         ]),
     ...elsewhere.map((name) =>
       mode === 'forced'
@@ -251,9 +252,7 @@ function nextLines(
     ...(hasSystemd()
       ? start
         ? []
-        : [
-            `start it: systemctl enable --now ${[sshdUnit, reapTimer, ...imagesTimer(answers)].join(' ')}`,
-          ]
+        : [`start it: systemctl enable --now ${[sshd, ...always, ...withSshd].join(' ')}`]
       : [
           `start it: mkdir -p /run/sshd && ${program}; run \`berth reap\` and \`berth images ${archive === undefined ? 'pull' : 'files'}\` from cron`,
         ]),

@@ -1,21 +1,21 @@
 import { startsAtBoot, unitProperties } from '../system/systemd-units.ts';
 import type { CommandStep } from './setup.ts';
 
+export interface UnitsToStart {
+  readonly sshd: string;
+  readonly always: readonly string[];
+  /** Started only together with the sshd. If they are stopped although it runs, an admin wants it so. */
+  readonly withSshd: readonly string[];
+}
+
 /**
  * The command that starts the units that do not run yet, now and at boot.
  *
- * @param units the first is the sshd
- * @param atFirst units that are started with the sshd only: later, an admin has decided not to have them
  * @throws {BerthError} `systemctl-failed`
  */
-export async function startSteps(
-  units: readonly string[],
-  atFirst: readonly string[],
-): Promise<CommandStep[]> {
-  const [sshd] = units;
-  const wanted = await stopped(units);
-  const more = sshd !== undefined && wanted.includes(sshd) ? await stopped(atFirst) : [];
-  const all = [...wanted, ...more];
+export async function startSteps({ sshd, always, withSshd }: UnitsToStart): Promise<CommandStep[]> {
+  const wanted = await stopped([sshd, ...always]);
+  const all = wanted.includes(sshd) ? [...wanted, ...(await stopped(withSshd))] : wanted;
   return all.length === 0
     ? []
     : [

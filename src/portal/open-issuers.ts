@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
-import { skippingSilentHosts } from './silent-issuers.ts';
+import { withIssuerBackoff } from './issuer-backoff.ts';
 
 /** Milliseconds for one request to an issuer. */
 const timeoutMs = 5_000;
@@ -30,7 +30,7 @@ export async function openIssuers(
   },
 ): Promise<ProviderAccess & { readonly renewed: () => Promise<void> }> {
   const { now, deadline } = edges;
-  const https = skippingSilentHosts(httpsRequest, { stateDir, now });
+  const https = withIssuerBackoff(httpsRequest, { stateDir, now });
   const provider = { https, now, timeoutMs, signal: deadline.signal };
   const readCa = await certificates(clusters, edges.read);
   const opened = new Map<string, Promise<Issuer>>();

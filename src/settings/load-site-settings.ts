@@ -6,7 +6,7 @@ import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import type { LogCode } from '../error-codes.ts';
 import { readConfigFileUnchecked } from '../system/config-files.ts';
-import type { ConfigPaths } from './config-overlay.ts';
+import type { ResolveConfigPath } from './config-overlay.ts';
 import type { ConfigReader } from './config-reader.ts';
 import {
   deserializeError,
@@ -26,8 +26,8 @@ export interface SiteSettingsFiles {
   readonly hookEnvFile?: string;
   /** Overrides `clusters_dir` of berth.yml. */
   readonly clustersDir?: string;
-  /** Of a configuration that is not installed. Then there is no cache. */
-  readonly trial?: ConfigPaths;
+  /** A configuration to try, of `configOverlay`. With it there is no cache. */
+  readonly overlay?: ResolveConfigPath | undefined;
 }
 
 export interface SiteCacheOptions {
@@ -60,7 +60,7 @@ export async function loadSiteSettings(
   const uid = process.geteuid?.() ?? 0;
   const configFile = files.configFile ?? defaultConfigFile;
   const { cache = 'read-write', build = buildId, now = Date.now } = options;
-  if (cache === 'off' || build === undefined || files.trial !== undefined)
+  if (cache === 'off' || build === undefined || files.overlay !== undefined)
     return (await readAll(files, uid)).loaded;
 
   const stateDir = stateDirOf(configFile, uid);

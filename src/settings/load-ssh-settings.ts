@@ -1,6 +1,6 @@
 import { buildId } from '../build-id.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../config/profile/profile.ts';
-import type { ConfigPaths } from './config-overlay.ts';
+import type { ResolveConfigPath } from './config-overlay.ts';
 import {
   deserializeError,
   type SerializedError,
@@ -16,8 +16,8 @@ export interface SshSettingsFiles {
   readonly cacheFile?: string | undefined;
   /** The build that must have written the cache. Default: this one; without a build there is no cache. */
   readonly build?: string | undefined;
-  /** Of a configuration that is not installed. Then there is no cache. */
-  readonly trial?: ConfigPaths | undefined;
+  /** A configuration to try, of `configOverlay`. With it there is no cache. */
+  readonly overlay?: ResolveConfigPath | undefined;
 }
 
 /** What the cache holds: `SshSettings` as JSON. */
@@ -50,7 +50,7 @@ export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<Ssh
   const cached = fromCache(cache);
   if (cached !== undefined) return cached;
   const { readSshFiles } = await import('./read-ssh-files.ts');
-  return readSshFiles(configFile, files.trial).settings;
+  return readSshFiles(configFile, files.overlay).settings;
 }
 
 export interface UpdatedSshSettings {
@@ -89,7 +89,7 @@ function sourcesOf(files: SshSettingsFiles): {
   readonly cache: SettingsCache | undefined;
 } {
   const { configFile = '/etc/berth/ssh.yml', build = buildId } = files;
-  if (build === undefined || files.trial !== undefined) return { configFile, cache: undefined };
+  if (build === undefined || files.overlay !== undefined) return { configFile, cache: undefined };
   const path = files.cacheFile ?? sshCacheFile(configFile);
   return { configFile, cache: { path, build, asked: [configFile] } };
 }

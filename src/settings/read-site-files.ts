@@ -12,7 +12,7 @@ import type { BrokenCluster, SiteFileContents } from '../config/site-files.ts';
 import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';
-import { type ConfigPaths, installedPaths } from './config-overlay.ts';
+import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
 import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
 /**
@@ -29,11 +29,11 @@ export function readSiteFiles(
     configFileRequired: boolean;
     hookEnvFile?: string;
     clustersDir?: string;
-    trial?: ConfigPaths;
+    overlay?: ResolveConfigPath | undefined;
   },
   uid: number,
 ): { readonly parts: SiteFileContents; readonly reader: ConfigReader } {
-  const at = files.trial ?? installedPaths;
+  const at = files.overlay ?? asInstalled;
   const berthFile = at(files.configFile);
   const reader = new SiteFilesReader(uid, at);
   const read = reader.berthYml(berthFile, files.configFileRequired);
@@ -63,7 +63,7 @@ export function readSiteFiles(
  * @throws BerthError as `readSiteFiles`
  */
 export function readSiteIssuer(configFile: string, uid: number): string | undefined {
-  const reader = new SiteFilesReader(uid, installedPaths);
+  const reader = new SiteFilesReader(uid, asInstalled);
   const { defaults, hook_env: named } = reader.berthYml(configFile, false).berth;
   const own = issuerOption(defaults?.credentials?.issuer);
   if (own !== undefined || named === null) return own;
@@ -77,9 +77,9 @@ export function readSiteIssuer(configFile: string, uid: number): string | undefi
 
 class SiteFilesReader extends ConfigReader {
   readonly warnings: SettingsWarning[] = [];
-  private readonly at: ConfigPaths;
+  private readonly at: ResolveConfigPath;
 
-  constructor(uid: number, at: ConfigPaths) {
+  constructor(uid: number, at: ResolveConfigPath) {
     super(uid);
     this.at = at;
   }

@@ -4,7 +4,7 @@ import { brokenProfile, parseProfile } from '../config/profile/profile-parse.ts'
 import { parseSshSettings, sshSettings } from '../config/ssh-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
-import { type ConfigPaths, installedPaths } from './config-overlay.ts';
+import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
 import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
 /** Of an installed configuration only root's files are accepted, whoever runs the process. */
@@ -13,7 +13,7 @@ const root = 0;
 /**
  * Reads `ssh.yml` and all profiles. An error in a profile's file concerns only that profile.
  *
- * @param trial of a configuration that is not installed, whose files may be the caller's
+ * @param overlay of a configuration to try: its files may be the caller's
  * @returns the settings, and the reader, which knows the files they came from
  *
  * @throws BerthError `config-…` of `readConfigFile` and `readConfigDirectory`, `config-not-utf8`,
@@ -21,14 +21,14 @@ const root = 0;
  */
 export function readSshFiles(
   configFile: string,
-  trial?: ConfigPaths,
+  overlay?: ResolveConfigPath,
 ): {
   readonly settings: SshSettings;
   readonly reader: ConfigReader;
 } {
-  const at = trial ?? installedPaths;
+  const at = overlay ?? asInstalled;
   const file = at(configFile);
-  const reader = new SshFilesReader(trial === undefined ? root : (process.geteuid?.() ?? root));
+  const reader = new SshFilesReader(overlay === undefined ? root : (process.geteuid?.() ?? root));
   const { value, place } = readYaml(reader.text(file), file, 'core');
   const named = parseSshSettings(value, file, place);
   const options = { ...named, profilesDir: at(named.profilesDir) };

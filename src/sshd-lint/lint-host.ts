@@ -6,7 +6,7 @@ import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/s
 import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ConfigPaths } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import { readProgramHead } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
@@ -91,10 +91,10 @@ export interface LintedSettings {
 /** The networks of the profiles, and findings about ssh.yml and the profiles. */
 export async function lintSettings(
   configFile: string,
-  trial?: ConfigPaths,
+  overlay?: ResolveConfigPath,
 ): Promise<LintedSettings> {
   try {
-    const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile, trial });
+    const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile, overlay });
     // `host` of a pod is the network of its node.
     const networks = [...profiles.values()].map(({ network, backend }) =>
       backend === 'pod' ? 'other' : network,
@@ -109,7 +109,7 @@ export async function lintSettings(
       findings: [
         ...faults.map(faulty),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
-        ...(await replaceableFindings(trial?.(configFile) ?? configFile, 'settings-writable')),
+        ...(await replaceableFindings(overlay?.(configFile) ?? configFile, 'settings-writable')),
       ],
     };
   } catch (error) {

@@ -25,7 +25,7 @@ import { includeFindings, loginFindings, loginProgram, lintSettings } from './li
 import { pamFileFindings } from './lint-pam.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
-import type { ConfigPaths } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 
@@ -34,8 +34,8 @@ export interface LintSshdInput extends SshdProgram, ConnectionOverrides {
   readonly login: string;
   /** Path of `ssh.yml`, whose profiles set the networks. */
   readonly settings: string;
-  /** Of a configuration that is not installed. */
-  readonly trial?: ConfigPaths;
+  /** Of a configuration to try. */
+  readonly overlay?: ResolveConfigPath | undefined;
   /** A file to read instead of sshd's PAM stack. */
   readonly pam?: string;
 }
@@ -80,7 +80,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const { blocks, directives, files, includes } = config;
   // With a connection: sshd refuses a test without the criteria that a Match needs.
   const base = await effectiveOptions(input, anybody, directives);
-  const settings = await lintSettings(input.settings, input.trial);
+  const settings = await lintSettings(input.settings, input.overlay);
   const ports = new Set([...base.ports, ...input.ports, ...(await listeningTcpPorts())]);
   const whole = await chooseConnections(input, base, config, ports);
   const chosen = whole.slice(0, mostSamples);

@@ -23,8 +23,8 @@ import { runningContainer } from '../podman/running-container.ts';
 
 export interface PlanSessionInput {
   readonly username: string;
-  /** Which `ssh.yml` is read, and a configuration on trial. */
-  readonly files: Pick<SshSettingsFiles, 'configFile' | 'trial'>;
+  /** Which configuration is read. */
+  readonly files: Pick<SshSettingsFiles, 'configFile' | 'overlay'>;
   readonly profile?: string;
   /** Port of sshd on this host. */
   readonly port?: number;

@@ -7,7 +7,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesById } from '../../system/group-names.ts';
 import { loadSiteSettings } from '../../settings/load-site-settings.ts';
-import type { ConfigPaths } from '../../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../../settings/config-overlay.ts';
 import { podCluster } from './pod-cluster.ts';
 
 /** What a login would create and run on a cluster. */
@@ -25,17 +25,15 @@ export async function planPodSession(
   input: {
     readonly command?: string;
     readonly tty: boolean;
-    readonly files: { readonly trial?: ConfigPaths | undefined };
+    readonly files: { readonly overlay?: ResolveConfigPath | undefined };
   },
   host: SessionHost,
   profile: Profile,
 ): Promise<PlannedPod> {
   const { user, connection } = host;
   const { command, tty, files } = input;
-  const { settings } = await loadSiteSettings(
-    files.trial === undefined ? {} : { trial: files.trial },
-    { cache: 'read' },
-  );
+  const { overlay } = files;
+  const { settings } = await loadSiteSettings({ overlay }, { cache: 'read' });
   const cluster = podCluster(profile, settings.clusters);
   const pod = podObject({
     ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name) },

@@ -38,7 +38,7 @@ describe('berth doctor --config-dir', () => {
     const checks = await doctor('--config-dir', './new');
     expect(checks.find(({ id }) => id === 'config-dir')).toMatchObject({
       status: 'ok',
-      message: expect.stringMatching(/^on trial: ssh\.yml, profiles.* of \/run\/new; /) as unknown,
+      message: expect.stringMatching(/^read from \/run\/new: ssh\.yml, profiles; /) as unknown,
     });
     expect(wrong(checks)).toEqual(wrong(await doctor()));
   });
@@ -77,7 +77,7 @@ describe('berth doctor --config-dir', () => {
 
   it.each([
     ['a directory without a configuration', '--config-dir /run/sshd', 78, 'has no configuration'],
-    ['a trial of sessions', '--config-dir new --user ada --start-session', 64, '--config-dir'],
+    ['a test session', '--config-dir new --user ada --start-session', 64, '--config-dir'],
   ])('refuses %s', async (_what, options, status, message) => {
     const { exitCode, stdout } = await shell(`${berth} doctor ${options} 2>&1`);
     expect({ exitCode, stdout }).toEqual({

@@ -38,7 +38,7 @@ describe('berth doctor --user USER --start-session', () => {
     expect(await sessionStart()).toMatchObject({
       status: 'ok',
       message: expect.stringMatching(
-        /^a session of ada with profile base ran in [0-9.]+ s$/,
+        /^a test session of ada with profile base took [0-9.]+ s$/,
       ) as string,
     });
     expect(await left()).toBe('');
@@ -56,19 +56,19 @@ describe('berth doctor --user USER --start-session', () => {
       'where the kernel refuses to mount /proc, although podman itself works',
       'mount --bind /dev/null /proc/uptime',
       'umount /proc/uptime',
-      /^no session of ada can start: .*proc.*Operation not permitted/,
+      /^the test session of ada failed: .*proc.*Operation not permitted/,
     ],
     [
       'without subordinate IDs',
       'cp -p /etc/subuid /run/subuid; sed -i /^ada:/d /etc/subuid',
       'cat /run/subuid >/etc/subuid',
-      /^no session of ada can start: .*\[subordinate-ids-missing\]/,
+      /^the test session of ada failed: .*\[subordinate-ids-missing\]/,
     ],
     [
       'without the image',
       'sed -i s/berth-site:1/berth-missing:1/ /etc/berth/profiles/base.yml',
       'sed -i s/berth-missing:1/berth-site:1/ /etc/berth/profiles/base.yml',
-      /^no session of ada can start: .*\[image-missing\]/,
+      /^the test session of ada failed: .*\[image-missing\]/,
     ],
   ])('says what podman answered on a host %s', async (_where, spoil, mend, message) => {
     await shell(spoil);

@@ -36,7 +36,7 @@ describe('the questions of berth init login-node on a terminal', () => {
       terminal,
       [/Image of the sessions \[\S+\]: /, 'Not an image\r'],
       [/Not an image: .*\r\n[^\r\n]*Image of the sessions/, 'localhost/berth-site:1\r'],
-      [/Accounts that may log in, with blanks between \[none\]: /, 'al;ice\r'],
+      [/Accounts that may log in, separated by spaces \[none\]: /, 'al;ice\r'],
       [/al;ice: must be names of accounts\r\n[^\r\n]*Accounts/, 'alice\r'],
       [/Port of the sessions' own sshd, best below 1024 \[332\]: /, '70000\r'],
       [/70000: must be a port from 1 to 65535\r\n[^\r\n]*Port/, `${host.port}\r`],
@@ -110,7 +110,7 @@ describe('the questions of berth init login-node on a terminal', () => {
     await answer(
       terminal,
       [
-        /listens on, with blanks between \(192\.0\.2\.1, 192\.0\.2\.2\), or all \[all\]: /,
+        /sshd, separated by spaces \(this host has 192\.0\.2\.1, 192\.0\.2\.2\), or all \[all\]: /,
         '192.0.2.3\r',
       ],
       [

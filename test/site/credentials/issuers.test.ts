@@ -112,7 +112,7 @@ describe('a provider that accepts connections and does not answer', () => {
     const fresh = await Portal.make(site, {
       hookEnv: { IDP_ISSUER_URL: provider.issuer, CLIENT_ID: 'kubernetes' },
     });
-    const file = join(fresh.files.stateDir, 'silent-issuers.json');
+    const file = join(fresh.files.stateDir, 'issuer-backoff.json');
     const timed = async (): Promise<readonly [unknown, number]> => {
       const began = performance.now();
       const { stderr } = await fresh.prePun('md-mute', tokens);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { commandModules } from '../../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
-import { complete, valueKind } from '../../../src/cli/complete.ts';
-import { valueKinds } from '../../../src/cli/option-values.ts';
+import { complete } from '../../../src/cli/complete.ts';
+import { valueKind, valueKinds } from '../../../src/cli/option-values.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
 
 const root = commandTree(commandModules({} as Terminal));
@@ -13,7 +13,7 @@ describe('what follows a command line', () => {
   it('is a command, with what it does', async () => {
     expect(await complete(root, ['pl'])).toEqual({
       candidates: [{ word: 'plan', summary: 'Print what a login of a user would change' }],
-      otherwise: 'nothing',
+      fallback: 'nothing',
     });
     expect(await words('sessions', '')).toEqual(['list', 'show', 'end']);
     expect(await words('help', 'sessions', 'sh')).toEqual(['show']);
@@ -45,8 +45,8 @@ describe('what follows a command line', () => {
     [['sessions', 'list', '--from', ''], 'nothing'],
     [['render', '--site', 'x'], 'directories'],
     [['init', 'login-node', '--port', ''], 'nothing'],
-  ])('is for the shell to know: %j', async (line, otherwise) => {
-    expect(await complete(root, line)).toEqual({ candidates: [], otherwise });
+  ])('is for the shell to know: %j', async (line, fallback) => {
+    expect(await complete(root, line)).toEqual({ candidates: [], fallback });
   });
 });
 

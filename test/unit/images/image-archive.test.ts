@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -58,11 +58,17 @@ describe('the names and IDs of the images in an archive', () => {
     ['a file system', { 'etc/hostname': 'x' }],
     ['another program', { 'index.json.bak': [] }],
   ])('are not in an archive of %s', async (_of, files) => {
-    const file = archive(files);
-    await expect(readImageArchive(file)).rejects.toMatchObject({ code: 'archive-unreadable' });
+    await expect(readImageArchive(archive(files))).rejects.toThrow(
+      'it has neither manifest.json nor index.json, so it is not an image archive [archive-unreadable]',
+    );
   });
 
-  it('are not in a file that does not exist', async () => {
-    await expect(readImageArchive(join(directory, 'x'))).rejects.toThrow('there is no such file');
+  it.each([
+    ['does not exist', (file: string) => `${file}.gone`, 'it does not exist'],
+    ['is a directory', () => directory, 'it is a directory'],
+    ['is no archive', (file: string) => (truncateSync(file, 300), file), 'tar: '],
+  ])('are not in a file that %s', async (_what, change, message) => {
+    const file = change(archive({ 'manifest.json': manifest }));
+    await expect(readImageArchive(file)).rejects.toThrow(`cannot be read: ${message}`);
   });
 });

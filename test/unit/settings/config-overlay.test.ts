@@ -16,25 +16,27 @@ function put(name: string, text: string): void {
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'config-overlay-'))));
 afterEach(() => rmSync(directory, { recursive: true }));
 
-describe('a configuration on trial', () => {
+describe('a configuration to try', () => {
   it('is read in place of what has the same name in /etc/berth and in OnDemand', () => {
     put('ssh.yml', '');
     put('clusters.d/prod.yml', '');
-    const { paths, found } = configOverlay(directory);
-    expect(found).toEqual(['ssh.yml', 'clusters.d']);
-    expect(paths('/etc/berth/ssh.yml')).toBe(inTrial('ssh.yml'));
-    expect(paths('/etc/ood/config/clusters.d')).toBe(inTrial('clusters.d'));
-    expect(paths('/etc/berth/berth.yml')).toBe('/etc/berth/berth.yml');
-    expect(paths('/etc/berth-other/ssh.yml')).toBe('/etc/berth-other/ssh.yml');
-    expect(paths('/etc/berth/x/../../shadow')).toBe('/etc/berth/x/../../shadow');
-    expect(paths('relative/ssh.yml')).toBe('relative/ssh.yml');
+    const { resolve, present } = configOverlay(directory);
+    expect(present).toEqual(['ssh.yml', 'clusters.d']);
+    expect(resolve('/etc/berth/ssh.yml')).toBe(inTrial('ssh.yml'));
+    expect(resolve('/etc/ood/config/clusters.d')).toBe(inTrial('clusters.d'));
+    expect(resolve('/etc/berth/berth.yml')).toBe('/etc/berth/berth.yml');
+    expect(resolve('/etc/berth-other/ssh.yml')).toBe('/etc/berth-other/ssh.yml');
+    expect(resolve('/etc/berth/x/../../shadow')).toBe('/etc/berth/x/../../shadow');
+    expect(resolve('relative/ssh.yml')).toBe('relative/ssh.yml');
   });
 
   it('has the profiles beside its ssh.yml, also where that names the installed ones', async () => {
     put('ssh.yml', 'profiles_dir: /etc/berth/profiles\nrules: [{profile: trial}]\n');
     put('profiles/trial.yml', 'image: hpc/trial:1\n');
     put('profiles/broken.yml', 'imag: hpc/trial:1\n');
-    const { profiles, broken } = await loadSshSettings({ trial: configOverlay(directory).paths });
+    const { profiles, broken } = await loadSshSettings({
+      overlay: configOverlay(directory).resolve,
+    });
     expect([...profiles.keys()]).toEqual(['trial']);
     expect(broken.get('broken')?.error.message).toContain(
       `${inTrial('profiles/broken.yml')}:1:1: imag is unknown`,
@@ -56,7 +58,9 @@ describe('a configuration on trial', () => {
       'clusters.d/trial.yml',
       'v2: {job: {adapter: kubernetes, server: {endpoint: "https://k"}, auth: {type: oidc}}}\n',
     );
-    const { settings, broken } = await loadSiteSettings({ trial: configOverlay(directory).paths });
+    const { settings, broken } = await loadSiteSettings({
+      overlay: configOverlay(directory).resolve,
+    });
     expect(broken).toEqual([]);
     const [cluster] = settings.clusters;
     expect(cluster?.name).toBe('trial');

@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import { type CheckResult, type Finding, ok, runCheck } from '../check-result.ts';
-import type { ConfigPaths } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 
 /** Checks the files that only `berth render` reads, if this host has them: `admission.yml` and `balancer.yml`. */
-export async function checkOtherFiles(at: ConfigPaths, timeoutMs: number): Promise<CheckResult[]> {
+export async function checkRenderFiles(
+  at: ResolveConfigPath,
+  timeoutMs: number,
+): Promise<CheckResult[]> {
   const checks = Object.entries(findings).map(([name, finding]) => ({
     id: `${name}-config`,
     file: at(`/etc/berth/${name}.yml`),
@@ -19,12 +22,12 @@ export async function checkOtherFiles(at: ConfigPaths, timeoutMs: number): Promi
 const findings: Readonly<Record<string, (file: string) => Promise<Finding>>> = {
   admission: async (file) => {
     const { loadAdmissionParameters } = await import('../settings/load-admission-parameters.ts');
-    loadAdmissionParameters(file, true);
-    return ok(`${file} can be read`);
+    loadAdmissionParameters(file, { required: true });
+    return ok(`${file} is valid`);
   },
   balancer: async (file) => {
     const { loadBalancerSettings } = await import('../settings/load-balancer-settings.ts');
     const { kinds } = loadBalancerSettings(file);
-    return ok(`${file} can be read; kinds: ${kinds.map(({ name }) => name).join(', ')}`);
+    return ok(`${file} is valid; kinds: ${kinds.map(({ name }) => name).join(', ')}`);
   },
 };

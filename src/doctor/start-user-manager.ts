@@ -14,7 +14,7 @@ const startMs = 15_000;
  * @returns what stops it, a few seconds later and only if the user has not logged in; undefined if it runs already, or if
  *   this host has no systemd-logind
  */
-export async function userRuntimeService(
+export async function startUserManager(
   user: User,
 ): Promise<{ readonly stop: () => Promise<void> } | undefined> {
   if (!hasSystemd() || findRuntimeDir(user) !== undefined) return undefined;

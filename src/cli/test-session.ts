@@ -1,4 +1,5 @@
 import { asBerthError } from '../errors.ts';
+import type { TestSessionFailure } from '../doctor/test-session-process.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -7,15 +8,19 @@ import type { Terminal } from './terminal.ts';
  *
  * @param words path of ssh.yml, name of the profile
  */
-export async function runTrySession(words: readonly string[], terminal: Terminal): Promise<void> {
+export async function runTestSessionCommand(
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<void> {
   const [configFile = '', profile = ''] = words;
   try {
-    const { trySession } = await import('../ssh/open/try-session.ts');
-    await trySession({ configFile, profile, toolsDir: terminal.toolsDir });
+    const { runTestSession } = await import('../ssh/open/run-test-session.ts');
+    await runTestSession({ configFile, profile, toolsDir: terminal.toolsDir });
   } catch (thrown) {
     const { code, message, hint, exitCode, cause } = asBerthError(thrown, 'the session');
     const why = cause instanceof Error ? cause.message : undefined;
-    terminal.stdout.write(`${JSON.stringify({ code, message, hint, cause: why })}\n`);
+    const failure: TestSessionFailure = { code, message, hint, cause: why };
+    terminal.stdout.write(`${JSON.stringify(failure)}\n`);
     terminal.finish(exitCode);
   }
 }

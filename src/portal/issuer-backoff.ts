@@ -15,14 +15,14 @@ const waitedMs = 1_000;
  * The same client, except that a host which accepts connections and does not answer keeps one login in ten seconds
  * waiting, and not each. It is for identity providers: for clusters, see `cluster-backoff.ts`.
  *
- * @param edges `stateDir` is root's, with the file `silent-issuers.json`; `now` is in seconds since the epoch
+ * @param edges `stateDir` is root's, with the file `issuer-backoff.json`; `now` is in seconds since the epoch
  * @returns a client that also throws `issuer-skipped`
  */
-export function skippingSilentHosts(
+export function withIssuerBackoff(
   ask: HttpsClient,
   { stateDir, now }: { readonly stateDir: string; readonly now: () => number },
 ): HttpsClient {
-  const file = join(stateDir, 'silent-issuers.json');
+  const file = join(stateDir, 'issuer-backoff.json');
   // With a full or read-only state directory the next login waits, too.
   const record = (host: string, since: number | undefined): Promise<void> =>
     asRoot(() => {
@@ -53,7 +53,7 @@ export function skippingSilentHosts(
 
 function skipped(host: string): BerthError {
   return new BerthError(
-    `${escapeControl(host)} was not asked: less than ${skipSeconds} s ago it did not answer another login`,
+    `identity provider ${escapeControl(host)} skipped: less than ${skipSeconds} s ago it did not answer another login`,
     {
       code: 'issuer-skipped',
       hint: `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` asks the identity provider now; a login tries again after ${skipSeconds} s.`,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asksForJson, withOutputApart } from '../../../src/cli/report-options.ts';
+import { asksForJson, splitShortOutput } from '../../../src/cli/short-output.ts';
 
 it.each([
   [
@@ -13,7 +13,7 @@ it.each([
   ],
   [['-oelse'], ['-oelse']],
 ])('%j is %j', (given, apart) => {
-  expect(withOutputApart(given)).toEqual(apart);
+  expect(splitShortOutput(given)).toEqual(apart);
 });
 
 it.each([

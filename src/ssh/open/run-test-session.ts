@@ -14,7 +14,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { startFilePath, writeStartFile } from './exec-handoff-file.ts';
 
-export interface TrySessionInput {
+export interface TestSessionInput {
   /** Path of ssh.yml. */
   readonly configFile: string;
   /** Name of the profile. */
@@ -28,14 +28,14 @@ export interface TrySessionInput {
  * that other connections of the user share is not touched. The connection must be recorded before, and its close
  * removes the container.
  *
- * @throws {BerthError} `profile-missing`, `session-trial-failed`; the errors of `loadSshSettings`, `runtimeDirOf` and
+ * @throws {BerthError} `profile-missing`, `test-session-failed`; the errors of `loadSshSettings`, `runtimeDirOf` and
  *   `startContainer`
  */
-export async function trySession({
+export async function runTestSession({
   configFile,
   toolsDir,
   ...wanted
-}: TrySessionInput): Promise<void> {
+}: TestSessionInput): Promise<void> {
   const { profiles, storage, podman } = await loadSshSettings({ configFile });
   const chosen = profiles.get(wanted.profile);
   if (chosen === undefined)
@@ -47,7 +47,10 @@ export async function trySession({
   const user = currentUser({ minimumUid: 1 });
   const connection = currentConnection(userConnectionsDir({ run: runDir }, user.uid), user.uid);
   if (connection === undefined)
-    throw trialFailed('the process that doctor recorded for it has ended');
+    throw testSessionFailed(
+      'the connection that doctor recorded for it has ended',
+      'Run `berth doctor` again. If another `berth reap` ran at the same time, it may have removed the connection.',
+    );
   const host: SessionHost = { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) };
   const name = containerName(profile, connection);
   const container = await startContainer({ host, profile, name, toolsDir });
@@ -59,17 +62,19 @@ export async function trySession({
     ...{ env: { ...call.env }, cwd: '/', timeout: profile.deadlineMs, killSignal: 'SIGKILL' },
   });
   if (error === undefined) return;
-  const how =
-    error.killed === true
-      ? `did not end within ${profile.deadlineMs / 1000} s`
-      : `ended with ${String(error.code ?? error.signal)}`;
   const said = escapeControl(stderr.trim()).slice(0, 500);
-  throw trialFailed(`\`true\` ${how}${said === '' ? '' : `: ${said}`}`);
+  const why = said === '' ? '' : `: ${said}`;
+  throw error.killed === true
+    ? testSessionFailed(
+        `the container started, but \`true\` in it did not end within ${profile.deadlineMs / 1000} s${why}`,
+        'Look for processes in state D, which wait for a file system: `ps -eo pid,stat,user,wchan:20,args`, `dmesg`.',
+      )
+    : testSessionFailed(
+        `the container started, but \`true\` in it ended with ${String(error.code ?? error.signal)}${why}`,
+        'Check that the image has a shell, and that it can run on this host: compare its architecture with `uname -m`.',
+      );
 }
 
-function trialFailed(what: string): BerthError {
-  return new BerthError(`a container was started, but not a session in it: ${what}`, {
-    code: 'session-trial-failed',
-    hint: 'Check that the image has a shell, and that it can run on this host: compare its architecture with `uname -m`.',
-  });
+function testSessionFailed(message: string, hint: string): BerthError {
+  return new BerthError(message, { code: 'test-session-failed', hint });
 }
