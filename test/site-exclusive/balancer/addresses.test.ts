@@ -94,7 +94,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
     client = await LanClient.create({
       ...{ network: network.path, source: '192.0.2.77', directory, resolvConf, name, node: first },
     });
-  }, 240_000);
+  }, 1_800_000);
   afterAll(async () => {
     for (const step of undo.reverse()) await step();
   }, 240_000);

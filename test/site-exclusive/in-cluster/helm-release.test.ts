@@ -26,7 +26,7 @@ beforeAll(async () => {
   portal = await Portal.make(site);
   await cluster.kubectl(['delete', 'clusterrole', 'berth-reaper', '--ignore-not-found']);
   await forgetRelease();
-}, 600_000);
+}, 1_800_000);
 beforeEach(({ skip }) => {
   const reason = site.skipReason('node');
   skip(reason !== undefined, reason);

@@ -17,7 +17,7 @@ beforeAll(async () => {
   site = await openSite();
   programs = await helmBinaries();
   directory = await mkdtemp(join(tmpdir(), 'berth-chart-'));
-}, 600_000);
+}, 1_200_000);
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const objectsIn = (text: string): Map<string, Manifest> =>
