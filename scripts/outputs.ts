@@ -91,6 +91,8 @@ const littleAddressSpace = '--disable-wasm-trap-handler';
 
 /** Options of Node for an output. */
 export function nodeOptionsFor(entry: string): readonly string[] {
+  // Users run these, too.
+  if (entry === 'src/cli/berth.ts') return [...nodeOptions, noDebugger];
   return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
 }
 

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { BerthError } from '../errors.ts';
-import type { Terminal } from './terminal.ts';
+import { escapedForTerminal, type Terminal } from './terminal.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
 export interface Question {
@@ -37,15 +37,19 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
     asks,
     answers: async (questions, given) => {
       const answers = new Map<string, string>();
+      const take = (question: Question): void => {
+        const { option, fallback = '' } = question;
+        answers.set(option, fallback === '' ? '' : valid(command, question, fallback));
+      };
       for (const question of questions) {
         const answer = given[question.option];
         if (answer !== undefined) answers.set(question.option, valid(command, question, answer));
-        else if (question.asked === false) answers.set(question.option, question.fallback ?? '');
+        else if (question.asked === false) take(question);
       }
       const open = questions.filter(({ option }) => !answers.has(option));
       if (!asks) {
         assertAnswered(command, yes, open);
-        for (const { option, fallback = '' } of open) answers.set(option, fallback);
+        open.forEach(take);
       } else
         for (const question of open)
           answers.set(question.option, await ask(question, read, terminal));
@@ -61,13 +65,14 @@ type Read = (prompt: string, fresh?: boolean) => Promise<string>;
 
 async function ask(question: Question, read: Read, terminal: Terminal): Promise<string> {
   const { text, fallback, problem } = question;
-  const shown = fallback === undefined ? '' : ` [${fallback === '' ? 'none' : fallback}]`;
+  const shown =
+    fallback === undefined ? '' : ` [${fallback === '' ? 'none' : escapedForTerminal(fallback)}]`;
   for (;;) {
     const typed = (await read(`${text}${shown}: `)).trim();
     const answer = typed === '' && fallback !== undefined ? fallback : typed;
     const wrong = answer === '' && fallback !== '' ? 'an answer is needed' : problem?.(answer);
     if (wrong === undefined) return answer;
-    terminal.stderr.write(`${answer === '' ? '' : `${answer}: `}${wrong}\n`);
+    terminal.stderr.write(`${answer === '' ? '' : `${escapedForTerminal(answer)}: `}${wrong}\n`);
   }
 }
 

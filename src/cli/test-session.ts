@@ -6,20 +6,21 @@ import type { Terminal } from './terminal.ts';
  * What `berth doctor --start-session` runs as the user. Prints nothing if the session worked, else its error with the cause as
  * one line of JSON: here nobody but doctor reads it.
  *
- * @param words path of ssh.yml, name of the profile
+ * @param words path of ssh.yml, name of the profile, ID of the connection
  */
 export async function runTestSessionCommand(
   words: readonly string[],
   terminal: Terminal,
 ): Promise<void> {
-  const [configFile = '', profile = ''] = words;
+  const [configFile = '', profile = '', connection = ''] = words;
   try {
     const { runTestSession } = await import('../ssh/open/run-test-session.ts');
-    await runTestSession({ configFile, profile, toolsDir: terminal.toolsDir });
+    const { toolsDir } = terminal;
+    await runTestSession({ configFile, profile, connection, toolsDir });
   } catch (thrown) {
-    const { code, message, hint, exitCode, cause } = asBerthError(thrown, 'the session');
+    const { code, message, exitCode, cause } = asBerthError(thrown, 'the session');
     const why = cause instanceof Error ? cause.message : undefined;
-    const failure: TestSessionFailure = { code, message, hint, cause: why };
+    const failure: TestSessionFailure = { code, message, cause: why };
     terminal.stdout.write(`${JSON.stringify(failure)}\n`);
     terminal.finish(exitCode);
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { User } from '../identity/user.ts';
 import { findRuntimeDir, systemdRuntimeDir } from '../ssh/connections/runtime-dir.ts';
@@ -18,14 +19,35 @@ export async function startUserManager(
   user: User,
 ): Promise<{ readonly stop: () => Promise<void> } | undefined> {
   if (!hasSystemd() || findRuntimeDir(user) !== undefined) return undefined;
-  if (!(await loginctl('enable-linger', user))) return undefined;
+  // It lingers already: an admin wants it so, and it has just not started, or has an unusable directory.
+  if (existsSync(`/var/lib/systemd/linger/${user.name}`)) return undefined;
+  const removeHandlers = stopOnSignal(() => loginctl('disable-linger', user));
   const stop = async (): Promise<void> => {
     await loginctl('disable-linger', user);
+    removeHandlers();
   };
+  if (!(await loginctl('enable-linger', user))) {
+    removeHandlers();
+    return undefined;
+  }
   const deadline = performance.now() + startMs;
   while (findRuntimeDir(user) !== systemdRuntimeDir(user) && performance.now() < deadline)
     await sleep(50);
   return { stop };
+}
+
+/** Lingering would outlive an admin's ctrl-C. */
+function stopOnSignal(stop: () => Promise<unknown>): () => void {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    remove();
+    void stop().finally(() => process.kill(process.pid, signal));
+  };
+  const remove = (): void => {
+    for (const signal of signals) process.removeListener(signal, onSignal);
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+  return remove;
 }
 
 async function loginctl(verb: string, { name }: User): Promise<boolean> {

@@ -1,75 +1,93 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import type { Profile } from '../config/profile/profile.ts';
+import { catalogue } from '../error-catalogue/catalogue.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { installedPath } from '../installed-path.ts';
 import { escapeControl } from '../log.ts';
+import { processStartTime } from '../system/process-start.ts';
+import { runBounded } from '../system/run-bounded.ts';
 
 /** What `berth __test-session`, which runs as the user, prints if the session failed: one line of JSON. */
 export interface TestSessionFailure {
   readonly code: string;
   readonly message: string;
-  readonly hint: string;
   readonly cause?: string | undefined;
+}
+
+export interface TestSession {
+  /** Path of `berth`. */
+  readonly program: string;
+  /** Path of ssh.yml. */
+  readonly configFile: string;
 }
 
 /** For what comes before and after the container. Milliseconds. */
 const marginMs = 10_000;
 
-/** How much of the output is kept, in characters. The process is the user's, and can print anything. */
-const keptLength = 16_384;
+/** Longer than the hook's own limits. Milliseconds. */
+const hookMs = 60_000;
 
 /** How much of a text of the user's process is shown, in characters. */
 const shownLength = 500;
 
+const path = '/usr/sbin:/usr/bin:/sbin:/bin';
+
 /**
- * Runs `berth __test-session` as the user.
+ * Runs PAM's hook as sshd does, with this process in the part of sshd.
  *
- * @param program path of `berth`
- * @param configFile path of ssh.yml
+ * @throws {BerthError} `test-session-failed`
+ */
+export async function runPamHook(
+  step: 'open' | 'close',
+  { configFile }: TestSession,
+  { name }: User,
+): Promise<void> {
+  const { ended } = await runBounded(
+    installedPath('hooks/pam-session'),
+    [step, '--config', configFile],
+    {
+      env: { PATH: path, PAM_USER: name, PAM_SERVICE: 'sshd', PAM_TTY: 'berth-doctor' },
+      limitMs: hookMs,
+    },
+  );
+  if (ended === 0) return;
+  throw new BerthError(`pam-session ${step} ${endText(ended, hookMs)}`, {
+    code: 'test-session-failed',
+    hint: 'Its error is in syslog: `journalctl -t berth --since -5min`.',
+  });
+}
+
+/**
+ * Runs `berth __test-session` as the user, with the limits of runuser(1)'s PAM stack and without root's keyring.
+ *
+ * The user can make that process do and print anything. What it says is shown as its words, and the next step
+ * is Berth's own for the error's code.
+ *
  * @throws {BerthError} `test-session-failed`
  */
 export async function runTestSessionProcess(
-  { program, configFile }: { readonly program: string; readonly configFile: string },
-  { name, deadlineMs }: Profile,
-  { uid, gid }: User,
+  { program, configFile }: TestSession,
+  profile: Profile,
+  { name }: User,
 ): Promise<void> {
-  const identity = ['--reuid', String(uid), '--regid', String(gid), '--init-groups'];
-  const words = [...identity, '--', program, '__test-session', configFile, name];
-  const child = spawn('/usr/bin/setpriv', words, {
-    ...{ cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' } },
-    // A process group of its own, so that all of it can be killed.
-    ...{ detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
-  });
-  const output = startOf(child.stdout);
-  const errors = startOf(child.stderr);
+  const connection = `${process.pid}.${processStartTime(process.pid) ?? ''}`;
+  const words = ['-u', name, '--', program, '__test-session', configFile, profile.name, connection];
   // Up to the session, and the session itself.
-  const limitMs = 2 * deadlineMs + marginMs;
-  const limit = AbortSignal.timeout(limitMs);
-  const kill = (): void => {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  };
-  limit.addEventListener('abort', kill);
-  try {
-    const [status, signal] = (await once(child, 'exit')) as [number | null, string | null];
-    if (status === 0) return;
-    if (limit.aborted) throw lateError(`no answer within ${limitMs / 1000} s`);
-    throw failureIn(output()) ?? unknownError(signal ?? `status ${status ?? ''}`, errors());
-  } finally {
-    limit.removeEventListener('abort', kill);
-    child.stdout.destroy();
-    child.stderr.destroy();
-  }
+  const limitMs = 2 * profile.deadlineMs + marginMs;
+  const env = { PATH: path, LANG: 'C.UTF-8' };
+  const { ended, stdout, stderr } = await runBounded('/usr/sbin/runuser', words, { env, limitMs });
+  if (ended === 0) return;
+  if (ended === 'late')
+    throw new BerthError(`its process gave no answer within ${limitMs / 1000} s`, {
+      code: 'test-session-failed',
+      hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
+    });
+  throw failureIn(stdout) ?? unknownError(endText(ended, limitMs), stderr);
 }
 
-/** The first characters of a stream; the rest is read and dropped. */
-function startOf(stream: Readable): () => string {
-  let text = '';
-  stream.setEncoding('utf8').on('data', (more: string) => {
-    text = (text + more).slice(0, keptLength);
-  });
-  return () => text;
+function endText(ended: number | string, limitMs: number): string {
+  if (ended === 'late') return `took more than ${limitMs / 1000} s`;
+  return `ended with ${typeof ended === 'number' ? `status ${ended}` : ended}`;
 }
 
 function failureIn(output: string): BerthError | undefined {
@@ -79,26 +97,22 @@ function failureIn(output: string): BerthError | undefined {
   } catch {
     return undefined;
   }
-  const [code, message, hint, cause] = ['code', 'message', 'hint', 'cause'].map((key) => {
+  const [code, message, cause] = ['code', 'message', 'cause'].map((key) => {
     const value = failure[key];
     return typeof value === 'string' ? escapeControl(value).slice(0, shownLength) : undefined;
   });
-  if (code === undefined || message === undefined || hint === undefined) return undefined;
+  const known = catalogue.flatMap(({ entries }) => entries).find((one) => one.code === code);
+  if (known === undefined || message === undefined) return undefined;
   const why = cause === undefined || message.includes(cause) ? '' : `: ${cause}`;
-  return new BerthError(`${message}${why} [${code}]`, { code: 'test-session-failed', hint });
-}
-
-/** @param what what came back, as the end of a sentence */
-function lateError(what: string): BerthError {
-  return new BerthError(what, {
+  return new BerthError(`${message}${why} [${known.code}]`, {
     code: 'test-session-failed',
-    hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
+    hint: `${known.next} For more: berth explain ${known.code}`,
   });
 }
 
-function unknownError(how: string, errors: string): BerthError {
+function unknownError(end: string, errors: string): BerthError {
   const why = escapeControl(errors.trim()).slice(0, shownLength);
-  return new BerthError(`its process ended with ${how}${why === '' ? '' : `: ${why}`}`, {
+  return new BerthError(`its process ${end}${why === '' ? '' : `: ${why}`}`, {
     code: 'test-session-failed',
     hint: 'Log in with ssh as this user, and read the log of that login: `journalctl -t berth`.',
   });

@@ -3,19 +3,10 @@ import type { Profile, SshSettings } from '../config/profile/profile.ts';
 import { type CheckResult, failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import type { Logger } from '../log.ts';
-import { pamSession } from '../ssh/pam/pam-session.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { startUserManager } from './start-user-manager.ts';
-import { runTestSessionProcess } from './test-session-process.ts';
-
-export interface TestSession {
-  /** Path of `berth`. */
-  readonly program: string;
-  /** Path of ssh.yml. */
-  readonly configFile: string;
-}
+import { runPamHook, runTestSessionProcess, type TestSession } from './test-session-process.ts';
 
 /**
  * Starts one short session of a user as a login does: PAM's hook at open, the container of the user's profile with `true` in it,
@@ -52,12 +43,11 @@ async function findingOfSession(
   profile: Profile,
   user: User,
 ): Promise<Finding> {
-  const hook = pamHook(session.configFile, user);
   const manager = await startUserManager(user);
   const started = performance.now();
   let finding: Finding;
   try {
-    await hook('open');
+    await runPamHook('open', session, user);
     await runTestSessionProcess(session, profile, user);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     finding = ok(`a test session of ${user.name} with profile ${profile.name} took ${seconds} s`);
@@ -65,42 +55,18 @@ async function findingOfSession(
     finding = failure(asBerthError(thrown, 'starting a session'), user);
   }
   try {
-    await hook('close');
+    await runPamHook('close', session, user);
   } catch (thrown) {
     const { message, hint } = asBerthError(thrown, 'closing the session');
-    if (finding.status === 'ok')
-      finding = warning(`the test session worked, but could not be removed: ${message}`, hint);
+    const notRemoved = `it was not removed: ${message}`;
+    finding =
+      finding.status === 'failed'
+        ? failed(`${finding.message}; ${notRemoved}`, finding.next)
+        : warning(`the test session of ${user.name} worked, but ${notRemoved}`, hint);
   } finally {
     await manager?.stop();
   }
   return finding;
-}
-
-/** The hook's `session opened` is not for syslog: nobody logged in. */
-function pamHook(configFile: string, user: User): (step: 'open' | 'close') => Promise<void> {
-  return async (step) => {
-    const errors: BerthError[] = [];
-    const status = await pamSession({
-      args: [step, '--config', configFile],
-      env: { PAM_USER: user.name, PAM_SERVICE: 'sshd', PAM_TTY: 'doctor' },
-      caller: process.pid,
-      log: errorsOnly(errors),
-      now: Date.now,
-      onSlow: () => undefined,
-    });
-    const [error] = errors;
-    if (error !== undefined && status !== 0) throw error;
-  };
-}
-
-function errorsOnly(errors: BerthError[]): Logger {
-  const log: Logger = {
-    info: () => undefined,
-    warning: () => undefined,
-    error: (error) => void errors.push(error),
-    with: () => log,
-  };
-  return log;
 }
 
 function failure({ message, hint }: BerthError, { name }: User): Finding {

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { imageProblem } from '../config/profile/image-reference.ts';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { mappingOrEmpty } from '../mapping.ts';
@@ -8,11 +9,17 @@ import { runProgram } from '../system/run-program.ts';
 export interface ImageArchive {
   /** Absolute path. */
   readonly file: string;
-  /** Names of its images with their tags; an image may have none. */
+  /** Valid names of its images, with their tags. An image may have none. */
   readonly names: readonly string[];
   /** IDs of its images, 64 hexadecimal digits each. */
   readonly ids: readonly string[];
 }
+
+/** Each costs one reading of the archive. */
+const mostManifests = 16;
+
+/** For one reading of an archive, which may be on a slow disk. Milliseconds. */
+const tarMs = 300_000;
 
 /**
  * Reads what is in an archive from its manifest, without unpacking it. It may be compressed.
@@ -45,18 +52,20 @@ export async function readImageArchive(file: string): Promise<ImageArchive> {
 function fromDocker(manifest: unknown): Omit<ImageArchive, 'file'> {
   const images = listOrEmpty(manifest).map(mappingOrEmpty);
   return {
-    names: images.flatMap(({ RepoTags: tags }) => texts(listOrEmpty(tags))),
+    names: images.flatMap(({ RepoTags: tags }) => imageNames(listOrEmpty(tags))),
     ids: images.flatMap(({ Config: config }) => idIn(config)),
   };
 }
 
 /** OCI image layout. */
 async function fromOci(file: string, index: unknown): Promise<Omit<ImageArchive, 'file'>> {
-  const manifests = listOrEmpty(mappingOrEmpty(index).manifests).map(mappingOrEmpty);
+  const manifests = listOrEmpty(mappingOrEmpty(index).manifests)
+    .slice(0, mostManifests)
+    .map(mappingOrEmpty);
   const names = manifests.flatMap(({ annotations }) => {
     const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } =
       mappingOrEmpty(annotations);
-    return texts([full ?? short]).slice(0, 1);
+    return imageNames([full ?? short]);
   });
   const ids: string[] = [];
   for (const id of manifests.flatMap(({ digest }) => idIn(digest))) {
@@ -74,7 +83,11 @@ async function member(
 ): Promise<{ readonly json?: unknown; readonly error: string }> {
   // tar recognizes compressed archives. In some, names begin with ./
   const words = ['--extract', '--to-stdout', '--force-local', '--file', file, name, `./${name}`];
-  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 24 };
+  const options = {
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    maxBuffer: 2 ** 24,
+    timeout: tarMs,
+  };
   const { stdout, stderr } = await runProgram('tar', words, options);
   try {
     return { json: JSON.parse(stdout) as unknown, error: '' };
@@ -91,8 +104,11 @@ function listOrEmpty(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function texts(values: readonly unknown[]): string[] {
-  return values.filter((value) => typeof value === 'string');
+/** Whoever made the archive can have written anything there. */
+function imageNames(values: readonly unknown[]): string[] {
+  return values
+    .filter((value) => typeof value === 'string')
+    .filter((name) => imageProblem(name) === undefined);
 }
 
 /** `ID.json`, `blobs/sha256/ID`, `sha256:ID`. */

@@ -33,3 +33,8 @@ export function writeAttemptTimes(file: string, times: AttemptTimes): void {
 export function isRecent(since: number | undefined, now: number, seconds: number): boolean {
   return since !== undefined && since <= now && now - since < seconds;
 }
+
+/** The next step for whoever reads that a server was skipped. */
+export function skippedHint(seconds: number): string {
+  return `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${seconds} s.`;
+}

@@ -5,6 +5,7 @@ import {
   type AttemptTimes,
   isRecent as isRecentWithin,
   readAttemptTimes,
+  skippedHint,
   writeAttemptTimes,
 } from './attempt-times.ts';
 
@@ -85,7 +86,7 @@ export function skippedClustersError(names: readonly string[]): BerthError {
     `${countText(names.length, 'cluster')} skipped: less than ${skipSeconds} s ago another login could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
       code: 'cluster-skipped',
-      hint: `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${skipSeconds} s.`,
+      hint: skippedHint(skipSeconds),
       fields: { clusters: list.join(', ') },
     },
   );

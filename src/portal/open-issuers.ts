@@ -30,7 +30,10 @@ export async function openIssuers(
   },
 ): Promise<ProviderAccess & { readonly renewed: () => Promise<void> }> {
   const { now, deadline } = edges;
-  const https = withIssuerBackoff(httpsRequest, { stateDir, now });
+  const https = withIssuerBackoff(httpsRequest, {
+    ...{ stateDir, now },
+    issuers: clusters.flatMap(({ credentials }) => issuerUrl(credentials) ?? []),
+  });
   const provider = { https, now, timeoutMs, signal: deadline.signal };
   const readCa = await certificates(clusters, edges.read);
   const opened = new Map<string, Promise<Issuer>>();
@@ -76,6 +79,11 @@ async function certificates(
 function caFile(credentials: CredentialSettings): string | undefined {
   if (credentials.mode === 'oidc') return credentials.caFile;
   return credentials.mode === 'legacy' ? credentials.oidc.caFile : undefined;
+}
+
+function issuerUrl(credentials: CredentialSettings): string | undefined {
+  if (credentials.mode === 'oidc') return credentials.issuer;
+  return credentials.mode === 'legacy' ? credentials.oidc.issuer : undefined;
 }
 
 /** The text, or what was thrown. */

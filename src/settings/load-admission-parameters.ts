@@ -1,30 +1,32 @@
-import { readFileSync } from 'node:fs';
 import {
   type AdmissionParameters,
   parseAdmissionParameters,
 } from '../config/admission-parameters.ts';
 import { readYaml } from '../config/yaml-document.ts';
-import { isErrno } from '../errors.ts';
+import { BerthError } from '../errors.ts';
+import { readConfigFile } from '../system/config-files.ts';
+import { decodeUtf8 } from './config-reader.ts';
 
 /** Where a site keeps its parameters, if it has any. */
 export const admissionFile = '/etc/berth/admission.yml';
 
 /**
- * The parameters of the admission policies. The file is read like an argument: it names no program and no secret, and nothing
- * of it is used on this host.
+ * The parameters of the admission policies.
  *
  * @param options.required false: without the file, the built-in parameters
- * @throws {BerthError} `config-yaml-invalid`, `admission-invalid`; system errors of open(2)
+ * @throws {BerthError} `admission-yml-invalid`, `config-…` of `readConfigFile`, `config-not-utf8`, `config-yaml-invalid`
  */
 export function loadAdmissionParameters(
   file: string,
   { required }: { readonly required: boolean },
 ): AdmissionParameters {
   try {
-    const { value, place } = readYaml(readFileSync(file, 'utf8'), file, 'core');
+    const text = decodeUtf8(readConfigFile(file, process.geteuid?.() ?? 0));
+    const { value, place } = readYaml(text, file, 'core');
     return parseAdmissionParameters(value, file, place);
   } catch (thrown) {
-    if (!required && isErrno(thrown, 'ENOENT')) return parseAdmissionParameters({}, file);
-    throw thrown;
+    if (required || !(thrown instanceof BerthError) || thrown.code !== 'config-missing')
+      throw thrown;
+    return parseAdmissionParameters({}, file);
   }
 }

@@ -16,6 +16,8 @@ export interface HttpsRequest {
   /** For the whole exchange, from the look-up of the name to the last byte, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Called when the TLS connection has been made. */
+  readonly onConnected?: () => void;
 }
 
 export interface HttpsResponse {
@@ -99,6 +101,9 @@ async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): P
         });
       },
     );
+    const { onConnected } = request;
+    if (onConnected !== undefined)
+      outgoing.once('socket', (socket) => socket.once('secureConnect', onConnected));
     outgoing.on('error', reject);
     outgoing.end(body);
   });

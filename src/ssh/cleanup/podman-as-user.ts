@@ -14,6 +14,9 @@ const mostMemory = 512 * 1024 * 1024;
 /** How long to wait for a login that repairs the store of its user. Milliseconds. */
 const lockMs = 2_000;
 
+/** How long the end of a killed podman is waited for. Milliseconds. */
+const afterKillMs = 1_000;
+
 /** UIDs for which podman timed out in this process: it would time out again. */
 const hung = new Set<number>();
 
@@ -69,7 +72,10 @@ async function runPodman(
     child.once('error', resolve);
     // Not `close`: a conmon that keeps running may hold the pipe.
     child.once('exit', (code) => resolve(code ?? -1));
+    // The end of a process that its user traces is never reported.
+    late.signal.addEventListener('abort', () => setTimeout(() => resolve(-1), afterKillMs));
   });
+  child.unref();
   clearTimeout(timer);
   child.stderr.destroy();
   if (result === 0) return;

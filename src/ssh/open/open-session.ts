@@ -15,6 +15,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';
 import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
 import { isTerminal } from '../../system/is-terminal.ts';
+import type { TerminalSize } from '../../system/terminal-size.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import type { startWithFallback as StartByPolicy } from './start-with-fallback.ts';
@@ -74,10 +75,19 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   });
   // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
-  const session = containerSession(host, container, { request, profile, env, umask });
+  const session = {
+    ...containerSession(host, container, { request, profile, env, umask }),
+    ...(request.tty && { terminalSize: await sizeOfTerminal() }),
+  };
   const call = sessionCommand(host, container, session, startFilePath(host, process.pid));
   writeStartFile(call.given);
   return call;
+}
+
+/** Imported only for sessions with a terminal. */
+async function sizeOfTerminal(): Promise<TerminalSize | undefined> {
+  const { terminalSize } = await import('../../system/terminal-size.ts');
+  return terminalSize();
 }
 
 /** Imported only for pods: loading TLS takes as long as the rest of a login. */

@@ -1,10 +1,10 @@
+import { readdirSync } from 'node:fs';
 import { runDir } from '../../config/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { currentUser } from '../../identity/nss.ts';
 import { escapeControl } from '../../log.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { currentConnection } from '../../system/ssh-connection.ts';
 import { runtimeDirOf } from '../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../connections/state-paths.ts';
 import { containerName } from '../podman/argv/podman-run.ts';
@@ -19,6 +19,8 @@ export interface TestSessionInput {
   readonly configFile: string;
   /** Name of the profile. */
   readonly profile: string;
+  /** ID of the connection that doctor recorded. */
+  readonly connection: string;
   /** Directory of the bundled file-transfer programs on the host. */
   readonly toolsDir: string;
 }
@@ -33,6 +35,7 @@ export interface TestSessionInput {
  */
 export async function runTestSession({
   configFile,
+  connection,
   toolsDir,
   ...wanted
 }: TestSessionInput): Promise<void> {
@@ -45,8 +48,7 @@ export async function runTestSession({
     });
   const profile = { ...chosen, lifetime: { kind: 'connection' } as const };
   const user = currentUser({ minimumUid: 1 });
-  const connection = currentConnection(userConnectionsDir({ run: runDir }, user.uid), user.uid);
-  if (connection === undefined)
+  if (!readdirSync(userConnectionsDir({ run: runDir }, user.uid)).includes(connection))
     throw testSessionFailed(
       'the connection that doctor recorded for it has ended',
       'Run `berth doctor` again. If another `berth reap` ran at the same time, it may have removed the connection.',

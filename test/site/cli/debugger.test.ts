@@ -16,10 +16,9 @@ const script = `
 
 describe('a client that sends SIGUSR1 to a login that is starting', () => {
   it('opens no debugger on the host', async () => {
-    for (const name of await readdir(join(installDirectory, 'shell'))) {
-      const [line = ''] = (await readFile(join(installDirectory, 'shell', name), 'utf8')).split(
-        '\n',
-      );
+    const shell = (await readdir(join(installDirectory, 'shell'))).map((name) => `shell/${name}`);
+    for (const program of [...shell, 'berth']) {
+      const [line = ''] = (await readFile(join(installDirectory, program), 'utf8')).split('\n');
       const words = line.split(' ');
       const node = words.find((word) => word.endsWith('/node')) ?? '';
       const options = words.filter((word) => word.startsWith('--'));

@@ -32,8 +32,8 @@ describe('what follows a command line', () => {
 
   it('is a value after = too', async () => {
     expect(await words('init', 'login-node', '--mode=')).toEqual([
-      '--mode=login-shell',
       '--mode=forced',
+      '--mode=login-shell',
     ]);
     expect(await words('sessions', 'list', '--output=w')).toEqual(['--output=wide']);
   });

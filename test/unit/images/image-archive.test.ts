@@ -49,6 +49,12 @@ describe('the names and IDs of the images in an archive', () => {
     expect(await readImageArchive(file)).toEqual(read);
   });
 
+  it('are left out if they are no names of images', async () => {
+    const names = ['localhost/site:1\nnetwork: host', '\u001b]0;x', 'localhost/site:1'];
+    const file = archive({ 'manifest.json': [{ Config: `${id}.json`, RepoTags: names }] });
+    expect((await readImageArchive(file)).names).toEqual(['localhost/site:1']);
+  });
+
   it('may have no name', async () => {
     const file = archive({ 'manifest.json': [{ Config: `${id}.json`, RepoTags: null }] });
     expect(await readImageArchive(file)).toEqual({ file, names: [], ids: [id] });
@@ -59,7 +65,7 @@ describe('the names and IDs of the images in an archive', () => {
     ['another program', { 'index.json.bak': [] }],
   ])('are not in an archive of %s', async (_of, files) => {
     await expect(readImageArchive(archive(files))).rejects.toThrow(
-      'it has neither manifest.json nor index.json, so it is not an image archive [archive-unreadable]',
+      'it has neither manifest.json nor index.json, so it is not an image archive',
     );
   });
 

@@ -35,6 +35,11 @@ export function parseProcessLimits(config: string): ProcessLimits {
 export interface ExecSession {
   readonly argv: readonly string[];
   readonly tty: boolean;
+  /**
+   * Rows and columns of the client's window. Without them the runtime sets the size after the start, and a program that
+   * reads it at once gets 0.
+   */
+  readonly terminalSize?: { readonly height: number; readonly width: number } | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -120,11 +125,12 @@ export function ociProcessFile(
   { limits }: Pick<ContainerHandle, 'limits'>,
   session: ExecSession,
 ): string {
-  const { argv, tty, cwd, env } = withoutRawBytes(session);
+  const { argv, tty, terminalSize, cwd, env } = withoutRawBytes(session);
   return JSON.stringify({
     // The runtime does not take missing fields from the container.
     ...limits,
     ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: argv, cwd },
+    ...(terminalSize === undefined ? {} : { consoleSize: terminalSize }),
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });
 }

@@ -67,7 +67,9 @@ describe('an image that has no sftp-server and no scp', () => {
   it('and so does scp of the old protocol', async () => {
     const sent = await client('scp', ['-O', there, 'pod-tess@127.0.0.1:old']);
     expect(sent).toMatchObject({ exitCode: 0, stderr: '' });
-    const { stdout } = await pods.host.ssh('pod-tess', ['cat old']);
-    expect(stdout.equals(bytes)).toBe(true);
+    const back = join(directory, 'old');
+    const received = await client('scp', ['-O', 'pod-tess@127.0.0.1:old', back]);
+    expect(received).toMatchObject({ exitCode: 0, stderr: '' });
+    expect((await readFile(back)).equals(bytes)).toBe(true);
   });
 });

@@ -1,0 +1,28 @@
+import { openSync } from 'node:fs';
+
+export interface TerminalSize {
+  /** Rows. */
+  readonly height: number;
+  /** Columns. */
+  readonly width: number;
+}
+
+/**
+ * The window size of the controlling terminal; undefined if there is none, or if the client gave no size. Takes two
+ * milliseconds, mostly for loading node:tty, so only sessions with a terminal call it.
+ *
+ * The terminal is opened anew: libuv makes what it reads non-blocking, and the program that replaces this process
+ * gets descriptors 0 to 2.
+ */
+export async function terminalSize(): Promise<TerminalSize | undefined> {
+  const { WriteStream } = await import('node:tty');
+  try {
+    const terminal = new WriteStream(openSync('/dev/tty', 'r+'));
+    const [width, height] = terminal.getWindowSize();
+    terminal.destroy();
+    return width > 0 && height > 0 ? { height, width } : undefined;
+  } catch {
+    // The runtime then takes the size a moment after the start.
+    return undefined;
+  }
+}
