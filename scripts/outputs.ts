@@ -165,7 +165,8 @@ async function replace(
 async function commitOfSources(): Promise<string | undefined> {
   const describe = ['describe', '--always', '--dirty', '--abbrev=40', '--exclude=*'];
   // It may be the checkout of another user, whose code is built anyway.
-  const git = ['-c', `safe.directory=${root.replace(/\/$/, '')}`, '-C', root, ...describe];
+  const trusted = ['-c', `safe.directory=${root.replace(/\/$/, '')}`, '-c', 'core.fsmonitor=false'];
+  const git = [...trusted, '-C', root, ...describe];
   return promisify(execFile)('git', git).then(
     ({ stdout }) => stdout.trim(),
     () => undefined,

@@ -14,7 +14,8 @@ _berth() {
     :directories) compopt -o dirnames -o filenames ;;
   esac
   unset 'found[-1]'
-  # readline replaces what is after the last = or : only.
-  COMPREPLY=("${found[@]#"${word%"${word##*[=:]}"}"}")
+  (( ${#found[@]} )) || return
+  # readline replaces what is after the last = or : only. The shell reads what is completed: a name may need quotes.
+  mapfile -t COMPREPLY < <(printf '%q\n' "${found[@]#"${word%"${word##*[=:]}"}"}")
 }
 complete -F _berth berth
