@@ -55,7 +55,7 @@ for (const format of values.format)
 await rm(values.out, { recursive: true, force: true });
 const work = join(values.out, 'work');
 await mkdir(work, { recursive: true });
-const policy = values.format.includes('rpm') ? await selinuxModule(work) : '';
+const policy = values.format.includes('rpm') ? await selinuxModule(work).catch(sayAndExit) : '';
 const root = join(work, 'root');
 const manual = join(work, 'manual');
 const described = join(work, 'berth.yml');
@@ -75,6 +75,14 @@ for (const name of ['berth-login', 'berth-portal']) await nfpm(name);
 await rm(work, { recursive: true });
 await writeFile(join(values.out, `berth-${version}.cdx.json`), await softwareBill(version, epoch));
 await writeChecksums();
+
+/** A missing program is no fault of this script, whose stack would hide what to do. */
+function sayAndExit({ message }: Error): never {
+  console.error(message);
+  // This is an entry point.
+  // eslint-disable-next-line no-restricted-syntax
+  process.exit(1);
+}
 
 /** The .deb and the .rpm of `packaging/NAME.yml`. */
 async function nfpm(
