@@ -20,6 +20,7 @@ const packageJson = new URL('../../../package.json', import.meta.url);
 
 /** How each command in a `sh` block of the documentation is tested. A command that matches none fails. */
 const commandChecks: readonly CommandCheck[] = [
+  { command: /^berth doctor --config-dir \.\/new$/, check: isInConfigDirTest },
   // test/node/docs/getting-started-login-node.test.ts runs these on a login node.
   {
     command:
@@ -161,6 +162,12 @@ function isOnLoginNodePage(command: string): Promise<void> {
   const run = ['docs/getting-started-login-node.md', 'docs/upgrade.md'].map(pageText);
   expect(run.join('\n')).toContain(command);
   return Promise.resolve();
+}
+
+async function isInConfigDirTest(command: string): Promise<void> {
+  const test = new URL('../../node/doctor/config-dir.test.ts', import.meta.url);
+  const words = command.split(' ').slice(2);
+  expect(await readFile(test, 'utf8')).toContain(words.map((word) => `'${word}'`).join(', '));
 }
 
 function isInClusterApiScript(command: string): Promise<void> {
