@@ -51,7 +51,7 @@ describe('berth init login-node on a host with systemd', () => {
       // The timer would pull from a registry every night.
       const units = 'berth-sshd@login.service berth-reap.timer';
       expect(output).toContain(`$ systemctl enable --now ${units}\n`);
-      expect(output).toMatch(/session-start\s+a session of alice with profile minimal ran in /);
+      expect(output).toMatch(/session-start\s+a test session of alice with profile minimal took /);
       expect(await host.script('ls -A /var/lib/systemd/linger 2>/dev/null || true')).toBe('');
       expect(output).toContain(`next: go back: systemctl disable --now ${units}\n`);
       expect(output).toContain(`next: try it: ssh -p ${port} alice@${address}\n`);
