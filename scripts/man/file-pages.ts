@@ -93,7 +93,9 @@ function keys(section: Section): string[] {
     const without =
       meaning.default === undefined
         ? (meaning.unset ?? 'none')
-        : JSON.stringify(meaning.default).replaceAll('"', '');
+        : meaning.default === ''
+          ? 'empty'
+          : JSON.stringify(meaning.default).replaceAll('"', '');
     return entry(
       `\\fB${escaped(key)}\\fR`,
       text(meaning.text),

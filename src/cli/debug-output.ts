@@ -103,6 +103,7 @@ export function stackLines(error: unknown): string[] {
 }
 
 function nameOf(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return code ?? error.name;
+  // A number for a program's exit status.
+  const { code } = error as { readonly code?: string | number };
+  return code === undefined ? error.name : String(code);
 }

@@ -178,9 +178,10 @@ async function guarded(terminal: Terminal, name: string, work: () => Promise<voi
 async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   assertRoot('pull');
   const { image: named = [], 'from-archive': archive, timeout } = args;
-  const [{ loadArchive, pullImages }, { wantedImages }] = await Promise.all([
+  const [{ loadArchive, pullImages }, { wantedImages }, { readImageArchive }] = await Promise.all([
     import('../images/pull-images.ts'),
     import('../images/wanted-images.ts'),
+    import('../images/image-archive.ts'),
   ]);
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await siteOf(args);
@@ -197,13 +198,15 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   const outcomes = await withProgress(
     terminal,
     () => `pulling ${current}`,
-    () => {
+    async () => {
       if (archive === undefined)
         return pullImages(site, images, { ...options, begins: (image) => (current = image) });
       const [image, another] = named;
       if (another !== undefined) throw usage('--from-archive takes one IMAGE, or none');
-      const source = { file: resolve(archive), ...(image === undefined ? {} : { image }) };
-      return loadArchive(site, source, wanted, options);
+      const file = resolve(archive);
+      // Podman tries all formats, and its message has an error for each.
+      await readImageArchive(file);
+      return loadArchive(site, { file, ...(image !== undefined && { image }) }, wanted, options);
     },
   );
   reportPull(outcomes, args.output, terminal);

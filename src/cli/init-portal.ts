@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile } from '../config/default-settings.ts';
@@ -101,8 +102,11 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
       option: 'ca-file',
       text: "File with the identity provider's CA, if this host does not trust it",
       fallback: present.caFile,
-      problem: (file) =>
-        file === '' || file.startsWith('/') ? undefined : 'must be an absolute path',
+      problem: (file) => {
+        if (file === '') return undefined;
+        if (!file.startsWith('/')) return 'must be an absolute path';
+        return existsSync(file) ? undefined : 'does not exist';
+      },
     },
   ];
   const answers = await asking.answers(questions, {

@@ -8,6 +8,7 @@ import {
 } from '../init/host-addresses.ts';
 import type { presentAnswers } from '../init/login-node-setup.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
 import { type Question, splitAnswer, yesOrNo } from './questions.ts';
 
 /**
@@ -56,7 +57,10 @@ export function loginNodeQuestions(
         kindModes.some((mode) => mode === answer) ? undefined : 'must be login-shell or forced',
     },
     { option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo },
-    { option: 'start', text: 'Start the sshd and the timers', fallback: 'yes', problem: yesOrNo },
+    {
+      ...{ option: 'start', text: 'Start the sshd and the timers', fallback: 'yes' },
+      ...{ problem: yesOrNo, asked: hasSystemd() },
+    },
   ];
 }
 

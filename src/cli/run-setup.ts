@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
@@ -36,6 +37,9 @@ export async function runSetup(
       await run.carryOut();
       await run.check();
     }
+  } catch (error) {
+    run.sayHowToUndo();
+    throw error;
   } finally {
     if (output === 'json') run.writeDocument({ dryRun, ...fields });
   }
@@ -86,7 +90,7 @@ class SetupRun {
     if (this.#planned.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
       throw new BerthError('nothing was written', {
         code: 'init-cancelled',
-        hint: 'Run the command again, or answer with options: see its --help.',
+        hint: 'Run the command again with other answers or options.',
       });
   }
 
@@ -116,6 +120,11 @@ class SetupRun {
     this.#text.write(`\n${this.#next.map((line) => `next: ${line}\n`).join('')}`);
   }
 
+  /** After a step that failed: what was done before it stays, and can be undone. */
+  sayHowToUndo(): void {
+    this.#text.write(`\n${this.#back.map((line) => `next: ${line}\n`).join('')}`);
+  }
+
   writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {
     const steps = [...this.#results].map(([step, result]) => stepFields(step, result));
     const doctor = this.#doctor === undefined ? {} : { doctor: this.#doctor };
@@ -131,12 +140,15 @@ class SetupRun {
 
   /** What the admin does then, and how each change is undone. */
   get #next(): string[] {
-    const back = [...this.#results].flatMap(([step, { result, kept }]) => {
-      if (isChange(step)) return kept === undefined ? [] : [['cp', '-p', kept, step.path]];
-      return result === 'done' && step.undo !== undefined ? [step.undo] : [];
-    });
-    // The last change first.
-    return [...this.#setup.next, ...back.reverse().map((argv) => `go back: ${shellWords(argv)}`)];
+    return [...this.#setup.next, ...this.#back];
+  }
+
+  /** The last change first. */
+  get #back(): string[] {
+    return [...this.#results]
+      .flatMap(([step, result]) => undoOf(step, result) ?? [])
+      .reverse()
+      .map((words) => `go back: ${words}`);
   }
 
   async #do(step: OpenStep): Promise<Partial<StepResult>> {
@@ -166,6 +178,18 @@ class SetupRun {
     await runStep([...argv, '-o', 'json'], output, this.#terminal);
     return { lint: (JSON.parse(output.text) as Documents['SshdKind']).lint };
   }
+}
+
+/** The command that undoes a step; undefined if there is nothing to undo. */
+function undoOf(step: OpenStep, { result, kept }: StepResult): string | undefined {
+  if (!isChange(step))
+    return result === 'done' && step.undo !== undefined ? shellWords(step.undo) : undefined;
+  const { path, copy, change } = step;
+  // An earlier run has changed the file of the host.
+  const earlier = change === 'unchanged' && copy !== undefined && existsSync(copy);
+  const former = kept ?? (earlier ? copy : undefined);
+  if (former !== undefined) return shellWords(['cp', '-p', former, path]);
+  return result === 'done' && change === 'new' ? shellWords(['rm', path]) : undefined;
 }
 
 /** Nobody can be asked whether it may be replaced. */

@@ -27,8 +27,8 @@ const marginMs = 10_000;
 /** Longer than the hook's own limits. Milliseconds. */
 const hookMs = 60_000;
 
-/** How much of a text of the user's process is shown, in characters. */
-const shownLength = 500;
+/** How much of a text of the user's process is shown, in characters: podman says the cause last. */
+const shownLength = 3_000;
 
 const path = '/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -99,7 +99,7 @@ function failureIn(output: string): BerthError | undefined {
   }
   const [code, message, cause] = ['code', 'message', 'cause'].map((key) => {
     const value = failure[key];
-    return typeof value === 'string' ? escapeControl(value).slice(0, shownLength) : undefined;
+    return typeof value === 'string' ? shown(value) : undefined;
   });
   const known = catalogue.flatMap(({ entries }) => entries).find((one) => one.code === code);
   if (known === undefined || message === undefined) return undefined;
@@ -111,9 +111,14 @@ function failureIn(output: string): BerthError | undefined {
 }
 
 function unknownError(end: string, errors: string): BerthError {
-  const why = escapeControl(errors.trim()).slice(0, shownLength);
+  const why = shown(errors.trim());
   return new BerthError(`its process ${end}${why === '' ? '' : `: ${why}`}`, {
     code: 'test-session-failed',
     hint: 'Log in with ssh as this user, and read the log of that login: `journalctl -t berth`.',
   });
+}
+
+/** Backslashes stay: the report escapes the text again, and podman's errors are full of them. */
+function shown(text: string): string {
+  return escapeControl(text).replaceAll('\\\\', '\\').slice(0, shownLength);
 }

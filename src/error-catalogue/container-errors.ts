@@ -59,8 +59,8 @@ export const containerErrors = {
   },
   'container-not-started': {
     what: 'podman failed to start the container for a reason that Berth does not recognize.',
-    why: 'The field `cause` of the log line contains podman’s message.',
-    next: 'Read podman’s message in `cause`, then run `berth doctor --user NAME` and `berth images check`. `berth plan --ssh --user NAME` prints the podman command line.',
+    why: 'Podman’s message says it: in the field `cause` of the log line, or in the result of `session-start` of `berth doctor`.',
+    next: 'Read the end of podman’s message, and the other checks of `berth doctor --user NAME`. `berth plan --ssh --user NAME` prints the podman command line.',
   },
   'container-database-mismatch': {
     what: 'Podman refuses the storage of the user: its database was made for another runtime directory (`database configuration mismatch`).',

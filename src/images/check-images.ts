@@ -54,7 +54,8 @@ function findingOf(store: string, { image }: WantedImage): Finding {
   }
 }
 
-const pull = 'Run `berth images pull`.';
+const pull =
+  'Run `berth images pull`; without a registry: `berth images pull --from-archive FILE`.';
 
 function imageFinding(store: string, image: string): Finding {
   if (!existsSync(store)) return failed(`there is no image store at ${store}`, pull);

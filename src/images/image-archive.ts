@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { imageProblem } from '../config/profile/image-reference.ts';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
@@ -31,7 +32,13 @@ export async function readImageArchive(file: string): Promise<ImageArchive> {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status === undefined) throw unreadable(file, 'it does not exist', 'Correct the path.');
   if (status.isDirectory())
-    throw unreadable(file, 'it is a directory', `Pack it: tar -C ${file} -cf FILE .`);
+    throw unreadable(
+      file,
+      'it is a directory',
+      existsSync(join(file, 'index.json'))
+        ? `Pack the OCI layout: tar -C ${file} -cf FILE .`
+        : 'Give the path of a file that `podman save` has written.',
+    );
   if (!status.isFile()) throw unreadable(file, 'it is not a regular file', 'Correct the path.');
   const docker = await member(file, 'manifest.json');
   if (docker.json !== undefined) return { file, ...fromDocker(docker.json) };

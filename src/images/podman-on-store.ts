@@ -60,7 +60,7 @@ const known: readonly Known[] = [
   {
     pattern: /does not match any of the supported image formats/i,
     code: 'archive-unreadable',
-    hint: 'The archive must come from `podman save`, `docker save` or `skopeo copy`, and be complete. Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev.',
+    hint: 'The archive must come from `podman save`, `docker save` or `skopeo copy`, and be complete. Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev, or remove them before `podman import`: tar --delete -f ROOT.tar --wildcards "./dev/?*"',
   },
   {
     pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,
@@ -81,7 +81,7 @@ const known: readonly Known[] = [
     pattern:
       /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
     code: 'registry-unreachable',
-    hint: 'Sessions keep using the images in the store. Try again when the registry answers, or load the image from a file: `berth images pull --from-archive FILE`.',
+    hint: 'Images that are in the store stay usable. Try again when the registry answers, or load the image from a file: `berth images pull --from-archive FILE`.',
   },
   {
     pattern: /short-name|unqualified-search/i,

@@ -77,7 +77,7 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
         : [
             `write ${hookEnv} with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null and defaults.credentials.issuer, client_id and client_secret_file in ${config}`,
           ]),
-      ...(await nextLines(answers, portalText !== undefined && portal === undefined)),
+      ...(await nextLines(answers, portalText === undefined ? 'missing' : portal && 'written')),
     ],
   };
 }
@@ -123,17 +123,17 @@ function portalStep(directory: string, text: string | undefined): FileStep | und
 
 async function nextLines(
   { oodDirectory, config }: PortalAnswers,
-  portalByHand: boolean,
+  portalYml: 'missing' | 'written' | undefined,
 ): Promise<string[]> {
   const directory = join(oodDirectory, 'clusters.d');
   const clusters = await kubernetesClusters(directory);
   const more = config === defaultConfigFile ? '' : ` --config ${config}`;
   return [
-    ...(portalByHand
-      ? [
-          `add the keys of ${installedPath('share/docs/getting-started-portal.md')} to ${join(oodDirectory, 'ood_portal.yml')}: it is written in a way that Berth cannot edit`,
-        ]
-      : []),
+    ...(portalYml === 'written'
+      ? []
+      : [
+          `add the keys of ${installedPath('share/docs/getting-started-portal.md')} to ${join(oodDirectory, 'ood_portal.yml')}: ${portalYml === 'missing' ? 'there is no such file, so OnDemand does not run the hook' : 'it is written in a way that Berth cannot edit'}`,
+        ]),
     ...(clusters.length === 0
       ? [
           `there is no Kubernetes cluster in ${directory}: write its file for OnDemand, or run \`berth init cluster\``,

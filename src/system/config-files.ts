@@ -153,8 +153,10 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
       const hint = path.endsWith('/hook.env')
         ? 'Write it with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null in berth.yml, and the issuer and client in defaults.credentials there.'
         : path.startsWith('/root/')
-          ? 'Create it, or correct the path to it. If it exists, the unit of Apache may hide /root from the hook: run `berth doctor`.'
-          : 'Create it, or correct the path to it.';
+          ? 'Create it, or correct the path to it. If it exists, and this is from the log of OnDemand’s hook, the unit of Apache may hide /root: run `berth doctor`.'
+          : path.startsWith('/etc/ood/')
+            ? 'Create it, or correct the path to it. On a login node without Open OnDemand: `berth plan --ssh`.'
+            : 'Create it, or correct the path to it.';
       throw fault('config-missing', path, 'does not exist', hint, cause);
     }
     const hint =

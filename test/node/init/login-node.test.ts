@@ -30,7 +30,7 @@ describe('berth init login-node', () => {
       `${installDirectory}/berth init login-node --user alice </dev/null`,
     );
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 64 });
-    expect(stderr).toContain('give --image, --port, --mode, --pull, --start, or --yes');
+    expect(stderr).toContain('give --image, --port, --mode, --pull, or --yes');
   });
 
   it('shows all changes in a dry run, and makes none', async () => {
@@ -44,6 +44,23 @@ describe('berth init login-node', () => {
     expect(stdout).toMatch(/^run: usermod .*alice$/m);
     const { stdout: files } = await shell('ls -A /etc/berth /etc/ssh/berth 2>/dev/null || true');
     expect(files).not.toMatch(/ssh\.yml|login\.conf/);
+  });
+
+  it('says how to undo what it has done if a later step fails, and that undoes it', async () => {
+    const before = await host.state();
+    const failed = await host.init(
+      `login-node --image localhost:1/none:1 --user alice --port ${port} --pull yes --start no --yes`,
+    );
+    expect(failed.stderr).toContain('[init-step-failed]');
+    const undo = [...failed.stdout.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
+    expect(undo).toEqual([
+      'cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd',
+      expect.stringMatching(/^rm \/etc\/security\//),
+      'rm /etc/berth/ssh.yml',
+      'rm /etc/berth/profiles/minimal.yml',
+    ]);
+    await shell(`set -e\n${undo.join('\n')}\nrm /root/pam.d-sshd.before-berth`);
+    expect(await host.state()).toBe(before);
   });
 
   it('ends with a session in a container', { timeout: 120_000 }, async () => {

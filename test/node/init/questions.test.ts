@@ -44,7 +44,6 @@ describe('the questions of berth init login-node on a terminal', () => {
       [/both: must be login-shell or forced\r\n[^\r\n]*login-shell/, '\r'],
       [/Pull the image now \[yes\]: /, 'y\r'],
       [/y: must be yes or no\r\n[^\r\n]*Pull/, 'no\r'],
-      [/Start the sshd and the timers \[yes\]: /, 'no\r'],
       [confirm, '\r'],
     );
     expect(await terminal.waitForExit()).toBe(75);
@@ -59,13 +58,13 @@ describe('the questions of berth init login-node on a terminal', () => {
     ['Ctrl-D at the first', ctrlD, 0],
     ['Ctrl-C at the third', `half an answer${ctrlC}`, 2],
     ['Ctrl-D at the fifth', ctrlD, 4],
-    ['Ctrl-C at the last', ctrlC, 6],
-    ['Ctrl-D at the last', ctrlD, 6],
+    ['Ctrl-C at the last', ctrlC, 5],
+    ['Ctrl-D at the last', ctrlD, 5],
   ])('are left with %s, and nothing is written', async (_how, key, answered) => {
     const before = await host.state();
     const terminal = loginNode();
-    const all = [/Image/, /Accounts/, /Port/, /login-shell/, /Pull/, /Start/, confirm] as const;
-    const typed = ['\r', 'alice\r', `${host.port}\r`, '\r', 'no\r', 'no\r'];
+    const all = [/Image/, /Accounts/, /Port/, /login-shell/, /Pull/, confirm] as const;
+    const typed = ['\r', 'alice\r', `${host.port}\r`, '\r', 'no\r'];
     await answer(
       terminal,
       ...all.slice(0, answered).map((question, index) => [question, typed[index] ?? ''] as const),
@@ -94,7 +93,6 @@ describe('the questions of berth init login-node on a terminal', () => {
       [new RegExp(`Port of the sessions' own sshd, best below 1024 \\[${host.port}\\]: `), '\r'],
       [/or forced \[forced\]: /, '\r'],
       [/Pull/, 'no\r'],
-      [/Start/, 'no\r'],
       [/nothing to change/, ''],
     );
     expect(await again.waitForExit(), again.text).toBe(0);

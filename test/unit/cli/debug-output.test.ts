@@ -74,4 +74,9 @@ describe('--debug', () => {
   it('shows no password in a URL', () => {
     expect(shownUrl('https://u:p@host/x?code=1&y=2')).toBe('https://***@host/x?code=***&y=2');
   });
+
+  it('are text for a program that ended with a status', () => {
+    const cause = Object.assign(new Error('Command failed'), { code: 125 });
+    expect(stackLines(new Error('podman', { cause }))).toContain('125');
+  });
 });
