@@ -146,7 +146,7 @@ describe('berth images check', () => {
     const { stdout } = await site.berth(['check', '-o', 'json']);
     const { checks } = berthDocument(stdout) as { checks: { next?: string }[] };
     expect(checks[0]?.next).toBe(
-      `If you meant ${other.tag}, correct the profile. Run \`berth images pull\`.`,
+      `If you meant ${other.tag}, correct the profile. Run \`berth images pull\`; without a registry: \`berth images pull --from-archive FILE\`.`,
     );
   });
 
