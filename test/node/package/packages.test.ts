@@ -295,7 +295,6 @@ restorecon -R /usr/lib/berth
   it('are removed only when no account names their programs', { timeout }, async () => {
     const remove = () => red.rpm('--erase', 'berth-login', 'berth');
     await red.script("echo '# of the site' >/etc/berth/berth.yml");
-    // Accounts and sshd are not its concern.
     expect(await red.rpm('--erase', 'berth-portal')).toMatchObject({ exitCode: 0, stderr: '' });
     const refused = await remove();
     expect(refused.exitCode).not.toBe(0);
