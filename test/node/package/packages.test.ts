@@ -301,8 +301,7 @@ restorecon -R /usr/lib/berth
     expect(`${refused.stdout.toString()}${refused.stderr}`).toContain('login shell of alice');
     expect(await red.script('ls /usr/lib/berth/shell')).toContain('login');
     await red.undoFirstSession();
-    const { exitCode, stderr } = await remove();
-    expect(exitCode, stderr).toBe(0);
+    expect(await remove()).toMatchObject({ exitCode: 0 });
     expect(await red.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
     expect(await red.script('ls /etc/security /etc/berth')).toMatch(
       /berth\.yml[^]*berth-pam-env\.conf\.rpmsave/,
