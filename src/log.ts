@@ -69,3 +69,8 @@ export function escapeControl(text: string): string {
     },
   );
 }
+
+/** Untrusted text on one line, with control characters escaped, as people read it: backslashes stay. */
+export function escapedForTerminal(text: string): string {
+  return escapeControl(text).replaceAll('\\\\', '\\');
+}

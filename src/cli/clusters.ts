@@ -4,11 +4,12 @@ import { defaultConfigFile, defaultSettings } from '../config/default-settings.t
 import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface DiscoverArguments {
   readonly kubeconfig: string;

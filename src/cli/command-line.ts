@@ -1,5 +1,6 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
+import { escapedForTerminal } from '../log.ts';
 import { clustersCommand } from './clusters.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
@@ -16,7 +17,7 @@ import { renderCommand } from './render.ts';
 import { sessionsCommand } from './sessions.ts';
 import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
-import { escapedForTerminal, reportError, type Terminal, type WantedOutput } from './terminal.ts';
+import { reportError, type Terminal, type WantedOutput } from './terminal.ts';
 import { tokenCommand } from './token.ts';
 import { isYargsError, onceEach, refused, unknownCommand } from './refused-line.ts';
 import { versionCommand } from './version.ts';

@@ -1,6 +1,6 @@
 import { countText } from '../count-text.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
-import { escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
 import { documentText } from './json-document.ts';
 
 interface Style {

@@ -1,6 +1,6 @@
 import type { GcImage, GcResult } from '../images/collect-garbage.ts';
+import { escapedForTerminal } from '../log.ts';
 import { durationText } from './duration.ts';
-import { escapedForTerminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 /** One line for each image, with the reason; without `all`, only for the removed ones. */

@@ -92,11 +92,13 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     { runSetup },
     { readImageArchive },
     { loginNodeQuestions },
+    { allAddresses },
   ] = await Promise.all([
     import('../init/login-node-setup.ts'),
     import('./run-setup.ts'),
     import('../images/image-archive.ts'),
     import('./login-node-questions.ts'),
+    import('../init/host-addresses.ts'),
   ]);
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args.yes, terminal);
@@ -112,7 +114,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
       image: answers.get('image') ?? '',
       users: splitAnswer(answers.get('user') ?? ''),
       port: Number(answers.get('port')),
-      addresses: splitAnswer(answers.get('address') ?? '').filter((one) => one !== 'all'),
+      addresses: splitAnswer(answers.get('address') ?? '').filter((one) => one !== allAddresses),
       mode: answers.get('mode') === 'forced' ? 'forced' : 'login-shell',
       pull: answers.get('pull') === 'yes',
       archive,

@@ -54,7 +54,10 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
     const wanted = wantedImages(settings.profiles).map(({ image }) => image);
     return [...new Set([...wanted, ...stored])];
   },
-  address: async () => ['all', ...(await import('../init/host-addresses.ts')).hostAddresses()],
+  address: async () => {
+    const { allAddresses, hostAddresses } = await import('../init/host-addresses.ts');
+    return [allAddresses, ...hostAddresses()];
+  },
   explained: async () => {
     const [{ explanations }, { keyNames }] = await Promise.all([
       import('./explain-text.ts'),

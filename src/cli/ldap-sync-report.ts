@@ -1,7 +1,7 @@
 import { countText } from '../count-text.ts';
 import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
-import { escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
 import type { DocumentError } from './documents.ts';
 import { documentText } from './json-document.ts';
 

@@ -3,10 +3,11 @@ import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
+import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
-import { reportError, escapedForTerminal, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
 interface LdapSyncArguments extends SiteArguments {

@@ -5,7 +5,7 @@ import {
   type SshdSeverity,
 } from '../sshd-lint/rules/sshd-finding.ts';
 import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
-import { escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
 import { documentText } from './json-document.ts';
 
 interface Style {

@@ -1,8 +1,8 @@
 import type { Undrained } from '../ssh/drain/drain-node.ts';
 import type { DrainState } from '../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
+import { escapedForTerminal } from '../log.ts';
 import { timestamp } from './duration.ts';
-import { escapedForTerminal } from './terminal.ts';
 import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 

@@ -4,13 +4,14 @@ import { drainFiles, readDrainState, type DrainState } from '../ssh/drain/drain-
 import { ownSession } from '../ssh/sessions/own-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from '../count-text.ts';
+import { escapedForTerminal } from '../log.ts';
 import { durationText } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';
 import { endAndReport, messageMs } from './sessions-end.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { openSessions } from './sessions-select.ts';
-import { escapedForTerminal, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 export interface WaitOptions {
   readonly wait: boolean;

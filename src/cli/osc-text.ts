@@ -1,5 +1,5 @@
+import { escapedForTerminal } from '../log.ts';
 import type { OscReport } from '../init/osc-report.ts';
-import { escapedForTerminal } from './terminal.ts';
 
 /** What becomes of OSC's hooks, key by key. */
 export function oscText({ hookEnv, keys, files, warnings }: OscReport): string {

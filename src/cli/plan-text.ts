@@ -1,7 +1,7 @@
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
-import { escapeControl } from '../log.ts';
+import { escapedForTerminal } from '../log.ts';
 import type { PlannedChange } from '../reconcile/plan-user.ts';
 
 export interface TextStyle {
@@ -17,7 +17,10 @@ export function planText(sections: readonly PlanSection[], { colour }: TextStyle
         ...changes.map((change) => changeText(change, colour)),
         ...(error === undefined
           ? []
-          : [`error ${error.code}: ${safe(error.message)}`, `  next: ${safe(error.hint)}`]),
+          : [
+              `error ${error.code}: ${escapedForTerminal(error.message)}`,
+              `  next: ${escapedForTerminal(error.hint)}`,
+            ]),
       ].join('\n'),
     )
     .join('\n\n');
@@ -26,7 +29,7 @@ export function planText(sections: readonly PlanSection[], { colour }: TextStyle
 const colours: Readonly<Record<string, string>> = { '+': '32', '-': '31', '@': '36' };
 
 function changeText({ what, action, before, after }: PlannedChange, colour: boolean): string {
-  if (action === 'none') return `  unchanged  ${safe(what)}`;
+  if (action === 'none') return `  unchanged  ${escapedForTerminal(what)}`;
   const patch = createTwoFilesPatch(
     `live ${what}`,
     `planned ${what}`,
@@ -43,9 +46,11 @@ function changeText({ what, action, before, after }: PlannedChange, colour: bool
     .filter((line) => !line.startsWith('=====') && !line.startsWith('\\ No newline'))
     .map((line) => {
       const code = colours[line.charAt(0)];
-      return colour && code !== undefined ? `\u001b[${code}m${safe(line)}\u001b[0m` : safe(line);
+      return colour && code !== undefined
+        ? `\u001b[${code}m${escapedForTerminal(line)}\u001b[0m`
+        : escapedForTerminal(line);
     });
-  return [`  ${action}     ${safe(what)}`, ...lines].join('\n').trimEnd();
+  return [`  ${action}     ${escapedForTerminal(what)}`, ...lines].join('\n').trimEnd();
 }
 
 function body(value: unknown): string {
@@ -53,9 +58,4 @@ function body(value: unknown): string {
   return typeof value === 'string'
     ? value
     : stringify(value, { sortMapEntries: true, lineWidth: 0 });
-}
-
-/** Untrusted text with control characters escaped; a backslash is kept. */
-function safe(line: string): string {
-  return escapeControl(line).replaceAll('\\\\', '\\');
 }

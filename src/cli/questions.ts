@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { BerthError } from '../errors.ts';
-import { escapedForTerminal, type Terminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
 export interface Question {

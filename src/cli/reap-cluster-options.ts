@@ -2,9 +2,10 @@ import { countText } from '../count-text.ts';
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
+import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site-options.ts';
-import { errorText, escapedForTerminal, type Terminal } from './terminal.ts';
+import { errorText, type Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 /** The options of `berth reap` for clusters. */

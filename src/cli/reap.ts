@@ -2,10 +2,10 @@ import type { CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
-import { logfmtLogger } from '../log.ts';
+import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import type { ReapClusterArguments } from './reap-cluster-options.ts';
 import { outputOption, textfileOption } from './report-options.ts';
-import { errorText, reportError, escapedForTerminal, type Terminal } from './terminal.ts';
+import { errorText, reportError, type Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 interface ReapArguments extends ReapClusterArguments {

@@ -117,12 +117,16 @@ class SetupRun {
       const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
       this.#doctor = { ok, summary, checks };
     }
-    this.#text.write(`\n${this.#next.map((line) => `next: ${line}\n`).join('')}`);
+    this.#tell(this.#next);
   }
 
   /** After a step that failed: what was done before it stays, and can be undone. */
   sayHowToUndo(): void {
-    this.#text.write(`\n${this.#back.map((line) => `next: ${line}\n`).join('')}`);
+    this.#tell(this.#back);
+  }
+
+  #tell(lines: readonly string[]): void {
+    this.#text.write(`\n${lines.map((line) => `next: ${line}\n`).join('')}`);
   }
 
   writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {

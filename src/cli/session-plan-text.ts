@@ -2,7 +2,8 @@ import { shellWords } from '../shell-words.ts';
 import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { ProgramCall } from '../program-call.ts';
-import { escapeInvisible, escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
+import { escapeInvisible } from './terminal.ts';
 
 /** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { logfmtLogger } from '../log.ts';
+import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
@@ -11,7 +11,7 @@ import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import type { SettingsRead } from './session-settings.ts';
 import { tellBySettings } from './sessions-notice.ts';
-import { errorText, escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+import { errorText, reportError, type Terminal } from './terminal.ts';
 import {
   allNodesOption,
   filterOf,

@@ -3,9 +3,10 @@ import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from '../count-text.ts';
+import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { loadSite } from './site-options.ts';
-import { errorText, escapedForTerminal, type Terminal } from './terminal.ts';
+import { errorText, type Terminal } from './terminal.ts';
 
 /** Time limit for the clusters, which are asked in parallel. Milliseconds. */
 const patienceMs = 10_000;

@@ -2,9 +2,9 @@ import type { FileChange } from '../init/file-change.ts';
 import type { CommandStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
+import { escapedForTerminal } from '../log.ts';
 import type { SetupCommand, SetupFile } from './documents.ts';
 import { patchText } from './patch-text.ts';
-import { escapedForTerminal } from './terminal.ts';
 
 /** A step that `berth init` has looked at. */
 export type OpenStep = FileChange | CommandStep;

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
+import { escapedForTerminal } from '../log.ts';
 import { outputOption } from './report-options.ts';
-import { escapedForTerminal, reportError, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 interface CertifyArguments {

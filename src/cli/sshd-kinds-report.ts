@@ -1,6 +1,6 @@
 import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../sshd-kinds/rules/sshd-endpoints.ts';
-import { escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
 import { documentText } from './json-document.ts';
 
 /** A table of the kinds, then their problems. */

@@ -8,7 +8,8 @@ import type {
   SubordinateFault,
   SubordinateLayout,
 } from '../subid/rules/subordinate-ids.ts';
-import { errorText, escapedForTerminal, type Terminal, wantsColour } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
+import { errorText, type Terminal, wantsColour } from './terminal.ts';
 import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 

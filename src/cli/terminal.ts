@@ -1,4 +1,4 @@
-import { escapeControl } from '../log.ts';
+import { escapedForTerminal } from '../log.ts';
 import type { BerthError } from '../errors.ts';
 import { apiVersion } from './api-version.ts';
 import type { Documents } from './documents.ts';
@@ -49,11 +49,6 @@ export function wantsColour(stream: TextStream, env: Terminal['env']): boolean {
 export function wantsUnicode(env: Terminal['env']): boolean {
   const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find((value) => (value ?? '') !== '');
   return /utf-?8/i.test(locale ?? '');
-}
-
-/** Untrusted text on one line, with control characters escaped. */
-export function escapedForTerminal(text: string): string {
-  return escapeControl(text).replaceAll('\\\\', '\\');
 }
 
 /**

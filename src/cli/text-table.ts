@@ -1,4 +1,4 @@
-import { escapedForTerminal } from './terminal.ts';
+import { escapedForTerminal } from '../log.ts';
 
 /**
  * Rows in columns, two blanks apart, as kubectl prints them. Control characters are escaped.

@@ -1,6 +1,6 @@
 import type { RotatedToken, RotateOutcome } from '../clusters/rotate-token.ts';
+import { escapedForTerminal } from '../log.ts';
 import { durationText, timestamp } from './duration.ts';
-import { escapedForTerminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 /** The result for the token of one cluster, as text. Times are in seconds since the epoch. */

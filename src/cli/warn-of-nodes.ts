@@ -1,7 +1,8 @@
 import { checkNodes, type SilentNode } from '../balancer/check-nodes.ts';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
+import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
-import { escapedForTerminal, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Connects to all nodes, and warns of those at which no sshd answers. They may come later, so it is no error. */
 export async function warnOfNodes(settings: BalancerSettings, terminal: Terminal): Promise<void> {

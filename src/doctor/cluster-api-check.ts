@@ -11,7 +11,7 @@ import {
 } from '../check-result.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
-import { oidcSettingsOf } from './issuer-checks.ts';
+import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */
 export async function checkClusterApi(

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
+import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
@@ -19,7 +20,7 @@ import {
 import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
-import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
+import { checkIssuer } from './issuer-checks.ts';
 import { checkRenderFiles } from './render-file-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';

@@ -1,5 +1,5 @@
 import { countText } from '../count-text.ts';
-import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
+import type { OidcSettings } from '../config/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
@@ -135,10 +135,4 @@ function exchangeFinding(
   return grants !== undefined
     ? ok('the issuer offers token exchange')
     : skipped('the issuer does not publish which grants it offers');
-}
-
-/** The identity provider settings of a cluster's credentials, if they need one. */
-export function oidcSettingsOf({ credentials }: ClusterSettings): OidcSettings | undefined {
-  if (credentials.mode === 'oidc') return credentials;
-  return credentials.mode === 'legacy' ? credentials.oidc : undefined;
 }

@@ -12,7 +12,7 @@ import { readTrusted } from '../clusters/hook-access.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { sandboxFinding } from './apache-sandbox-check.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
-import { oidcSettingsOf } from './issuer-checks.ts';
+import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 import {
   cookieFinding,
   exportsFinding,

@@ -3,7 +3,7 @@ import { catalogue } from '../error-catalogue/catalogue.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';
-import { escapeControl } from '../log.ts';
+import { escapedForTerminal } from '../log.ts';
 import { processStartTime } from '../system/process-start.ts';
 import { runBounded } from '../system/run-bounded.ts';
 
@@ -118,7 +118,7 @@ function unknownError(end: string, errors: string): BerthError {
   });
 }
 
-/** Backslashes stay: the report escapes the text again, and podman's errors are full of them. */
+/** The report escapes the text again, which changes nothing then. */
 function shown(text: string): string {
-  return escapeControl(text).replaceAll('\\\\', '\\').slice(0, shownLength);
+  return escapedForTerminal(text).slice(0, shownLength);
 }

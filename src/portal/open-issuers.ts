@@ -1,4 +1,5 @@
-import type { ClusterSettings, CredentialSettings, OidcSettings } from '../config/settings.ts';
+import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
+import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { openIssuer, type Issuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';
 import { asBerthError } from '../errors.ts';
@@ -32,7 +33,7 @@ export async function openIssuers(
   const { now, deadline } = edges;
   const https = withIssuerBackoff(httpsRequest, {
     ...{ stateDir, now },
-    issuers: clusters.flatMap(({ credentials }) => issuerUrl(credentials) ?? []),
+    issuers: clusters.flatMap((cluster) => oidcSettingsOf(cluster)?.issuer ?? []),
   });
   const provider = { https, now, timeoutMs, signal: deadline.signal };
   const readCa = await certificates(clusters, edges.read);
@@ -67,23 +68,13 @@ async function certificates(
   clusters: readonly ClusterSettings[],
   read: (file: string) => string,
 ): Promise<(file: string) => string> {
-  const files = clusters.flatMap(({ credentials }) => caFile(credentials) ?? []);
+  const files = clusters.flatMap((cluster) => oidcSettingsOf(cluster)?.caFile ?? []);
   const texts = await asInvoker(() => new Map(files.map((file) => [file, attempt(read, file)])));
   return (file) => {
     const text = texts.get(file);
     if (typeof text === 'string') return text;
     throw asBerthError(text, `reading ${file}`);
   };
-}
-
-function caFile(credentials: CredentialSettings): string | undefined {
-  if (credentials.mode === 'oidc') return credentials.caFile;
-  return credentials.mode === 'legacy' ? credentials.oidc.caFile : undefined;
-}
-
-function issuerUrl(credentials: CredentialSettings): string | undefined {
-  if (credentials.mode === 'oidc') return credentials.issuer;
-  return credentials.mode === 'legacy' ? credentials.oidc.issuer : undefined;
 }
 
 /** The text, or what was thrown. */

@@ -77,14 +77,15 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   const umask = process.umask(0o022);
   const session = {
     ...containerSession(host, container, { request, profile, env, umask }),
-    ...(request.tty && { terminalSize: await sizeOfTerminal() }),
+    ...(request.tty &&
+      container.terminalRelay === 'runtime' && { terminalSize: await sizeOfTerminal() }),
   };
   const call = sessionCommand(host, container, session, startFilePath(host, process.pid));
   writeStartFile(call.given);
   return call;
 }
 
-/** Imported only for sessions with a terminal. */
+/** Imported only for sessions with a terminal; podman, as its relay, has no option for the size. */
 async function sizeOfTerminal(): Promise<TerminalSize | undefined> {
   const { terminalSize } = await import('../../system/terminal-size.ts');
   return terminalSize();
