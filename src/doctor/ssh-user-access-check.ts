@@ -20,7 +20,7 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
   const refused: string[] = [];
   const groups = groupNamesOf(name);
   for await (const config of glob(configs)) {
-    const { directives } = await parseSshdConfigFiles(config);
+    const { directives } = await parseSshdConfigFiles(config, sshd);
     const connection = { ...anybody, user: name, groups };
     const by = refusingKeyword(
       await effectiveOptions({ sshd, config }, connection, directives),

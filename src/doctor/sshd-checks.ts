@@ -38,10 +38,10 @@ async function sshdFinding(
   signal: AbortSignal,
 ): Promise<Finding> {
   const { config, program } = running;
-  const parsed = await parseSshdConfigFiles(config);
+  const sshd = program.replace(/ \(deleted\)$/, '');
+  const parsed = await parseSshdConfigFiles(config, sshd);
   const version = await bannerOf(endpointsOf(parsed.directives), signal);
   const name = `${config} (PID ${running.pid}${version === undefined ? '' : `, ${version}`})`;
-  const sshd = program.replace(/ \(deleted\)$/, '');
   const options = await effectiveOptions({ sshd, config }, anybody, parsed.directives);
   const [first, ...others] = [
     ...balancerFindings(options, balancers, parsed).map(({ message, closedBy }) => ({

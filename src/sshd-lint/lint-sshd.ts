@@ -76,7 +76,7 @@ const atOnce = 4;
  */
 export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   assertRoot();
-  const config = await parseSshdConfigFiles(input.config);
+  const config = await parseSshdConfigFiles(input.config, input.sshd);
   const { blocks, directives, files, includes } = config;
   // With a connection: sshd refuses a test without the criteria that a Match needs.
   const base = await effectiveOptions(input, anybody, directives);

@@ -1,10 +1,16 @@
 import { globSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { parseSshdConfigLines } from './rules/config-lines.ts';
+import { parseSshdConfigLines, type SshdRelease } from './rules/config-lines.ts';
 import type { SshdDirective } from './rules/directives.ts';
-import { type MatchBlock, parseMatchCriteria, type SshdConnection } from './rules/match.ts';
+import {
+  type MatchBlock,
+  type MatchCriterion,
+  parseMatchCriteria,
+  type SshdConnection,
+} from './rules/match.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
 import { BerthError, isErrno } from '../errors.ts';
+import { getent } from '../system/getent.ts';
 import { runProgram } from '../system/run-program.ts';
 import { readConfigText } from './read-config-text.ts';
 
@@ -34,15 +40,22 @@ export async function effectiveOptions(
   const args = ['-T', '-f', config, '-C', test];
   const options = parseSshdOptions(await run(sshd, args, config), directives);
   if (options !== undefined) return options;
-  throw new BerthError(`${sshd} -T printed no options`, {
-    code: 'sshd-output',
-    hint: 'It must be OpenSSH 7.4 or later: see `sshd -V`.',
-  });
+  throw notOpenSsh(`${sshd} -T printed no options`);
 }
 
+function notOpenSsh(message: string): BerthError {
+  const hint = 'It must be OpenSSH 7.4 or later: see `sshd -V`.';
+  return new BerthError(message, { code: 'sshd-output', hint });
+}
+
+const programOptions = {
+  env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+  timeout: patience,
+  cwd: '/',
+};
+
 async function run(sshd: string, args: string[], config: string): Promise<string> {
-  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, timeout: patience, cwd: '/' };
-  const { error, stdout, stderr } = await runProgram(sshd, args, options);
+  const { error, stdout, stderr } = await runProgram(sshd, args, programOptions);
   if (error !== undefined) throw refused(sshd, config, stderr, error);
   return stdout;
 }
@@ -83,9 +96,14 @@ const deepestInclude = 16;
  * Parses the Match blocks and directives of a configuration. Follows Include as sshd does: relative to /etc/ssh, in
  * the order of glob(3). A Match ends at the end of its file; its criteria also apply to files included in it.
  *
- * @throws {BerthError} `config-missing`, `config-unreadable`
+ * @param sshd Path of the program that reads it; without it, lines are split as the newest sshd does.
+ * @throws {BerthError} `config-missing`, `config-unreadable`, `nss-failed`, `sshd-missing`, `sshd-output`
  */
-export async function parseSshdConfigFiles(config: string): Promise<SshdConfigFiles> {
+export async function parseSshdConfigFiles(
+  config: string,
+  sshd?: string,
+): Promise<SshdConfigFiles> {
+  const release = sshd === undefined ? undefined : await releaseOf(sshd, config);
   const blocks: MatchBlock[] = [];
   const directives: SshdDirective[] = [];
   const files: string[] = [];
@@ -100,9 +118,10 @@ export async function parseSshdConfigFiles(config: string): Promise<SshdConfigFi
   ): Promise<void> {
     files.push(file);
     let current: MatchBlock | undefined;
-    for (const line of parseSshdConfigLines(await readConfigText(file, 'Name it with --config.'))) {
+    const text = await readConfigText(file, 'Name it with --config.');
+    for (const line of parseSshdConfigLines(text, release)) {
       if (line.keyword === 'match') {
-        const criteria = [...outer, ...parseMatchCriteria(line)];
+        const criteria = [...outer, ...(await withPortNumbers(parseMatchCriteria(line)))];
         current = { file, line: line.line, text: line.rest, criteria };
         blocks.push(current);
         continue;
@@ -118,9 +137,35 @@ export async function parseSshdConfigFiles(config: string): Promise<SshdConfigFi
       } else if (keyword === 'include' && depth < deepestInclude) {
         const patterns = args.map((word) => (isAbsolute(word) ? word : `/etc/ssh/${word}`));
         includes.push(...patterns);
-        for (const included of patterns.flatMap((pattern) => globSync(pattern).sort()))
+        for (const included of patterns.flatMap(globbed))
           await readOne(included, criteria, depth + 1);
       }
     }
   }
+}
+
+async function releaseOf(sshd: string, config: string): Promise<SshdRelease> {
+  // A release without -V prints its usage, which begins with the version, too.
+  const { error, stderr } = await runProgram(sshd, ['-V'], programOptions);
+  const [, major, minor] = /\bOpenSSH_(\d+)\.(\d+)/.exec(stderr) ?? [];
+  if (major !== undefined) return Number(major) * 100 + Number(minor);
+  if (isErrno(error)) throw refused(sshd, config, stderr, error);
+  throw notOpenSsh(`${sshd} -V printed no version of OpenSSH`);
+}
+
+/** glob(3), which has fewer wildcards than Node. */
+function globbed(pattern: string): string[] {
+  return globSync(pattern.replaceAll(/\*+/g, '*').replaceAll(/[{(]/g, '[$&]')).sort();
+}
+
+/** `LocalPort ssh`: sshd looks names up in services(5). */
+async function withPortNumbers(criteria: readonly MatchCriterion[]): Promise<MatchCriterion[]> {
+  const named = (one: MatchCriterion) => one.name === 'localport' && !/^\d+$/.test(one.argument);
+  return await Promise.all(
+    criteria.map(async (one) => {
+      if (!named(one)) return one;
+      const [line = ''] = await getent('services', [`${one.argument}/tcp`]);
+      return { ...one, argument: /^\S+\s+(\d+)\/tcp/.exec(line)?.[1] ?? one.argument };
+    }),
+  );
 }

@@ -144,6 +144,7 @@ export function matchFindings(
 
 function isReachable({ criteria }: MatchBlock, ports: ReadonlySet<number>): boolean {
   return criteria.every(
-    ({ name, argument }) => name !== 'localport' || ports.has(Number(argument)),
+    ({ name, argument }) =>
+      name !== 'invalid-user' && (name !== 'localport' || ports.has(Number(argument))),
   );
 }

@@ -34,18 +34,24 @@ export interface SshdEndpoint {
   readonly localPort: number;
 }
 
-/** Parses `User a,b Group=c`; the argument of a criterion without one is empty. */
+/**
+ * The criteria in the arguments of a Match, as `match_cfg_line` takes them; the argument of a criterion without one is
+ * empty. Only releases since 9.9 leave `User=bob` one argument.
+ */
 export function parseMatchCriteria({ args }: Pick<SshdConfigLine, 'args'>): MatchCriterion[] {
   const criteria: MatchCriterion[] = [];
   const left = [...args];
   for (let word = left.shift(); word !== undefined; word = left.shift()) {
-    const [, joined, value] = /^([A-Za-z]+)=(.*)$/.exec(word) ?? [];
+    if (word.startsWith('#')) break;
+    const [, joined, value] = joinedCriterion.exec(word) ?? [];
     const name = (joined ?? word).toLowerCase();
     const bare = name === 'all' || name === 'invalid-user';
     criteria.push({ name, argument: value ?? (bare ? '' : (left.shift() ?? '')) });
   }
   return criteria;
 }
+
+const joinedCriterion = /^(user|group|host|address|localaddress|localport|rdomain|version)=(.*)$/is;
 
 const aboutUsers = new Set(['user', 'group']);
 
@@ -71,7 +77,7 @@ export function groupsMatch(groups: readonly string[], list: string): boolean {
 /**
  * Whether sshd applies the block to this connection.
  *
- * @returns undefined if the block has a criterion that is not known here (`version`, `rdomain`, `invalid-user`).
+ * @returns undefined if the block has a criterion that is not known here (`version`, `rdomain`).
  */
 export function matchesConnection(
   block: Pick<MatchBlock, 'criteria'>,
@@ -97,6 +103,9 @@ function fitsEndpoint(
     case 'user':
     case 'group':
       return true;
+    case 'invalid-user':
+      // Such a user cannot log in.
+      return false;
     case 'host':
       return matchesPatternList(host.toLowerCase(), argument.toLowerCase());
     case 'address':

@@ -289,7 +289,16 @@ export class LintHost {
  */
 const fromHost = [
   ...['bash.bashrc', 'csh.cshrc', 'csh.login', 'environment', 'hostname', 'hosts', 'ld.so.cache'],
-  ...['localtime', 'login.defs', 'nsswitch.conf', 'profile', 'security', 'shells', 'zsh'],
+  ...[
+    'localtime',
+    'login.defs',
+    'nsswitch.conf',
+    'profile',
+    'security',
+    'services',
+    'shells',
+    'zsh',
+  ],
 ];
 
 /** Prints that the login program was reached, and with what. */
