@@ -29,7 +29,7 @@ export const tokenErrors = {
   },
   'token-signature': {
     what: 'The signature of the token does not match the key of the issuer.',
-    why: 'The token was modified in transit or is forged, or a second realm uses the same key ID.',
+    why: 'The token was modified in transit or is forged, a second realm uses the same key ID, or a key was replaced under its old ID in the last ten seconds.',
     next: 'Find out where the token comes from. If only one user gets this error, it may be an attack.',
   },
   'token-type': {

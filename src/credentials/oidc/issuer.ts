@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { asRoot } from '../../system/as-user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
+import { type FileLock, tryLock } from '../../system/file-lock.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 import type { IssuerMetadata } from './issuer-discovery.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
+import { KeyMismatch } from './token-signature.ts';
 import { type TokenExpectation, verifyToken } from './verify-token.ts';
 import type { TokenClaims } from './verify-claims.ts';
 
@@ -27,8 +30,9 @@ export interface IssuerEdges extends ProviderEdges {
 /** An issuer with its endpoints and keys, most often read from the state directory. */
 export interface Issuer extends Pick<IssuerMetadata, 'tokenEndpoint' | 'mtlsTokenEndpoint'> {
   /**
-   * `verifyToken` with the issuer's keys. For an unknown `kid` the keys are fetched again, at most once in
-   * ten seconds: forged tokens must not turn each login into a request to the issuer.
+   * `verifyToken` with the issuer's keys. If none of them has signed the token, they are fetched again, at most once
+   * in ten seconds for all logins: forged tokens must not turn each login into a request to the issuer. Who sends
+   * them all the time keeps the keys fresh, and delays others by no more than that.
    */
   verify(jwt: string, expected: Omit<TokenExpectation, 'keys'>): Promise<TokenClaims>;
   /**
@@ -48,6 +52,8 @@ interface IssuerRecord extends IssuerMetadata {
 
 const staleAfterSeconds = 3600;
 const retryAfterSeconds = 10;
+/** Between two looks at another login's lock, in milliseconds. */
+const pauseMs = 50;
 const maximumBytes = 512 * 1024;
 
 /**
@@ -83,31 +89,61 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
   const known = await asRoot(() => readRecord(file, source.issuer));
   let record = known ?? (await fetchRecord());
   const mayFetch = (): boolean => Math.abs(now - record.triedAt) >= retryAfterSeconds;
+  // One login asks; those that come meanwhile wait for its answer.
   const ask = async (): Promise<void> => {
-    // Written first: a failed attempt counts, too.
-    record = await save({ ...record, triedAt: now });
-    record = await fetchRecord();
+    const lock = await lockOf(file, edges);
+    try {
+      record = (await asRoot(() => readRecord(file, source.issuer))) ?? record;
+      if (!mayFetch()) return;
+      // Written first: a failed attempt counts, too.
+      record = await save({ ...record, triedAt: now });
+      record = await fetchRecord();
+    } finally {
+      if (lock !== undefined) await asRoot(() => lock.release());
+    }
   };
+  let asking: Promise<BerthError | undefined> | undefined;
+  const asked = (): Promise<BerthError | undefined> =>
+    (asking ??= ask().then(() => undefined, renewalFailure));
 
   const stale = Math.abs(now - record.fetchedAt) > staleAfterSeconds && mayFetch();
-  const asked = stale ? ask().then(() => undefined, renewalFailure) : Promise.resolve(undefined);
+  const renewal = stale ? asked() : Promise.resolve(undefined);
 
   return {
     tokenEndpoint: record.tokenEndpoint,
     mtlsTokenEndpoint: record.mtlsTokenEndpoint,
-    renewed: asked.then((failure) => failure ?? notStored),
+    renewed: renewal.then((failure) => failure ?? notStored),
     verify: async (jwt, expected) => {
       try {
         return verifyToken(jwt, { ...expected, keys: record.keys });
       } catch (error) {
-        const unknownKey = error instanceof BerthError && error.code === 'token-key-unknown';
-        if (!unknownKey || !(stale || mayFetch())) throw error;
-        const failure = stale ? await asked : await ask().then(() => undefined, renewalFailure);
+        if (!(error instanceof KeyMismatch)) throw error;
+        const failure = await asked();
         if (failure) throw failure;
         return verifyToken(jwt, { ...expected, keys: record.keys });
       }
     },
   };
+}
+
+/**
+ * Waits for the login that asks the issuer at the moment, no longer than its two requests may take.
+ *
+ * @returns undefined if it takes longer, or if the state directory cannot be written
+ */
+async function lockOf(file: string, edges: IssuerEdges): Promise<FileLock | undefined> {
+  const end = performance.now() + 2 * edges.timeoutMs;
+  while (performance.now() < end && edges.signal?.aborted !== true) {
+    try {
+      const lock = await asRoot(() => tryLock(`${file}.lock`));
+      if (lock !== undefined) return lock;
+    } catch {
+      return undefined;
+    }
+    // Not within asRoot: nothing can be done as the user meanwhile.
+    await sleep(pauseMs);
+  }
+  return undefined;
 }
 
 /** @returns Nothing when there is no file or an incomplete one: it is written again. */

@@ -5,7 +5,7 @@ import {
   verify,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 
 /** A public key of a JWKS, RFC 7517; only the members that matter here. */
@@ -21,6 +21,9 @@ export interface SigningKey {
   readonly x?: string;
   readonly y?: string;
 }
+
+/** A refusal that newer keys of the issuer could change: it may have replaced one, under the same `kid`, too. */
+export class KeyMismatch extends BerthError {}
 
 interface Algorithm {
   readonly kty: string;
@@ -56,7 +59,8 @@ const algorithms: ReadonlyMap<unknown, Algorithm> = new Map<string, Algorithm>([
  * key for the header's algorithm (RFC 8725 3.1). Keys that cannot be used are skipped.
  *
  * @param header The token's protected header, not yet trusted.
- * @throws {BerthError} `token-algorithm`, `token-key-unknown`, `token-signature`.
+ * @throws {KeyMismatch} `token-key-unknown`, `token-signature`, `token-algorithm` if the key does not fit
+ * @throws {BerthError} `token-algorithm` if it is never allowed
  */
 export function checkSignature(
   jwt: string,
@@ -66,18 +70,19 @@ export function checkSignature(
   const { alg, kid } = header;
   const algorithm = algorithms.get(alg);
   if (algorithm === undefined) {
-    throw refused(
-      'token-algorithm',
-      `the token's signature algorithm ${quoted(alg)} is not allowed`,
-      'Configure the identity provider to sign with RS256 or another RS, PS, ES or Ed25519 algorithm. Keycloak signs refresh tokens with HS512: check that pun_pre_hook_exports does not pass one as an ID or access token.',
-    );
+    throw new BerthError(`the token's signature algorithm ${quoted(alg)} is not allowed`, {
+      code: 'token-algorithm',
+      hint: 'Configure the identity provider to sign with RS256 or another RS, PS, ES or Ed25519 algorithm. Keycloak signs refresh tokens with HS512: check that pun_pre_hook_exports does not pass one as an ID or access token.',
+    });
   }
   const named = keys.filter((key) => kid === undefined || key.kid === kid);
   if (named.length === 0) {
-    throw refused(
-      'token-key-unknown',
+    throw new KeyMismatch(
       `the token is signed with a key that the issuer does not publish (kid ${quoted(kid)})`,
-      'Compare the token’s kid with the keys at the issuer’s jwks_uri. The token may be from another realm.',
+      {
+        code: 'token-key-unknown',
+        hint: 'Compare the token’s kid with the keys at the issuer’s jwks_uri. The token may be from another realm.',
+      },
     );
   }
   const usable = named.flatMap((key) => publicKey(key, algorithm) ?? []);
@@ -87,16 +92,17 @@ export function checkSignature(
   if (usable.some((key) => verify(algorithm.hash, signed, verifyInput(key, algorithm), signature)))
     return;
   if (usable.length > 0) {
-    throw refused(
-      'token-signature',
-      "the token's signature does not match the issuer's key",
-      'The token was changed, or another issuer signed it.',
-    );
+    throw new KeyMismatch("the token's signature does not match the issuer's key", {
+      code: 'token-signature',
+      hint: 'The token was changed, or another issuer signed it.',
+    });
   }
-  throw refused(
-    'token-algorithm',
+  throw new KeyMismatch(
     `the issuer's key ${quoted(kid)} cannot verify a signature with the algorithm ${quoted(alg)}`,
-    'Compare the token’s alg with the key at the issuer’s jwks_uri. A broken key, or an RSA key of fewer than 2048 bits, must be replaced at the identity provider.',
+    {
+      code: 'token-algorithm',
+      hint: 'Compare the token’s alg with the key at the issuer’s jwks_uri. A broken key, or an RSA key of fewer than 2048 bits, must be replaced at the identity provider.',
+    },
   );
 }
 
@@ -129,10 +135,6 @@ function verifyInput(key: KeyObject, { kty, pss }: Algorithm): VerifyKeyObjectIn
       saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
     }),
   };
-}
-
-function refused(code: ErrorCode, message: string, hint: string): BerthError {
-  return new BerthError(message, { code, hint });
 }
 
 function quoted(value: unknown): string {

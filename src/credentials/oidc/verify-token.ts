@@ -5,7 +5,7 @@ import {
   verifyClaims,
   type TokenClaims,
 } from './verify-claims.ts';
-import { checkSignature, type SigningKey } from './token-signature.ts';
+import { checkSignature, KeyMismatch, type SigningKey } from './token-signature.ts';
 
 export interface TokenExpectation extends ClaimsExpectation {
   /** The issuer's public keys, from its JWKS. */
@@ -48,9 +48,8 @@ export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaim
   try {
     checkSignature(jwt, protectedHeader, expected.keys);
   } catch (error) {
-    // With a token of another issuer, the issuer is the fault to report, not the unknown key.
-    if (error instanceof BerthError && error.code === 'token-key-unknown')
-      checkIssuerClaim(parseObject(payload, 'payload'), expected);
+    // With a token of another issuer, the issuer is the fault to report, not the key.
+    if (error instanceof KeyMismatch) checkIssuerClaim(parseObject(payload, 'payload'), expected);
     throw error;
   }
   return verifyClaims(protectedHeader.typ, parseObject(payload, 'payload'), expected);

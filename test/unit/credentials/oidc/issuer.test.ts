@@ -1,9 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Issuer, openIssuer } from '../../../../src/credentials/oidc/issuer.ts';
 import { httpsRequest } from '../../../../src/system/https-request.ts';
+import { processMark } from '../../../../src/system/process-identity.ts';
 import { publicClient, LocalOidcProvider } from '../../../rig/local-oidc-provider.ts';
 
 let provider: LocalOidcProvider;
@@ -130,7 +132,119 @@ describe("an issuer's keys", () => {
     }
     expect(provider.requests).toHaveLength(4);
   });
+
+  it('are fetched again when a new one has the old kid, and the old one is refused from then on', async () => {
+    await provider.rotateKey('first');
+    const old = await provider.login('ann', publicClient);
+    await open();
+    await provider.rotateKey('second');
+    const { idToken } = await provider.login('ann', publicClient);
+    clock += 11;
+    await (await open()).verify(idToken, expected());
+    await provider.rotateKey('second');
+    const replaced = await provider.login('ann', publicClient);
+    clock += 11;
+    await (await open()).verify(replaced.idToken, expected());
+    expect(provider.requests).toHaveLength(6);
+    for (const [token, code] of [
+      [idToken, 'token-signature'],
+      [old.idToken, 'token-key-unknown'],
+    ] as const)
+      await expect((await open()).verify(token, expected())).rejects.toMatchObject({ code });
+    expect(provider.requests).toHaveLength(6);
+  });
+
+  it.each<[string, SignedWith, SignedWith]>([
+    ['has no kid', {}, {}],
+    ['has the kid of a key for another algorithm', { kid: 'a', alg: 'RS256' }, { kid: 'a' }],
+    ['has no kid, and the old key was of another type', { alg: 'RS256' }, {}],
+    ['has no kid, and other keys are for encryption', { kid: 'a' }, { use: 'enc' }],
+  ])('are fetched again for a token that %s', async (_, before, after) => {
+    const [old, key, encrypting] = [await signer(before), await signer(after), await signer({})];
+    publish(old.jwk);
+    await open();
+    publish({ ...encrypting.jwk, use: 'enc' }, { ...key.jwk, use: 'sig' });
+    clock += 11;
+    await (await open()).verify(await key.token(), expected());
+    expect(provider.requests).toHaveLength(4);
+    await expect((await open()).verify(await old.token(), expected())).rejects.toThrow(/key|signa/);
+    expect(provider.requests).toHaveLength(4);
+  });
+
+  it('are fetched once for logins at the same time, which all get the new ones', async () => {
+    await open();
+    await provider.rotateKey('first');
+    const { idToken } = await provider.login('ann', publicClient);
+    const forged = `${idToken.slice(0, -40)}${'A'.repeat(40)}`;
+    clock += 11;
+    const logins = await Promise.all(Array.from({ length: 20 }, () => open()));
+    const results = await Promise.allSettled(
+      logins.map((login, at) => login.verify(at % 2 === 0 ? forged : idToken, expected())),
+    );
+    expect(results.map(({ status }) => status)).toEqual(
+      logins.map((_, at) => (at % 2 === 0 ? 'rejected' : 'fulfilled')),
+    );
+    expect(provider.requests).toHaveLength(4);
+    expect((await readdir(join(stateDir, 'issuers'))).length).toBe(1);
+  });
+
+  it('are fetched by the next login when the one that fetched them was killed', async () => {
+    await open();
+    const [name] = await readdir(join(stateDir, 'issuers'));
+    const mark = processMark().replace(/[0-9]+$/, '999999999');
+    const dead = `berth:${mark}:1:${'0'.repeat(12)}:here`;
+    await symlink(dead, join(stateDir, 'issuers', `${name}.lock`));
+    await provider.rotateKey('first');
+    const { idToken } = await provider.login('ann', publicClient);
+    clock += 11;
+    await (await open()).verify(idToken, expected());
+  });
+
+  it('are not fetched for tokens that no key could make valid', async () => {
+    const { idToken } = await provider.login('ann', publicClient);
+    await open();
+    clock += 11;
+    const [, payload, signature] = idToken.split('.');
+    const other = Buffer.from('{"iss":"https://evil.example"}').toString('base64url');
+    for (const [alg, body] of [
+      ['none', payload],
+      ['HS256', payload],
+      ['RS256', other],
+    ]) {
+      const header = Buffer.from(JSON.stringify({ alg, kid: 'first' })).toString('base64url');
+      const token = `${header}.${body}.${signature}`;
+      await expect((await open()).verify(token, expected())).rejects.toThrow();
+    }
+    expect(provider.requests).toHaveLength(2);
+  });
 });
+
+interface SignedWith {
+  readonly kid?: string;
+  readonly alg?: string;
+  readonly use?: string;
+}
+
+/** A key that the provider itself would not use, and tokens of `ann` signed with it. */
+async function signer({ kid, alg = 'ES256' }: SignedWith) {
+  const { privateKey, publicKey } = await generateKeyPair(alg);
+  const named = kid === undefined ? {} : { kid };
+  return {
+    jwk: { ...(await exportJWK(publicKey)), ...named, alg } as JWK,
+    token: () =>
+      new SignJWT({ preferred_username: 'ann' })
+        .setProtectedHeader({ alg, ...named })
+        .setIssuer(provider.issuer)
+        .setAudience(publicClient)
+        .setExpirationTime(Math.floor(clock) + 600)
+        .sign(privateKey),
+  };
+}
+
+function publish(...keys: JWK[]): void {
+  provider.intercept = (path) =>
+    path === '/jwks' ? { status: 200, body: JSON.stringify({ keys }) } : undefined;
+}
 
 describe('an issuer', () => {
   const json = (body: object) => ({ status: 200, body: JSON.stringify(body) });
