@@ -6,11 +6,29 @@ import { readFileSync } from 'node:fs';
  * @returns undefined without systemd, for a process of a login session, or for one that has ended
  */
 export function systemdUnitOf(pid: number): string | undefined {
+  return /^\/.*?([^/\n]+\.service)$/.exec(systemdPath(pid))?.[1];
+}
+
+/**
+ * The unit of systemd's manager of a user (user@UID.service) that a process belongs to. The user can move it to another
+ * unit of the same manager, but not out of it.
+ *
+ * @returns undefined if it belongs to none, or has ended
+ */
+export function userManagerUnit(pid: number, uid: number): string | undefined {
+  const own = `/user.slice/user-${uid}.slice/user@${uid}.service/`;
+  const path = systemdPath(pid);
+  const below = path.startsWith(own) ? path.slice(own.length) : undefined;
+  return below?.split('/').find((name) => /\.(?:service|scope)$/.test(name));
+}
+
+/** The path in systemd's hierarchy: `0::/PATH` with the unified one; `1:name=systemd:/PATH` without. '' if it has ended. */
+function systemdPath(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
-    // `0::/PATH` with the unified hierarchy; `1:name=systemd:/PATH` without.
-    return /^(?:0:|[0-9]+:name=systemd):\/.*?([^/\n]+\.service)$/m.exec(text)?.[1];
+    const paths = [...text.matchAll(/^(?:0:|[0-9]+:name=systemd):(\/.*)$/gm)].map(([, path]) => path);
+    return paths.find((path) => path !== '/') ?? '';
   } catch {
-    return undefined;
+    return '';
   }
 }

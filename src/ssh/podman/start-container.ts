@@ -13,6 +13,7 @@ import { writeAtomically } from '../../system/atomic-file.ts';
 import { groupEntries } from '../../system/group-names.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { processStartTime } from '../../system/process-start.ts';
+import { userManagerUnit } from '../../system/process-unit.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';
 import { assertMounted, mountOrigins } from './verify-mounts.ts';
@@ -128,12 +129,12 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
     throw error;
   }
   assertCgroupLimits(pid, profile);
-  const container = { id, pausePid: pausePid(host) ?? 0 };
+  const inUserManager = userManagerUnit(pid, host.user.uid) !== undefined;
+  const container = { id, pausePid: pausePid(host) ?? 0, inUserManager };
   const shell = await prepareInside(input, { ...container, pid, groups }, run);
   const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
   const note: ContainerFile = {
-    id,
-    pid,
+    ...{ id, pid, inUserManager },
     start: processStartTime(pid) ?? '',
     env: await imageEnvironment(pid),
     shell,

@@ -64,6 +64,8 @@ mount -t tmpfs -o mode=0755 tmpfs "$root/usr/lib/systemd/system-generators"
 
 mount -t cgroup2 cgroup2 "$root/run/cgroup"
 cgroup=$(mktemp -d "$root/run/cgroup/berth-test-XXXXXX")
+# As systemd's own: with 0700 the managers of users cannot enter it, and do not start.
+chmod 0755 "$cgroup"
 echo $$ >"$cgroup/cgroup.procs"
 basename "$cgroup" >"$directory/cgroup"
 

@@ -13,6 +13,8 @@ export interface ContainerHandle {
   readonly pausePid: number;
   /** Restrictions of every process in it; absent if an older version of Berth started it. */
   readonly limits?: ProcessLimits;
+  /** Whether its cgroup belongs to systemd's manager of the user. */
+  readonly inUserManager?: boolean;
 }
 
 /** The fields of `process` in the container's config.json that `podman exec` applies to each further process. */
@@ -69,7 +71,7 @@ export function runtimeExec(
           ...['--user', `${user.uid}:${user.gid}`, '--cwd', process.cwd],
           ...[container.id, ...process.argv],
         ];
-  return {
+  const call = {
     file: podman.nsenter,
     args: [
       'nsenter',
@@ -83,6 +85,16 @@ export function runtimeExec(
     ],
     env: podmanEnvironment(host),
   };
+  return container.inUserManager === true ? inUserManager(call) : call;
+}
+
+/**
+ * The same program in a scope of systemd's manager of the user. A process of an SSH session cannot move to a cgroup below
+ * user@UID.service itself: the kernel wants the user to own a cgroup above both (cgroups(7), "Delegation containment").
+ */
+function inUserManager({ file, args, env }: ProgramCall): ProgramCall {
+  const run = ['systemd-run', '--user', '--scope', '--quiet', '--collect', '--'];
+  return { file: '/usr/bin/systemd-run', args: [...run, file, ...args.slice(1)], env };
 }
 
 /**
