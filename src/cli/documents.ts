@@ -13,6 +13,7 @@ import type { SyncedCluster } from '../ldap/sync-cluster.ts';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
+import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
@@ -226,6 +227,8 @@ export interface Documents {
     readonly sessions: readonly ListedSession[];
     /** Only if the clusters were asked. */
     readonly pods?: readonly ListedPod[];
+    /** Of `list`: what systemd's managers of users run on this host, outside of sessions. */
+    readonly services?: readonly UserService[];
   };
   /** `berth plan --ssh` */
   readonly SessionPlan: SessionPlan;

@@ -1,4 +1,5 @@
 import type { CommandModule } from 'yargs';
+import { countText } from '../count-text.ts';
 import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
@@ -174,6 +175,10 @@ function reapText(report: ReapReport, dryRun: boolean): string {
     ...report.containers.map(
       ({ user, name }) =>
         `${did} container ${escapedForTerminal(name)} of ${escapedForTerminal(user)}`,
+    ),
+    ...report.services.map(
+      ({ uid, unit, processes }) =>
+        `UID ${uid} runs ${escapedForTerminal(unit)} on this host, in systemd's manager of the user (${countText(processes, 'process')}); it was not ended: see berth lint sshd, then loginctl terminate-user ${uid}`,
     ),
     ...report.ownerless.map((uid) => `UID ${uid} has storage but no account: nothing was removed`),
   ];

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import type { Documents } from './documents.ts';
 import { documentText, json } from './json-document.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { endpointText } from '../system/tcp-connection.ts';
 import { timestamp } from './duration.ts';
@@ -16,6 +17,8 @@ export interface SessionsView {
   readonly headings: boolean;
   /** The name of this host. */
   readonly node: string;
+  /** What systemd's managers of users run outside of sessions; undefined if it was not looked at. */
+  readonly services?: readonly UserService[];
 }
 
 interface Column {
@@ -58,22 +61,33 @@ export function sessionsText(
   pods: readonly PodSession[] | undefined,
   view: SessionsView,
 ): string {
-  const { format, headings, node } = view;
+  const { format, headings, node, services } = view;
   if (format === 'json' || format === 'yaml') {
     const fields = {
       ...fieldsOf(sessions, node),
       ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
+      ...(services === undefined ? {} : { services }),
     };
     return documentText('SessionList', fields, format === 'json' ? json : stringify);
   }
-  // Two kinds of things are two tables, as `kubectl get pods,services` prints them.
+  // Each kind of things is a table, as `kubectl get pods,services` prints them.
+  const isOnly = pods === undefined && (services ?? []).length === 0;
   const tables = [
-    ...(sessions.length > 0 || pods === undefined ? [sessionsTable(sessions, view)] : []),
+    ...(sessions.length > 0 || isOnly ? [sessionsTable(sessions, view)] : []),
     ...(pods === undefined || pods.length === 0
       ? []
       : [podsTable(pods, { headings, wide: format === 'wide' })]),
+    ...(services === undefined || services.length === 0 ? [] : [servicesTable(services, view)]),
   ];
   return tables.join('\n');
+}
+
+function servicesTable(services: readonly UserService[], { headings }: SessionsView): string {
+  return textTable(
+    headings ? ['SERVICE-OF-UID', 'UNIT', 'PROCESSES'] : undefined,
+    services.map(({ uid, unit, processes }) => [String(uid), unit, String(processes)]),
+    [0, 2],
+  );
 }
 
 function sessionsTable(

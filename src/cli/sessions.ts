@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
+import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import { podsDetails } from './pods-output.ts';
@@ -97,18 +98,27 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
   };
 }
 
+type Found = SessionsAndPods & { readonly services: readonly UserService[] };
+
 async function list(args: ListArguments, terminal: Terminal): Promise<void> {
-  const { filterAll } = await import('../ssh/sessions/find-sessions.ts');
+  const [{ filterAll }, { userServices }] = await Promise.all([
+    import('../ssh/sessions/find-sessions.ts'),
+    import('../ssh/cleanup/user-services.ts'),
+  ]);
   const filter = filterOf(args);
+  // A service has no profile, address or terminal.
+  const isFiltered = Object.keys(filter).length > 0;
   const format = args.output as SessionsFormat;
   const view = { format, headings: !args['no-headers'], node: hostname() };
   const isTable = format === 'text' || format === 'wide';
-  const read = async (to: Terminal): Promise<SessionsAndPods> =>
-    filterAll(await readAll(args, [], { terminal: to }), filter);
-  const textOf = ({ sessions, pods }: SessionsAndPods): string =>
-    sessionsText(sessions, args['all-nodes'] ? pods : undefined, view);
-  const isNothing = ({ sessions, pods }: SessionsAndPods): boolean =>
-    isTable && sessions.length + pods.length === 0;
+  const read = async (to: Terminal): Promise<Found> => ({
+    ...filterAll(await readAll(args, [], { terminal: to }), filter),
+    services: isFiltered ? [] : userServices(),
+  });
+  const textOf = ({ sessions, pods, services }: Found): string =>
+    sessionsText(sessions, args['all-nodes'] ? pods : undefined, { ...view, services });
+  const isNothing = ({ sessions, pods, services }: Found): boolean =>
+    isTable && sessions.length + pods.length + services.length === 0;
   if (!args.watch) {
     const found = await read(terminal);
     if (isNothing(found)) terminal.stderr.write(nothingFoundText(args, 'list'));

@@ -7,8 +7,10 @@ import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts'
 import type { User } from '../identity/user.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
+import { userManagerFindings } from '../sshd-lint/lint-user-manager.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
   type CheckResult,
@@ -17,6 +19,7 @@ import {
   type Finding,
   ok,
   runCheck,
+  skipped,
   warning,
 } from '../check-result.ts';
 import {
@@ -96,9 +99,10 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   ]);
   const pamFindings = pamFileFindings('sshd');
   const pam = await run('pam-session', async () => pamFinding(await pamFindings));
+  const manager = await run('user-manager', userManagerFinding);
   const sshds = await checkRunningSshds(known.balancers, timeoutMs);
   const pods = await checkPods(known, clusters, timeoutMs);
-  const first = [config, ...profileResults(known), ...access, pam, ...sshds];
+  const first = [config, ...profileResults(known), ...access, pam, manager, ...sshds];
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );
@@ -222,6 +226,15 @@ function pamFinding(found: Awaited<PamFindings>): Finding {
     return ok('the PAM session stack of sshd runs pam-session, which cleans up after a connection');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
+}
+
+async function userManagerFinding(): Promise<Finding> {
+  if (!hasSystemd())
+    return skipped('this host has no systemd, which would start managers of users');
+  const [first] = await userManagerFindings();
+  if (first === undefined)
+    return ok("systemd's managers of users take no units and variables from homes");
+  return (first.severity === 'door' ? failed : warning)(first.message, `${first.closedBy}.`);
 }
 
 const lacksBerthLines = ({ code }: { readonly code: string }): number =>

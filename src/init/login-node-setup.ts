@@ -68,6 +68,11 @@ const texts = {
 } as const;
 
 const units: Readonly<Record<string, string>> = {
+  // First: before anybody can log in.
+  'user@.service.d/berth.conf': sourceText(
+    '../../etc/systemd/user@.service.d/berth.conf',
+    import.meta.url,
+  ),
   'berth-sshd@.service': sourceText('../../etc/systemd/berth-sshd@.service', import.meta.url),
   'berth-reap.service': sourceText('../../etc/systemd/berth-reap.service', import.meta.url),
   'berth-reap.timer': sourceText('../../etc/systemd/berth-reap.timer', import.meta.url),

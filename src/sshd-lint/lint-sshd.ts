@@ -23,6 +23,7 @@ import {
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { pamFileFindings } from './lint-pam.ts';
+import { userManagerFindings } from './lint-user-manager.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
@@ -113,6 +114,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...(await eachOf(files, (file) => replaceableFindings(file, 'sshd-config-writable'))).flat(),
     ...(await eachOf(includes, includeFindings)).flat(),
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
+    ...(await userManagerFindings()),
     ...leftOutFindings(leftOut, whole.length),
   ];
   return {

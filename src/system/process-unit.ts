@@ -26,7 +26,9 @@ export function userManagerUnit(pid: number, uid: number): string | undefined {
 function systemdPath(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
-    const paths = [...text.matchAll(/^(?:0:|[0-9]+:name=systemd):(\/.*)$/gm)].map(([, path]) => path);
+    const paths = [...text.matchAll(/^(?:0:|[0-9]+:name=systemd):(\/.*)$/gm)].map(
+      ([, path]) => path,
+    );
     return paths.find((path) => path !== '/') ?? '';
   } catch {
     return '';

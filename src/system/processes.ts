@@ -88,9 +88,14 @@ function factsOf(pid: number, uid: number, status: string): ProcessFacts | undef
   };
 }
 
-/** Whether the process was started with exactly this `NAME=value`. Only root can read it for other users. */
+/** The `NAME=value` that a process was started with; [] if it has ended. Only root can read it for other users. */
+export function initialEnvironment(pid: number): readonly string[] {
+  return readProc(pid, 'environ')?.split('\0') ?? [];
+}
+
+/** Whether the process was started with exactly this `NAME=value`. */
 export function hasInitialVariable(pid: number, variable: string): boolean {
-  return readProc(pid, 'environ')?.split('\0').includes(variable) ?? false;
+  return initialEnvironment(pid).includes(variable);
 }
 
 /** The arguments, which the process can change; [] for a process that has ended. */

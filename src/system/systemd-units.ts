@@ -21,21 +21,37 @@ export async function unitProperties(
   unit: string,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const words = ['show', `--property=${names.join(',')}`, '--', unit];
+  return (await propertiesOfUnits([unit], names))[0] ?? new Map();
+}
+
+/**
+ * The same for several units.
+ *
+ * @param units names, which systemd loads, and patterns, which match loaded units
+ * @throws {BerthError} `systemctl-failed`
+ */
+export async function propertiesOfUnits(
+  units: readonly string[],
+  names: readonly string[],
+): Promise<readonly ReadonlyMap<string, string>[]> {
+  const words = ['show', `--property=${names.join(',')}`, '--', ...units];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
     timeout: 3_000,
     env: {},
   });
   if (error === undefined)
-    return new Map(
-      stdout.split('\n').flatMap((line) => {
-        const [, name, value] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
-        return name === undefined || value === undefined ? [] : [[name, value] as const];
-      }),
+    return stdout.split('\n\n').map(
+      (block) =>
+        new Map(
+          block.split('\n').flatMap((line) => {
+            const [, name, value] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
+            return name === undefined || value === undefined ? [] : [[name, value] as const];
+          }),
+        ),
     );
-  throw new BerthError(`systemctl show failed for ${unit}`, {
+  throw new BerthError(`systemctl show failed for ${units.join(' ')}`, {
     code: 'systemctl-failed',
-    hint: `Run as root: systemctl show --property=${names.join(',')} ${unit}`,
+    hint: `Run as root: systemctl show --property=${names.join(',')} ${units.join(' ')}`,
     cause: error,
   });
 }

@@ -35,7 +35,7 @@ export async function writeReapMetrics(
 }
 
 function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[] {
-  const { ownerless, unreached } = report;
+  const { ownerless, services, unreached } = report;
   const metric = (name: string, type: Metric['type'], help: string, value: number): Metric => ({
     ...{ name: `berth_ssh_${name}`, type, help, value },
   });
@@ -46,6 +46,7 @@ function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[
     gauge('sessions_open', 'Open SSH connections.', report.sessionsOpen),
     gauge('containers', 'Containers of SSH sessions.', report.containersLeft),
     gauge('storage_without_account', 'Storage of UIDs without an account.', ownerless.length),
+    gauge('user_services', "Services that systemd's managers of users run.", services.length),
     gauge('reap_users_not_reached', 'Users that the last run did not handle in time.', unreached),
     counter('reaped_connections_total', 'Connections that ended without PAM', totals.connections),
     counter('reaped_containers_total', 'Containers that the reaper removed', totals.containers),

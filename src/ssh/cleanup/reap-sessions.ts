@@ -147,6 +147,7 @@ function added(one: UserReap, other: UserReap): UserReap {
     containers: [...one.containers, ...other.containers],
     sessionsOpen: one.sessionsOpen + other.sessionsOpen,
     containersLeft: one.containersLeft + other.containersLeft,
+    services: [...one.services, ...other.services],
     ownerless: [...one.ownerless, ...other.ownerless],
     failed: [...one.failed, ...other.failed],
   };

@@ -22,6 +22,7 @@ import {
 } from '../connections/state-paths.ts';
 import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
 import { openConnections } from '../connections/user-connections.ts';
+import { userServices, type UserService } from './user-services.ts';
 import { readUserState, type UserState } from './user-state.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
@@ -34,6 +35,8 @@ export interface UserReap {
   /** Connections and containers that remain. */
   readonly sessionsOpen: number;
   readonly containersLeft: number;
+  /** What systemd's managers of users run on this host, for an admin to check; it is not ended. */
+  readonly services: readonly UserService[];
   /** UIDs without an account that have a storage, for an admin to check. */
   readonly ownerless: readonly number[];
   readonly failed: readonly BerthError[];
@@ -46,7 +49,7 @@ export interface EndedConnection {
 
 export const emptyReap: UserReap = {
   ...{ connections: [], processes: 0, containers: [], sessionsOpen: 0 },
-  ...{ containersLeft: 0, ownerless: [], failed: [] },
+  ...{ containersLeft: 0, services: [], ownerless: [], failed: [] },
 };
 
 /** After this, a cleanup by the PAM hook has certainly ended. Milliseconds. */
@@ -110,7 +113,7 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
     ),
   );
   return {
-    ...{ connections, processes, failed, ownerless: [] },
+    ...{ connections, processes, failed, ownerless: [], services: userServices(user.uid) },
     containers: before.all.flatMap(({ id, name }) =>
       left.has(id) ? [] : [{ user: user.name, name }],
     ),

@@ -109,6 +109,7 @@ export type SshdFindingCode =
   | 'pam-session-early'
   | 'pam-line-mistyped'
   | 'pam-user-environment'
+  | 'user-manager-reads-home'
   | 'port-unprivileged'
   // Behind a balancer.
   | 'balancer-penalties'

@@ -6,9 +6,12 @@ import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
+import { homeFiles } from './home-files.ts';
 
 const address = '127.18.2.1';
+const berth = join(installDirectory, 'berth');
 
 describe('berth init login-node on a host with systemd', () => {
   let host: SystemdHost;
@@ -31,6 +34,12 @@ describe('berth init login-node on a host with systemd', () => {
   }, 120_000);
   afterAll(() => host.stop());
 
+  const options = (portOption: string): string[] => [
+    ...['-F', '/dev/null', '-i', join(host.directory, 'key'), '-o', 'BatchMode=yes'],
+    ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
+    ...['-o', 'LogLevel=ERROR', portOption, String(port)],
+  ];
+  const ssh = (...words: string[]) => run('ssh', [...options('-p'), `alice@${address}`, ...words]);
   const archive = (): string => join(host.directory, 'image.tar');
   const init = (...more: string[]) =>
     host.asRoot(
@@ -62,21 +71,94 @@ describe('berth init login-node on a host with systemd', () => {
       expect(await host.script(`ss -Hltn 'sport = :${port}'`)).toMatch(
         new RegExp(`^LISTEN .* ${address}:${port} .*\n$`),
       );
-      const { stdout, stderr } = await run('ssh', [
-        ...['-F', '/dev/null', '-i', join(host.directory, 'key'), '-o', 'BatchMode=yes'],
-        ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
-        ...[
-          '-o',
-          'LogLevel=ERROR',
-          '-p',
-          String(port),
-          `alice@${address}`,
-          'id -un; cat /proc/1/comm',
-        ],
-      ]);
+      const { stdout, stderr } = await ssh('id -un; cat /proc/1/comm');
       expect(stdout.toString(), stderr).toMatch(/^alice\n(?:podman-init|catatonit)\n$/);
+      expect(output).toContain('/etc/systemd/system/user@.service.d/berth.conf: new');
     },
   );
+
+  describe('what a session writes into the home', () => {
+    const runtime = '/run/user/1001';
+    const dropIn = '/etc/systemd/system/user@.service.d/berth.conf';
+    const lint = () =>
+      host.asRoot([
+        ...[berth, 'lint', 'sshd', '-o', 'json'],
+        ...['--config', '/etc/ssh/berth/login.conf'],
+        ...['--login', join(installDirectory, 'shell/login')],
+      ]);
+    const ranOnHost = (): Promise<string> =>
+      host.script(`ls -d ${runtime}/canary-* 2>/dev/null | sed 's/.*canary-//' || true
+        for one in $(pgrep -u alice); do
+          tr '\\0' '\\n' <"/proc/$one/environ" | grep -o '^CANARY_[A-Z]*' || true
+        done | sort -u`);
+    /** A manager that starts again, as at the next login. */
+    const restarted = (): Promise<string> => host.script('systemctl stop user@1001.service');
+
+    beforeAll(async () => {
+      expect(await host.script('id -u alice')).toBe('1001\n');
+      const lines = Object.entries(homeFiles(runtime)).map(([path, text]) =>
+        text.startsWith('->')
+          ? `mkdir -p "$(dirname ~/${path})" && ln -sf '${text.slice(2)}' ~/${path}`
+          : `mkdir -p "$(dirname ~/${path})" && printf %s '${text.replaceAll("'", `'\\''`)}' >~/${path} && chmod 700 ~/${path}`,
+      );
+      const { exitCode, stderr } = await ssh(lines.join('\n'));
+      expect(exitCode, stderr).toBe(0);
+    });
+
+    it('would run on a host without the drop-in, so these tests are meaningful', async () => {
+      await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@1001`);
+      const session = ssh('sleep 5');
+      try {
+        await waitFor(
+          { what: 'the unit of the home to run', timeoutMs: 20_000, everyMs: 100 },
+          async () => (await ranOnHost()).includes('unit\n') || undefined,
+        );
+        const { stdout, exitCode } = await lint();
+        expect(exitCode).toBe(1);
+        expect(JSON.parse(stdout.toString())).toMatchObject({
+          ok: false,
+          codes: expect.arrayContaining(['user-manager-reads-home']) as unknown,
+        });
+        const sessions = await host.asRoot([berth, 'sessions', 'list']);
+        expect(sessions.stdout.toString()).toMatch(/\n +1001 +unit\.service +1\n$/);
+        const reaped = await host.asRoot([berth, 'reap', '--dry-run']);
+        expect(reaped.stdout.toString()).toContain('UID 1001 runs unit.service on this host');
+        await host.script(`cp /root/berth.conf ${dropIn}; systemctl daemon-reload`);
+        // The manager that runs is still the former one.
+        expect((await lint()).stdout.toString()).toContain(
+          'was started with units and variables of the home',
+        );
+      } finally {
+        await host.script(`mv /root/berth.conf ${dropIn}; systemctl daemon-reload`);
+        await session;
+      }
+    });
+
+    it('does not run on the host at any kind of login, nor with lingering', async () => {
+      await restarted();
+      const file = join(host.directory, 'key');
+      for (const words of [['true'], ['-tt', 'exit'], ['-T']]) {
+        await ssh(...words);
+        expect(await ranOnHost(), words.join(' ')).toBe('');
+      }
+      const copied = await run('scp', [...options('-P'), file, `alice@${address}:/tmp/key`]);
+      expect(copied.exitCode, copied.stderr).toBe(0);
+      expect(await ranOnHost()).toBe('');
+      await restarted();
+      await host.script('loginctl enable-linger alice');
+      expect(await host.script('systemctl is-active user@1001.service')).toBe('active\n');
+      const asUser =
+        'setpriv --reuid 1001 --regid 1001 --init-groups env -i XDG_RUNTIME_DIR=/run/user/1001';
+      const bus = await host.asRoot([
+        'sh',
+        '-c',
+        `${asUser} busctl --user call org.example.Canary / a b`,
+      ]);
+      expect(bus.stderr).toContain('org.example.Canary was not provided by any .service files');
+      expect(await ranOnHost()).toBe('');
+      await host.script('loginctl disable-linger alice');
+    });
+  });
 
   it('changes nothing the second time, also with other options of the same meaning', async () => {
     for (const more of [[], ['--image', savedBusyboxName, '--address', address]]) {

@@ -66,6 +66,11 @@ mount -t cgroup2 cgroup2 "$root/run/cgroup"
 cgroup=$(mktemp -d "$root/run/cgroup/berth-test-XXXXXX")
 # As systemd's own: with 0700 the managers of users cannot enter it, and do not start.
 chmod 0755 "$cgroup"
+# Podman limits processes by default, where the machine lends cgroups v2 no controllers because version 1 has them.
+if ! grep -qw pids "$root/run/cgroup/cgroup.controllers"; then
+  mkdir -p "$root/etc/containers"
+  printf '[containers]\npids_limit = 0\n' >"$root/etc/containers/containers.conf"
+fi
 echo $$ >"$cgroup/cgroup.procs"
 basename "$cgroup" >"$directory/cgroup"
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const tokens = host.portal.environment(await host.portal.login(user.name));
   for (const [command, env] of [
     ['npm run install:site -- --prefix /usr/lib/berth', {}],
-    ['install -D -m 0644 -t /etc/systemd/system etc/systemd/*', {}],
+    ['install -D -m 0644 -t /etc/systemd/system etc/systemd/berth-*', {}],
     ['/usr/lib/berth/berth token setup --cluster prod --from /root/admin.kubeconfig', {}],
     [`/usr/lib/berth/hooks/pre-pun --user ${user.name}`, tokens],
   ] as const) {

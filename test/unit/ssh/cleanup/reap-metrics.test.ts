@@ -13,6 +13,7 @@ const report: ReapReport = {
     processes: 3,
     sessionsOpen: 7,
     containersLeft: 4,
+    services: [{ uid: 1001, unit: 'a.service', processes: 2 }],
     ownerless: [4711],
   },
   connections: [{ user: 'ada', id: '12.3456' }],
@@ -44,7 +45,7 @@ describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {
       await writeReapMetrics(file, report, { run: directory, seconds });
     expect(await values()).toEqual({
       ...{ sessions_open: '7', containers: '4', storage_without_account: '1' },
-      reap_users_not_reached: '5',
+      ...{ reap_users_not_reached: '5', user_services: '1' },
       ...{ reaped_connections_total: '2', reaped_containers_total: '4' },
       ...{ reaped_processes_total: '6', reap_failures_total: '2' },
       reap_last_run_timestamp_seconds: '1060',

@@ -1,0 +1,87 @@
+import { nameOfUid } from '../identity/name-of-uid.ts';
+import { installedPath } from '../installed-path.ts';
+import { directoryNames } from '../system/directory-names.ts';
+import { initialEnvironment } from '../system/processes.ts';
+import { hasSystemd, propertiesOfUnits } from '../system/systemd-units.ts';
+import { replaceableFindings } from './lint-file-permissions.ts';
+import { pamFileFindings } from './lint-pam.ts';
+import type { SshdFinding } from './rules/sshd-finding.ts';
+import { environmentWords, managerReads } from './rules/user-manager.ts';
+
+/** Stands for the users without files of their own: nobody, whose manager never runs. */
+const anyUser = '65534';
+
+const unitDirectories = ['/etc/systemd/system', '/run/systemd/system', '/usr/lib/systemd/system'];
+
+/**
+ * Whether systemd's manager of a user, which runs on the host, would run what a session writes into the home: units of
+ * ~/.config/systemd, variables of ~/.config/environment.d, D-Bus services. Asks systemd, so that a drop-in that is not
+ * loaded does not count, and looks at the managers that run.
+ *
+ * @throws {BerthError} `systemctl-failed`
+ */
+export async function userManagerFindings(): Promise<SshdFinding[]> {
+  if (!hasSystemd()) return [];
+  const own = unitDirectories
+    .flatMap(directoryNames)
+    .flatMap((name) => /^user@([1-9][0-9]*)\.service(?:\.d)?$/.exec(name)?.[1] ?? []);
+  const units = [...new Set([anyUser, ...own])].map((uid) => `user@${uid}.service`);
+  const properties = ['Id', 'LoadState', 'Environment', 'MainPID'];
+  const all = await propertiesOfUnits([...units, 'user@*.service'], properties);
+  const findings = new Map<string, SshdFinding>();
+  for (const unit of all) {
+    const uid = /^user@([1-9][0-9]*)\.service$/.exec(unit.get('Id') ?? '')?.[1];
+    if (uid === undefined || unit.get('LoadState') !== 'loaded') continue;
+    const pid = Number(unit.get('MainPID'));
+    const found =
+      (await finding(uid, environmentWords(unit.get('Environment') ?? ''))) ??
+      (pid > 0 ? await finding(uid, initialEnvironment(pid), pid) : undefined);
+    // One for all users is enough.
+    if (found !== undefined) findings.set(uid, found);
+    if (found !== undefined && uid === anyUser) break;
+  }
+  const pam = await pamFileFindings('systemd-user');
+  return [...findings.values(), ...pam.filter(({ code }) => code === 'pam-user-environment')];
+}
+
+/** @param pid of a manager that runs */
+async function finding(
+  uid: string,
+  environment: readonly string[],
+  pid?: number,
+): Promise<SshdFinding | undefined> {
+  const reads = managerReads(environment);
+  if ('directories' in reads) {
+    const [writable] = (
+      await Promise.all(
+        reads.directories.map((path) => replaceableFindings(path, 'user-manager-reads-home')),
+      )
+    ).flat();
+    return writable;
+  }
+  // One that has just ended.
+  if (pid !== undefined && environment.length === 0) return undefined;
+  const dropIn = installedPath('share/etc/systemd/user@.service.d/berth.conf');
+  const unit = `user@${uid}.service`;
+  if (pid === undefined && uid === anyUser)
+    return {
+      code: 'user-manager-reads-home',
+      severity: 'door',
+      message: `at a login, systemd starts the user's own manager (user@UID.service) on this host, and it runs units and reads variables that sessions can write to ~/.config: it has no ${reads.home}`,
+      closedBy: `copy ${dropIn} to /etc/systemd/system/user@.service.d/berth.conf, then systemctl daemon-reload`,
+    };
+  const name = (await nameOfUid(Number(uid)).catch(() => undefined)) ?? `UID ${uid}`;
+  if (pid !== undefined)
+    return {
+      code: 'user-manager-reads-home',
+      severity: 'door',
+      message: `systemd's manager of ${name} (${unit}, PID ${pid}) was started with units and variables of the home, before the drop-in was loaded`,
+      closedBy: `systemctl restart ${unit} (this ends the containers of ${name})`,
+    };
+  return {
+    code: 'user-manager-reads-home',
+    severity: 'weakness',
+    message: `${unit} has files of its own, and reads units and variables of the home of ${name}: it has no ${reads.home}`,
+    closedBy: `if sessions of ${name} are containers, remove what changes ${unit} (systemctl cat ${unit}), then systemctl daemon-reload`,
+  };
+}
