@@ -22,6 +22,7 @@ import {
   type ConnectionOverrides,
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
+import { mailFindings } from './lint-mail.ts';
 import { pamFileFindings } from './lint-pam.ts';
 import { userManagerFindings } from './lint-user-manager.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
@@ -115,6 +116,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...(await eachOf(includes, includeFindings)).flat(),
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
     ...(await userManagerFindings()),
+    ...(await mailFindings()),
     ...leftOutFindings(leftOut, whole.length),
   ];
   return {

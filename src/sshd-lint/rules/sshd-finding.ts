@@ -110,6 +110,7 @@ export type SshdFindingCode =
   | 'pam-line-mistyped'
   | 'pam-user-environment'
   | 'user-manager-reads-home'
+  | 'mail-runs-home-commands'
   | 'port-unprivileged'
   // Behind a balancer.
   | 'balancer-penalties'

@@ -92,7 +92,8 @@ describe('berth init login-node on a host with systemd', () => {
           tr '\\0' '\\n' <"/proc/$one/environ" | grep -o '^CANARY_[A-Z]*' || true
         done | sort -u`);
     /** A manager that starts again, as at the next login. */
-    const restarted = (): Promise<string> => host.script('systemctl stop user@1001.service');
+    const restarted = (): Promise<string> =>
+      host.script(`systemctl stop user@1001.service; rm -f ${runtime}/canary-*`);
 
     beforeAll(async () => {
       expect(await host.script('id -u alice')).toBe('1001\n');
@@ -105,13 +106,19 @@ describe('berth init login-node on a host with systemd', () => {
       expect(exitCode, stderr).toBe(0);
     });
 
+    afterAll(() => host.script('loginctl disable-linger alice'));
+
     it('would run on a host without the drop-in, so these tests are meaningful', async () => {
       await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@1001`);
       const session = ssh('sleep 5');
       try {
+        const all = ['any-drop-in', 'bus-drop-in', 'unit', 'CANARY_MANAGER', 'CANARY_VARIABLE'];
         await waitFor(
-          { what: 'the unit of the home to run', timeoutMs: 20_000, everyMs: 100 },
-          async () => (await ranOnHost()).includes('unit\n') || undefined,
+          { what: `${all.join(', ')} to run`, timeoutMs: 20_000, everyMs: 100 },
+          async () => {
+            const ran = (await ranOnHost()).split('\n');
+            return all.every((name) => ran.includes(name)) || undefined;
+          },
         );
         const { stdout, exitCode } = await lint();
         expect(exitCode).toBe(1);
@@ -145,18 +152,36 @@ describe('berth init login-node on a host with systemd', () => {
       expect(copied.exitCode, copied.stderr).toBe(0);
       expect(await ranOnHost()).toBe('');
       await restarted();
-      await host.script('loginctl enable-linger alice');
-      expect(await host.script('systemctl is-active user@1001.service')).toBe('active\n');
+      await host.script('loginctl enable-linger alice; systemctl start user@1001.service');
       const asUser =
         'setpriv --reuid 1001 --regid 1001 --init-groups env -i XDG_RUNTIME_DIR=/run/user/1001';
       const bus = await host.asRoot([
         'sh',
         '-c',
-        `${asUser} busctl --user call org.example.Canary / a b`,
+        `${asUser} busctl --user call org.example.Canary / org.example.Canary Run`,
       ]);
       expect(bus.stderr).toContain('org.example.Canary was not provided by any .service files');
       expect(await ranOnHost()).toBe('');
-      await host.script('loginctl disable-linger alice');
+    });
+
+    it('and the mail server is a door while it runs commands of ~/.forward', async () => {
+      // Without a listener: the network is the machine's.
+      await host.script(`export DEBIAN_FRONTEND=noninteractive
+      apt-get install --quiet --yes --no-install-recommends postfix >/dev/null 2>&1
+      postfix stop || true
+      postconf -M# smtp/inet; postconf -e myhostname=initnode mydestination=initnode mailbox_size_limit=0; postfix start`);
+      const send = () => host.script('echo hello | sendmail alice@initnode; postqueue -f');
+      const codes = async () => (await lint()).stdout.toString();
+      await send();
+      await waitFor(
+        { what: 'the command of ~/.forward', timeoutMs: 20_000, everyMs: 100 },
+        async () => (await ranOnHost()).includes('forward') || undefined,
+      );
+      expect(await codes()).toContain('mail-runs-home-commands');
+      await host.script(
+        `rm ${runtime}/canary-forward; postconf -e allow_mail_to_commands=alias mailbox_command=; postfix reload`,
+      );
+      expect(await codes()).not.toContain('mail-runs-home-commands');
     });
   });
 

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { runProgram } from '../system/run-program.ts';
+import type { SshdFinding } from './rules/sshd-finding.ts';
+
+/** A mail server that delivers to local users, and how it is asked what it reads. */
+interface MailServer {
+  readonly name: string;
+  readonly file: string;
+  readonly argv: readonly string[];
+  /** In what it prints: that it runs programs which files of the home name. */
+  readonly runs: RegExp;
+  readonly closedBy: string;
+}
+
+const servers: readonly MailServer[] = [
+  {
+    name: 'Postfix',
+    file: '/etc/postfix/main.cf',
+    // local(8): allow_mail_to_commands, forward_path, mailbox_command
+    argv: ['/usr/sbin/postconf', 'allow_mail_to_commands', 'mailbox_command'],
+    runs: /^allow_mail_to_commands =.*\bforward\b|^mailbox_command =.*\b(?:procmail|maildrop)\b/m,
+    closedBy: 'postconf -e allow_mail_to_commands=alias mailbox_command=; postfix reload',
+  },
+  ...['/usr/sbin/exim4', '/usr/sbin/exim'].map((file) => ({
+    ...{ name: 'Exim', file, argv: [file, '-bP', 'routers'], runs: /^file = .*\.forward/m },
+    closedBy: 'remove the router that reads ~/.forward (userforward), then reload Exim',
+  })),
+];
+
+/**
+ * Mail servers of this host that run commands of ~/.forward, which a session can write: a mail to the user starts them, and a
+ * session can send it.
+ */
+export async function mailFindings(): Promise<SshdFinding[]> {
+  const findings: SshdFinding[] = [];
+  for (const { name, file, argv, runs, closedBy } of servers) {
+    const [program = '', ...args] = argv;
+    if (!existsSync(file) || !existsSync(program)) continue;
+    const { error, stdout } = await runProgram(program, args, { timeout: 5_000, env: {} });
+    if (error === undefined && !runs.test(stdout)) continue;
+    findings.push({
+      code: 'mail-runs-home-commands',
+      severity: error === undefined ? 'door' : 'weakness',
+      message:
+        error === undefined
+          ? `${name} delivers mail on this host and runs commands of ~/.forward, which sessions can write, as the user`
+          : `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of ~/.forward, which sessions can write`,
+      closedBy: error === undefined ? closedBy : `correct ${file}, then run berth lint sshd again`,
+    });
+  }
+  return findings;
+}
