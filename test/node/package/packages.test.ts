@@ -146,6 +146,8 @@ describe('on a Debian host', () => {
       expect(units).toContain('berth-reap.timer');
       expect(units).not.toMatch(/^\S+ +enabled/m);
       expect(await host.script('berth --version')).toContain('0.1.0');
+      const manager = 'systemctl show --property=Environment user@1000.service';
+      expect(await host.script(manager)).toContain('XDG_CONFIG_HOME=/etc/xdg');
     },
   );
 
@@ -265,6 +267,7 @@ describe('on a host with rpm', () => {
     expect(await red.script('berth --version')).toContain('0.1.0');
     const lint = await red.asRoot(['berth', 'lint', 'sshd', '-o', 'json']);
     expect(berthDocument(lint.stdout.toString())).toHaveProperty('ok');
+    expect(lint.stdout.toString()).not.toContain('user-manager-reads-home');
     const doctor = await red.asRoot(['berth', 'doctor', '-o', 'json']);
     expect(berthDocument(doctor.stdout.toString())).toHaveProperty('checks');
     expect(await red.script('ls -l /usr/share/selinux/packages/targeted')).toContain('berth.pp');
