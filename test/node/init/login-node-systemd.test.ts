@@ -16,14 +16,16 @@ const berth = join(installDirectory, 'berth');
 describe('berth init login-node on a host with systemd', () => {
   let host: SystemdHost;
   let port: number;
+  let forcedPort: number;
 
   beforeAll(async () => {
     await ensurePackages([
       ...['openssh-server', 'podman', 'crun', 'uidmap', 'slirp4netns', 'catatonit'],
       'fuse-overlayfs',
     ]);
-    const ports = await freePorts(['admin', 'sessions']);
+    const ports = await freePorts(['admin', 'sessions', 'forced']);
     port = ports.sessions;
+    forcedPort = ports.forced;
     const options = { name: 'initnode', address, adminPort: ports.admin, adminKey: '' };
     host = await SystemdHost.boot(options);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(host.directory, 'key')]);
@@ -34,10 +36,10 @@ describe('berth init login-node on a host with systemd', () => {
   }, 120_000);
   afterAll(() => host.stop());
 
-  const options = (portOption: string): string[] => [
+  const options = (portOption: string, at = port): string[] => [
     ...['-F', '/dev/null', '-i', join(host.directory, 'key'), '-o', 'BatchMode=yes'],
     ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
-    ...['-o', 'LogLevel=ERROR', portOption, String(port)],
+    ...['-o', 'LogLevel=ERROR', portOption, String(at)],
   ];
   const ssh = (...words: string[]) => run('ssh', [...options('-p'), `alice@${address}`, ...words]);
   const archive = (): string => join(host.directory, 'image.tar');
@@ -110,7 +112,7 @@ describe('berth init login-node on a host with systemd', () => {
 
     it('would run on a host without the drop-in, so these tests are meaningful', async () => {
       await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@1001`);
-      const session = ssh('sleep 5');
+      const session = ssh('sleep 60');
       try {
         const all = ['any-drop-in', 'bus-drop-in', 'unit', 'CANARY_MANAGER', 'CANARY_VARIABLE'];
         await waitFor(
@@ -136,21 +138,36 @@ describe('berth init login-node on a host with systemd', () => {
           'was started with units and variables of the home',
         );
       } finally {
-        await host.script(`mv /root/berth.conf ${dropIn}; systemctl daemon-reload`);
+        await host.script(`mv /root/berth.conf ${dropIn}; systemctl daemon-reload
+          loginctl terminate-user alice`);
         await session;
       }
     });
 
-    it('does not run on the host at any kind of login, nor with lingering', async () => {
+    it.each(['login-shell', 'forced'])('does not run on the host at a login: %s', async (mode) => {
       await restarted();
-      const file = join(host.directory, 'key');
+      const login = join(installDirectory, 'shell/login');
+      if (mode === 'forced')
+        await host.script(`usermod --shell /bin/sh alice
+          ${berth} sshd new forced --mode forced --port ${forcedPort} --address ${address}
+          systemctl start berth-sshd@forced.service`);
+      const at = mode === 'forced' ? forcedPort : port;
+      const to = `alice@${address}`;
       for (const words of [['true'], ['-tt', 'exit'], ['-T']]) {
-        await ssh(...words);
+        await run('ssh', [...options('-p', at), to, ...words]);
         expect(await ranOnHost(), words.join(' ')).toBe('');
       }
-      const copied = await run('scp', [...options('-P'), file, `alice@${address}:/tmp/key`]);
-      expect(copied.exitCode, copied.stderr).toBe(0);
-      expect(await ranOnHost()).toBe('');
+      for (const protocol of ['-O', '-s']) {
+        const key = join(host.directory, 'key');
+        const words = [...options('-P', at), protocol, key, `${to}:/tmp/key${protocol}`];
+        const { exitCode, stderr } = await run('scp', words);
+        expect(exitCode, stderr).toBe(0);
+        expect(await ranOnHost()).toBe('');
+      }
+      await host.script(`usermod --shell ${login} alice`);
+    });
+
+    it('does not run on the host with lingering, from boot on', async () => {
       await restarted();
       await host.script('loginctl enable-linger alice; systemctl start user@1001.service');
       const asUser =
