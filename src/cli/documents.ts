@@ -58,12 +58,16 @@ interface FailedToken extends DocumentError {
   readonly status: 'failed';
 }
 
-interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'error'> {
+interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'held' | 'error'> {
   readonly cluster: string;
   readonly changes: readonly (Omit<NamespaceChange, 'wanted'> & {
     /** Annotations; null is one that is removed. */
     readonly after: Readonly<Record<string, string | null>>;
   })[];
+  /** Namespaces that are not marked as removed, because their user may be somebody in the directory. */
+  readonly held: readonly string[];
+  /** Why each of them is held. */
+  readonly holdReasons: Readonly<Record<string, string>>;
   readonly error?: DocumentError;
 }
 

@@ -44,9 +44,7 @@ function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
       (name) =>
         `${prefix}${name} has no owner annotation: its user has not logged in since Berth was installed`,
     ),
-    ...held.map(
-      (name) => `${prefix}${name} is not changed: the LDAP entry of its user is not accepted`,
-    ),
+    ...[...held].map(([name, reason]) => `${prefix}${name} is left as it is: ${reason}`),
     `${prefix}${countText(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} unchanged`,
   ];
 }
@@ -77,7 +75,8 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
             Object.entries(wanted).map(([key, after]) => [key, after ?? null]),
           ),
         })),
-        ...{ unchanged, ownerless, held, configMaps },
+        ...{ unchanged, ownerless, held: [...held.keys()], configMaps },
+        holdReasons: Object.fromEntries(held),
         ...(error === undefined ? {} : { error: errorJson(error) }),
       };
     }),

@@ -10,9 +10,12 @@ const namespace = z
   .string()
   .check(z.regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace'));
 
-/** Base, scope and filter of a search. */
+/** Bases, scope and filter of a search. */
 const search = {
-  base: text,
+  base: z.union([text, z.array(text).check(z.minLength(1, 'must name at least one'))], {
+    error: ({ input }) =>
+      input === undefined ? undefined : 'must be a DN, or a list of one or more',
+  }),
   scope: z.optional(z.enum(['sub', 'one'])),
   filter: z.optional(text),
 };

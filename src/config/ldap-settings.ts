@@ -55,7 +55,7 @@ export type LdapServer =
     };
 
 export interface LdapSearch {
-  readonly base: string;
+  readonly bases: readonly string[];
   readonly scope: 'sub' | 'one';
   readonly filter: string;
 }
@@ -105,7 +105,7 @@ function settingsOf(options: LdapOptions, source: Source): LdapSettings {
     minimumGid: options.minimum_gid ?? 1,
     namespaceSelector: options.namespace_selector ?? 'app.kubernetes.io/name=open-ondemand',
     users: {
-      base: users.base,
+      bases: [users.base].flat(),
       scope: users.scope ?? 'sub',
       filter: users.filter ?? '(objectClass=posixAccount)',
       name: users.name ?? 'uid',
@@ -114,7 +114,7 @@ function settingsOf(options: LdapOptions, source: Source): LdapSettings {
       home: users.home ?? 'homeDirectory',
     },
     groups: {
-      base: groups.base,
+      bases: [groups.base].flat(),
       scope: groups.scope ?? 'sub',
       filter: groups.filter ?? '(objectClass=posixGroup)',
       schema,

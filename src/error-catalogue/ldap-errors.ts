@@ -68,12 +68,12 @@ export const ldapErrors = {
     next: 'Enable the control 1.2.840.113556.1.4.319 for this account.',
   },
   'ldap-no-users': {
-    what: 'The search found no user that Berth can use. Nothing was changed.',
+    what: 'The search, below one of the bases or below all of them, found no user that Berth can use. Nothing was changed.',
     why: '`ldap.users.filter` or `ldap.users.base` is wrong, `ldap.bind_dn` cannot read uidNumber and gidNumber, or all UIDs are below `minimum_uid`.',
     next: 'Run the same filter with `ldapsearch`.',
   },
   'ldap-no-groups': {
-    what: 'The search found no group that Berth can use. Nothing was changed.',
+    what: 'The search, below one of the bases or below all of them, found no group that Berth can use. Nothing was changed.',
     why: '`ldap.groups.filter`, `ldap.groups.base` or `ldap.groups.schema` does not fit the directory.',
     next: 'Run the same filter with `ldapsearch`.',
   },
@@ -95,7 +95,7 @@ export const ldapErrors = {
   'ldap-referral': {
     what: 'A part of the directory is on another server (result 10). Berth does not follow referrals.',
     why: '`ldap.url` names a server that has only a part of the entries.',
-    next: 'Name the server that has them in `ldap.url`, or a base below the referral.',
+    next: 'Name a server that has all of them in `ldap.url`, or bases that do not contain the referral: `ldap.users.base` and `ldap.groups.base` may be lists. References of Active Directory to its DNS zones and configuration are no error.',
   },
   'ldap-incomplete': {
     what: 'The answer of the LDAP server was incomplete and was not used.',
@@ -103,7 +103,7 @@ export const ldapErrors = {
     next: 'Follow the hint. For Active Directory: range retrieval cuts off groups with more than 1500 members.',
   },
   'ldap-too-few-entries': {
-    what: 'The directory has far fewer users or groups than at the last run. Nothing was changed.',
+    what: 'The directory has far fewer users or groups than at the last run, or none of the users of the namespaces. Nothing was changed.',
     why: 'The result was truncated, the filter was changed, or many accounts were really removed.',
     next: 'Compare with `ldapsearch`. If it is correct, run `berth ldap-sync --accept-fewer` once. `ldap.keep_percent` is the limit.',
   },

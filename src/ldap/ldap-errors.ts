@@ -20,7 +20,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   },
   10: {
     code: 'ldap-referral',
-    hint: `${cut} That part of the directory is on another server. Set ldap.url to that server, or set a search base that does not contain the referral.`,
+    hint: `${cut} That part of the directory is on another server. Set ldap.url to a server that has all of it, or set search bases (ldap.users.base and ldap.groups.base may be lists) that do not contain the referral.`,
   },
   11: {
     code: 'ldap-admin-limit',
@@ -87,6 +87,18 @@ export function ldapIncomplete(attempted: string, what: string, hint: string): B
   return new BerthError(`${attempted}: ${what}`, {
     code: 'ldap-incomplete',
     hint: `${cut} ${hint}`,
+  });
+}
+
+/** A wrong base or filter finds no users, and all of them would be marked as removed. */
+export function ldapNobody(
+  what: 'users' | 'groups',
+  bases: readonly string[],
+  filter: string,
+): BerthError {
+  return new BerthError(`no valid ${what} found below ${bases.join(' or ')} with ${filter}`, {
+    code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
+    hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,
   });
 }
 

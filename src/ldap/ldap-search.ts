@@ -3,9 +3,11 @@ import type { LdapSearch } from '../config/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/ldap-entry.ts';
+import { leadsToNobody } from './rules/search-reference.ts';
 import { ldapIncomplete, ldapResultError } from './ldap-errors.ts';
 
 export interface SearchOptions {
+  readonly base: string;
   /** `users`, for messages. */
   readonly what: string;
   readonly attributes: readonly string[];
@@ -18,8 +20,8 @@ export interface SearchOptions {
 const mostEntries = 5_000_000;
 
 /**
- * Reads all results of a search, page by page (RFC 2696). A referral, a limit, a lost connection and an
- * incomplete attribute are errors: there is no partial result.
+ * Reads all results below one base, page by page (RFC 2696). A referral to where people may be, a limit, a lost
+ * connection and an incomplete attribute are errors: there is no partial result.
  *
  * @throws BerthError `ldap-filter-invalid`, `ldap-referral`, `ldap-incomplete`, and what
  *   `LdapConnection.request` throws
@@ -27,9 +29,9 @@ const mostEntries = 5_000_000;
 export async function searchAll(
   connection: LdapConnection,
   search: LdapSearch,
-  { what, attributes, pageSize, onPage }: SearchOptions,
+  { base, what, attributes, pageSize, onPage }: SearchOptions,
 ): Promise<LdapEntry[]> {
-  const attempted = `reading the ${what} below ${search.base}`;
+  const attempted = `reading the ${what} below ${base}`;
   const filter = parsedFilter(search.filter, what);
   const found: LdapEntry[] = [];
   let cookie: Buffer | undefined;
@@ -41,20 +43,21 @@ export async function searchAll(
     });
     const request = new SearchRequest({
       messageId: connection.nextId(),
-      baseDN: search.base,
+      baseDN: base,
       scope: search.scope,
       filter,
-      attributes: [...attributes],
+      attributes: [...new Set(attributes)],
       // No limit of ours: the default of ldapts is ten seconds.
       timeLimit: 0,
       controls: [paging],
     });
     const { entries, references, final } = await connection.request(attempted, request);
-    if (references.length > 0)
+    const elsewhere = references.filter((uri) => !leadsToNobody(uri));
+    if (elsewhere.length > 0)
       throw ldapResultError(
         attempted,
         10,
-        `part of the result is on another server: ${references.join(', ')}`,
+        `part of the result is on another server: ${elsewhere.join(', ')}`,
       );
     found.push(...entries.map((entry) => plainEntry(entry, attempted)));
     cookie = nextCookie(final.controls, attempted);
@@ -88,7 +91,7 @@ function plainEntry({ name, attributes }: SearchEntry, attempted: string): LdapE
         `${name} has more values of ${attribute} than the server sends at once`,
         'Set ldap.groups.schema: memberof, or raise MaxValRange in Active Directory.',
       );
-    if (options.length === 0) values.set(attribute, all.map(String));
+    values.set(type.toLowerCase(), all.map(String));
   }
   return { dn: name, values };
 }

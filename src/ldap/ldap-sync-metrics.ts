@@ -63,6 +63,11 @@ function peopleMetrics({ people, clusters }: LdapSyncReport): Metric[] {
       of('unmark'),
     ),
     gauge(
+      'held_namespaces',
+      'Namespaces whose user was not found in LDAP, but may be somebody there.',
+      each(({ held }) => held.size),
+    ),
+    gauge(
       'ownerless_namespaces',
       'Namespaces without an owner annotation.',
       each(({ ownerless }) => ownerless.length),

@@ -1,5 +1,6 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import { ldapNobody } from './ldap-errors.ts';
 import { readDirectory } from './read-directory.ts';
 import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
 import type { Deadline } from '../system/deadline.ts';
@@ -47,8 +48,8 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
     deadline,
   );
   const people = ldapUsersOf(answers, { ...ldap, minimumUid: input.minimumUid });
-  assertSomebody('users', people.users.size, ldap);
-  assertSomebody('groups', people.groups, ldap);
+  if (people.users.size === 0) throw ldapNobody('users', ldap.users.bases, ldap.users.filter);
+  if (people.groups === 0) throw ldapNobody('groups', ldap.groups.bases, ldap.groups.filter);
   const clusters = await Promise.all(
     input.targets.map(async (target): Promise<ClusterSyncResult> => {
       const cluster = target.name;
@@ -65,18 +66,4 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
     }),
   );
   return { url: answers.url, people, clusters };
-}
-
-/** A wrong base or filter finds no users, and all of them would be marked as removed. */
-function assertSomebody(
-  what: 'users' | 'groups',
-  count: number,
-  settings: Pick<LdapSettings, 'users' | 'groups'>,
-): void {
-  if (count > 0) return;
-  const { base, filter } = settings[what];
-  throw new BerthError(`no valid ${what} found below ${base} with ${filter}`, {
-    code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
-    hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,
-  });
 }

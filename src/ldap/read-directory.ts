@@ -1,8 +1,10 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
+import { ldapNobody } from './ldap-errors.ts';
 import { searchAll } from './ldap-search.ts';
 import type { LdapAnswers, LdapEntry } from './rules/ldap-entry.ts';
+import { nameAttributes } from './rules/possible-people.ts';
 
 export interface ReadOptions extends LdapConnectOptions {
   readonly onProgress?: (what: 'users' | 'groups', count: number) => void;
@@ -19,21 +21,31 @@ export async function readDirectory(
 ): Promise<LdapAnswers> {
   const connection = await firstReachable(settings, options);
   const { users, groups, pageSize } = settings;
-  const ask = (
+  const ask = async (
     what: 'users' | 'groups',
     search: LdapSettings['users' | 'groups'],
     attributes: readonly string[],
-  ): Promise<LdapEntry[]> =>
-    searchAll(connection, search, {
-      ...{ what, attributes, pageSize },
-      onPage: (count) => options.onProgress?.(what, count),
-    });
+  ): Promise<LdapEntry[]> => {
+    // By DN: bases may overlap.
+    const found = new Map<string, LdapEntry>();
+    for (const base of search.bases) {
+      const before = found.size;
+      const entries = await searchAll(connection, search, {
+        ...{ base, what, attributes, pageSize },
+        onPage: (count) => options.onProgress?.(what, before + count),
+      });
+      // Of several bases, too, none may be misspelled or hidden.
+      if (entries.length === 0) throw ldapNobody(what, [base], search.filter);
+      for (const entry of entries) found.set(entry.dn, entry);
+    }
+    return [...found.values()];
+  };
   const memberOf = groups.schema === 'memberof';
   try {
     return {
       url: connection.url,
       users: await ask('users', users, [
-        ...[users.name, users.uid, users.gid, users.home],
+        ...[users.name, users.uid, users.gid, users.home, ...nameAttributes],
         ...(memberOf ? [groups.member] : []),
       ]),
       groups: await ask('groups', groups, [

@@ -27,7 +27,7 @@ export interface SyncedCluster {
   readonly changes: readonly NamespaceChange[];
   readonly unchanged: number;
   readonly ownerless: readonly string[];
-  readonly held: readonly string[];
+  readonly held: ReadonlyMap<string, string>;
   readonly configMaps: readonly SyncedMap[];
   /** The error that stopped the writing. */
   readonly error?: BerthError;

@@ -1,4 +1,5 @@
 import type { ConfigMapKind } from '../../config/ldap-schema.ts';
+import { caseIgnoreKey } from './case-ignore-key.ts';
 import type { LdapUsers, LdapUser } from './ldap-users.ts';
 
 /** The value of each mapper of k8-ldap-configmap for a user (its internal/mapper). */
@@ -23,24 +24,24 @@ export interface MapOptions {
   readonly kind: ConfigMapKind;
   /** Prefix of each user name, for policies. */
   readonly userPrefix: string;
-  /** The present data: kept for users whose entries are refused. */
+  /** The present data: kept for names that may be somebody's whose entry is refused. */
   readonly live: Readonly<Record<string, string>>;
 }
 
-/** A ConfigMap's `data` as k8-ldap-configmap makes it. */
+/** A ConfigMap's `data` as k8-ldap-configmap makes it, with names in lower case, as namespaces have them. */
 export function directoryMap(
-  { users, refused }: LdapUsers,
+  { users, possible }: LdapUsers,
   { kind, userPrefix, live }: MapOptions,
 ): ConfigMapContents {
   const data: Record<string, string> = {};
   const unnameable: string[] = [];
-  for (const { what, name } of refused) {
-    const before = live[userPrefix + name];
-    if (what === 'user' && before !== undefined && !users.has(name))
-      data[userPrefix + name] = before;
+  for (const [key, before] of Object.entries(live)) {
+    const owner = key.startsWith(userPrefix) ? key.slice(userPrefix.length) : undefined;
+    if (owner === undefined || users.has(caseIgnoreKey(owner))) continue;
+    if (possible.reasonToHold({ owner }) !== undefined) data[key] = before;
   }
-  for (const user of users.values()) {
-    const key = userPrefix + user.name;
+  for (const [name, user] of users) {
+    const key = userPrefix + name;
     // IsConfigMapKey of k8s.io/apimachinery: no `@`, no `:`.
     if (/^[-._a-zA-Z0-9]{1,253}$/.test(key)) data[key] = values[kind](user);
     else unnameable.push(user.name);

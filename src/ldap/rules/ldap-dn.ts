@@ -1,7 +1,17 @@
+import { caseIgnoreKey } from './case-ignore-key.ts';
+
+/** Other ways to write an attribute's type: RFC 4512, section 1.4, and the names of RFC 4519. */
+const types: Readonly<Record<string, string>> = {
+  ...{ '2.5.4.3': 'cn', commonname: 'cn' },
+  ...{ '2.5.4.10': 'o', organizationname: 'o' },
+  ...{ '2.5.4.11': 'ou', organizationalunitname: 'ou' },
+  ...{ '0.9.2342.19200300.100.1.1': 'uid', userid: 'uid' },
+  ...{ '0.9.2342.19200300.100.1.25': 'dc', domaincomponent: 'dc' },
+};
+
 /**
- * A distinguished name in canonical form, so that equal names compare equal: without RFC 4514's escapes, with
- * letter case and blanks folded as directories compare them (caseIgnoreMatch, RFC 4518 as far as names of
- * people and groups need it), the parts of a multi-valued RDN in order.
+ * A distinguished name in canonical form, so that equal names compare equal: without RFC 4514's escapes, values as
+ * directories compare them, the parts of a multi-valued RDN in order.
  *
  * @returns Undefined if it is not a distinguished name.
  */
@@ -31,15 +41,19 @@ export function firstRdn(text: string): ReadonlyMap<string, string> {
 function normalPart(part: string): string | undefined {
   const [type, value] = typeAndValue(part) ?? [];
   if (type === undefined || value === undefined) return undefined;
-  const folded = value.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
-  return `${type}=${folded}`;
+  return `${type}=${caseIgnoreKey(value)}`;
 }
 
 function typeAndValue(part: string): [string, string] | undefined {
   const at = part.indexOf('=');
-  const type = part.slice(0, Math.max(at, 0)).trim().toLowerCase();
+  const written = part
+    .slice(0, Math.max(at, 0))
+    .trim()
+    .toLowerCase()
+    .replace(/^oid\./, '');
   const value = unescaped(part.slice(at + 1));
-  return at < 0 || !/^[a-z0-9.-]+$/.test(type) || value === undefined ? undefined : [type, value];
+  if (at < 0 || !/^[a-z0-9.-]+$/.test(written) || value === undefined) return undefined;
+  return [types[written] ?? written, value];
 }
 
 /** Splits at separators that are neither escaped nor within quotes (RFC 2253, section 4). */
@@ -66,14 +80,22 @@ function split(text: string, separator: RegExp): string[] | undefined {
 
 function unescaped(written: string): string | undefined {
   const trimmed = trimUnescaped(written);
+  if (/^#(?:[0-9A-Fa-f]{2}){2,}$/.test(trimmed))
+    return berString(Buffer.from(trimmed.slice(1), 'hex'));
   const inner = /^"(.*)"$/s.exec(trimmed)?.[1] ?? trimmed;
   const bytes: Buffer[] = [];
-  for (const [piece] of inner.matchAll(/\\[0-9A-Fa-f]{2}|\\[^]|[^\\]+|\\$/g)) {
+  for (const [piece] of inner.matchAll(/\\[0-9A-Fa-f]{2}|\\[^]|[^\\]+|\\$/gu)) {
     if (piece === '\\') return undefined;
     if (/^\\[0-9A-Fa-f]{2}$/.test(piece)) bytes.push(Buffer.from(piece.slice(1), 'hex'));
     else bytes.push(Buffer.from(piece.startsWith('\\') ? piece.slice(1) : piece));
   }
   return Buffer.concat(bytes).toString();
+}
+
+/** The text of a BER-encoded string (RFC 4514, section 2.4): after its tag, its length, and the bytes of a long length. */
+function berString(bytes: Buffer): string {
+  const length = bytes[1] ?? 0;
+  return bytes.subarray(length < 128 ? 2 : 2 + length - 128).toString();
 }
 
 /** Removes blanks around a value, except for an escaped last one. */

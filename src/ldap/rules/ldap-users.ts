@@ -1,6 +1,8 @@
 import type { LdapSettings } from '../../config/ldap-settings.ts';
+import { caseIgnoreKey } from './case-ignore-key.ts';
 import { firstRdn, normalDn } from './ldap-dn.ts';
-import type { LdapAnswers, LdapEntry } from './ldap-entry.ts';
+import { type LdapAnswers, type LdapEntry, valuesOf } from './ldap-entry.ts';
+import { PossiblePeople } from './possible-people.ts';
 
 /** A user of the directory, with all numbers checked. */
 export interface LdapUser {
@@ -24,7 +26,9 @@ export interface RefusedEntry {
 }
 
 export interface LdapUsers {
+  /** By `caseIgnoreKey` of their names. */
   readonly users: ReadonlyMap<string, LdapUser>;
+  readonly possible: Pick<PossiblePeople, 'reasonToHold'>;
   /** Number of valid groups. */
   readonly groups: number;
   readonly refused: readonly RefusedEntry[];
@@ -46,40 +50,51 @@ interface Group {
 
 /**
  * The directory's entries as users with their groups. An entry with an invalid number is left out by
- * itself. Entries with the same name or the same UID are all left out.
+ * itself. Entries that share a name or the UID are all left out.
  */
 export function ldapUsersOf({ users, groups }: LdapAnswers, rules: UserRules): LdapUsers {
   const refused: RefusedEntry[] = [];
+  const possible = new PossiblePeople();
+  const refuse = (entry: LdapEntry, one: RefusedEntry): void => {
+    refused.push(one);
+    if (one.what === 'user')
+      possible.add(entry, rules.users, `whose entry is not accepted: ${one.reason}`);
+  };
   const known = groups.flatMap((entry) => {
     const group = groupOf(entry, rules);
-    if ('reason' in group) refused.push(group);
+    if ('reason' in group) refuse(entry, group);
     return 'reason' in group ? [] : [group];
   });
   const memberships = membershipsOf(known, users, rules);
   const nameOfGid = new Map(known.map(({ gid, name }) => [gid, name]));
   const believed = users.flatMap((entry) => {
     const user = userOf(entry, rules, memberships.get(entry) ?? [], nameOfGid);
-    if ('reason' in user) refused.push(user);
+    if ('reason' in user) refuse(entry, user);
     return 'reason' in user ? [] : [{ user, entry }];
   });
-  const byName = grouped(believed, ({ user }) => user.name);
-  const byUid = grouped(believed, ({ user }) => user.uid);
+  const byName = grouped(believed, ({ entry }) => nameKeys(entry, rules));
+  const byUid = grouped(believed, ({ user }) => [user.uid]);
   const alone = believed.filter((one) => {
     const { user, entry } = one;
-    const twin = byName.get(user.name)?.find((other) => other !== one);
+    const twin = nameKeys(entry, rules)
+      .flatMap((key) => byName.get(key) ?? [])
+      .find((other) => other !== one);
     const sharer = byUid.get(user.uid)?.find((other) => other !== one);
-    if (twin === undefined && sharer === undefined) return true;
+    if (twin === undefined && sharer === undefined) {
+      possible.add(entry, rules.users, `whose login name is ${user.name}`);
+      return true;
+    }
     const reason =
       twin === undefined
         ? `${sharer?.user.name ?? ''} has the same UID ${user.uid}`
         : `${twin.entry.dn} has the same name`;
-    refused.push({ what: 'user', name: user.name, dn: entry.dn, reason });
+    refuse(entry, { what: 'user', name: user.name, dn: entry.dn, reason });
     return false;
   });
   return {
-    users: new Map(alone.map(({ user }) => [user.name, user])),
+    users: new Map(alone.map(({ user }) => [caseIgnoreKey(user.name), user])),
     groups: known.length,
-    refused,
+    ...{ possible, refused },
   };
 }
 
@@ -120,17 +135,21 @@ function groupOf(entry: LdapEntry, { groups, minimumGid }: UserRules): Group | R
 }
 
 /** Of several values, the one in the DN. */
-function nameOf({ dn, values }: LdapEntry, attribute: string): string | undefined {
-  const key = attribute.toLowerCase();
-  const all = values.get(key) ?? [];
+function nameOf(entry: LdapEntry, attribute: string): string | undefined {
+  const all = valuesOf(entry, attribute);
   if (all.length < 2) return all[0];
-  const distinguished = firstRdn(dn).get(key)?.toLowerCase();
-  return all.find((value) => value.toLowerCase() === distinguished);
+  const distinguished = caseIgnoreKey(firstRdn(entry.dn).get(attribute.toLowerCase()) ?? '');
+  return all.find((value) => caseIgnoreKey(value) === distinguished);
+}
+
+/** All values of `users.name`, as they are compared. */
+function nameKeys(entry: LdapEntry, { users }: UserRules): readonly string[] {
+  return [...new Set(valuesOf(entry, users.name).map(caseIgnoreKey))];
 }
 
 /** A UID or GID, or the reason why it is invalid. */
-function idOf({ values }: LdapEntry, attribute: string, minimum: number): number | string {
-  const all = values.get(attribute.toLowerCase()) ?? [];
+function idOf(entry: LdapEntry, attribute: string, minimum: number): number | string {
+  const all = valuesOf(entry, attribute);
   const [text] = all;
   if (text === undefined) return `it has no ${attribute}`;
   if (all.length > 1) return `it has ${all.length} values of ${attribute}`;
@@ -148,39 +167,48 @@ function membershipsOf(
 ): ReadonlyMap<LdapEntry, readonly Group[]> {
   const { schema, member } = rules.groups;
   const of = new Map<LdapEntry, Group[]>(users.map((user) => [user, []]));
-  const add = (user: LdapEntry | undefined, group: Group | undefined): void => {
-    if (user !== undefined && group !== undefined) of.get(user)?.push(group);
-  };
-  if (schema === 'rfc2307') {
-    const byName = grouped(users, (user) => nameOf(user, rules.users.name));
-    for (const group of groups)
-      for (const name of valuesOf(group.entry, member))
-        for (const user of byName.get(name) ?? []) add(user, group);
+  const add = (user: LdapEntry, group: Group): void => void of.get(user)?.push(group);
+  if (schema === 'memberof') {
+    const named = byDn(groups, ({ entry }) => entry.dn);
+    for (const user of users)
+      for (const dn of valuesOf(user, member)) for (const group of named(dn)) add(user, group);
     return of;
   }
-  if (schema === 'rfc2307bis') {
-    const byDn = new Map(users.map((user) => [normalDn(user.dn), user]));
-    for (const group of groups)
-      for (const dn of valuesOf(group.entry, member)) add(byDn.get(normalDn(dn)), group);
-    return of;
-  }
-  const byDn = new Map(groups.map((group) => [normalDn(group.entry.dn), group]));
-  for (const user of users)
-    for (const dn of valuesOf(user, member)) add(user, byDn.get(normalDn(dn)));
+  const byName = grouped(users, (user) => nameKeys(user, rules));
+  const named =
+    schema === 'rfc2307bis'
+      ? byDn(users, ({ dn }) => dn)
+      : (name: string) => byName.get(caseIgnoreKey(name)) ?? [];
+  for (const group of groups)
+    for (const text of valuesOf(group.entry, member))
+      for (const user of named(text)) add(user, group);
   return of;
 }
 
-/** Removes duplicates, which some directories allow. */
-function valuesOf({ values }: LdapEntry, attribute: string): readonly string[] {
-  return [...new Set(values.get(attribute.toLowerCase()) ?? [])];
+/**
+ * Finds what has a DN, in whatever way it is written. If several have it, only in the way in which they write it: a server
+ * may distinguish what `normalDn` does not, such as `ß` and `ss`.
+ */
+function byDn<T>(all: readonly T[], dnOf: (one: T) => string): (dn: string) => readonly T[] {
+  const keys = (dn: string): readonly string[] => [normalDn(dn) ?? []].flat();
+  const index = grouped(all, (one) => keys(dnOf(one)));
+  return (dn) => {
+    const same = keys(dn).flatMap((key) => index.get(key) ?? []);
+    return same.length < 2 ? same : same.filter((one) => dnOf(one) === dn);
+  };
 }
 
-function grouped<T, Key>(all: readonly T[], key: (one: T) => Key): ReadonlyMap<Key, readonly T[]> {
+/** By each of their keys. */
+function grouped<T, Key>(
+  all: readonly T[],
+  keys: (one: T) => readonly Key[],
+): ReadonlyMap<Key, readonly T[]> {
   const groups = new Map<Key, T[]>();
-  for (const one of all) {
-    const group = groups.get(key(one));
-    if (group === undefined) groups.set(key(one), [one]);
-    else group.push(one);
-  }
+  for (const one of all)
+    for (const key of keys(one)) {
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [one]);
+      else group.push(one);
+    }
   return groups;
 }

@@ -1,3 +1,4 @@
+import { caseIgnoreKey } from './case-ignore-key.ts';
 import type { LdapUsers, LdapUser } from './ldap-users.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { annotations } from '../../desired/well-known-names.ts';
@@ -24,27 +25,24 @@ export interface NamespacePlan {
   readonly active: number;
   /** Namespaces without an owner, not made by Berth. Nothing is written there. */
   readonly ownerless: readonly string[];
-  /** Namespaces of users whose entries are refused: nothing is written there. */
-  readonly held: readonly string[];
+  /** Not marked as removed, with the reason: their users were not found, but may be somebody in the directory. */
+  readonly held: ReadonlyMap<string, string>;
 }
 
 /**
  * Plans the annotations of the users' namespaces. Only the owner annotation says whose a namespace is.
- * The namespace of a missing user is marked; nothing is ever deleted.
+ * The namespace of a missing user is marked, unless somebody in the directory may be that user; nothing is ever deleted.
  *
  * @param now Epoch seconds.
  */
 export function planNamespaces(
   namespaces: readonly LiveObject[],
-  { users, refused }: LdapUsers,
+  { users, possible }: LdapUsers,
   now: number,
 ): NamespacePlan {
-  const refusedUsers = new Set(
-    refused.flatMap(({ what, name }) => (what === 'user' ? [name] : [])),
-  );
   const changes: NamespaceChange[] = [];
   const ownerless: string[] = [];
-  const held: string[] = [];
+  const held = new Map<string, string>();
   let unchanged = 0;
   let active = 0;
   for (const { metadata } of namespaces) {
@@ -56,40 +54,39 @@ export function planNamespaces(
       continue;
     }
     if (live[removedAnnotation] === undefined) active += 1;
-    const user = users.get(owner);
-    if (user === undefined && refusedUsers.has(owner)) {
-      held.push(namespace);
-      continue;
-    }
-    const change = changeOf({ namespace, owner, live }, user, now);
-    if (change === undefined) unchanged += 1;
-    else changes.push(change);
+    const user = users.get(caseIgnoreKey(owner));
+    const reason =
+      user === undefined ? possible.reasonToHold({ owner, uid: live[annotations.uid] }) : undefined;
+    if (reason !== undefined) held.set(namespace, reason);
+    const wanted =
+      user === undefined && reason === undefined
+        ? { [removedAnnotation]: live[removedAnnotation] ?? String(Math.floor(now)) }
+        : { ...(user && identityOf(user)), [removedAnnotation]: undefined };
+    const change = changeOf({ namespace, owner, live }, wanted);
+    if (change !== undefined) changes.push(change);
+    else if (reason === undefined) unchanged += 1;
   }
   return { changes, unchanged, active, ownerless, held };
 }
 
+function identityOf({ uid, gid, groups }: LdapUser): Annotations {
+  return {
+    [annotations.uid]: String(uid),
+    [annotations.gid]: String(gid),
+    [annotations.groups]: groups.join(','),
+  };
+}
+
 function changeOf(
   { namespace, owner, live }: { namespace: string; owner: string; live: Annotations },
-  user: LdapUser | undefined,
-  now: number,
+  all: Annotations,
 ): NamespaceChange | undefined {
-  const isMarked = live[removedAnnotation] !== undefined;
-  if (user === undefined) {
-    if (isMarked) return undefined;
-    const wanted = { [removedAnnotation]: String(Math.floor(now)) };
-    return { namespace, owner, kind: 'mark', wanted, before: {} };
-  }
-  const all: Annotations = {
-    [annotations.uid]: String(user.uid),
-    [annotations.gid]: String(user.gid),
-    [annotations.groups]: user.groups.join(','),
-    [removedAnnotation]: undefined,
-  };
   const different = Object.keys(all).filter((key) => live[key] !== all[key]);
   if (different.length === 0) return undefined;
   const pick = (from: Annotations): Annotations =>
     Object.fromEntries(different.map((key) => [key, from[key]]));
-  const kind = isMarked ? 'unmark' : 'update';
+  const isMarked = live[removedAnnotation] !== undefined;
+  const kind = isMarked ? 'unmark' : all[removedAnnotation] === undefined ? 'update' : 'mark';
   return { namespace, owner, kind, wanted: pick(all), before: pick(live) };
 }
 

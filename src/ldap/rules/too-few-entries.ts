@@ -3,7 +3,10 @@ import { BerthError } from '../../errors.ts';
 import type { LdapUsers } from './ldap-users.ts';
 import type { NamespacePlan } from './namespace-annotations.ts';
 
-/** Namespaces that may be marked in one run regardless of `keep_percent`, for small sites. */
+/**
+ * Namespaces that may be marked in one run regardless of `keep_percent`, for small sites: there, one person is more than
+ * 20 percent. But several namespaces and none of their users in the directory are a wrong attribute or base.
+ */
 const fewMarks = 5;
 
 /**
@@ -30,7 +33,8 @@ export function assertEnoughEntries(
   compare('users', people.users.size, Number(last.users ?? 0));
   compare('groups', people.groups, Number(last.groups ?? 0));
   const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
-  if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
+  const isNobodyLeft = marks > 1 && marks === plan.active;
+  if (isNobodyLeft || (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent)))
     throw tooFew(
       `the directory no longer has the users of ${marks} of ${countText(plan.active, 'namespace')}`,
       keepPercent,

@@ -102,6 +102,63 @@ describe('invalid entries', () => {
   });
 });
 
+describe('people whose names are written in another way', () => {
+  /** What Active Directory sends for each naming context below the base. */
+  const naming = (dn: string): Parameters<typeof Slapd.start>[1][number] => ({
+    ...{ dn: `${dn},${baseDn}`, objectClass: ['referral', 'extensibleObject'] },
+    ref: `ldap://dc.${dn.slice(3)}.site.test/${dn},${baseDn}`,
+    [dn.slice(0, 2)]: dn.slice(3),
+  });
+
+  it('keep their namespaces, below bases that overlap', async () => {
+    const entries = [
+      personEntry('JSmith', 20_001),
+      {
+        ...personEntry('jane', 20_002),
+        ...{ dn: `cn=Jane Doe,ou=people,${baseDn}`, cn: 'Jane Doe', uid: ['jane', 'jane.doe'] },
+      },
+      personEntry('mmüller', 20_003),
+      personEntry('renamed', 20_004),
+      groupEntry('users', 100),
+      groupEntry('chem', 30_000, ['JSMITH']),
+      ...['dc=DomainDnsZones', 'dc=ForestDnsZones', 'cn=Configuration'].map(naming),
+    ];
+    await withSlapd(entries, async (slapd) => {
+      const base = [`ou=people,${baseDn}`, baseDn.toUpperCase()];
+      await host.configure(slapd, { users: { base }, groups: { base: baseDn } });
+      const held = ['jane', 'jane.doe', 'mmuller'];
+      await host.makeNamespaces(['jsmith', ...held, 'gone']);
+      await host.makeNamespaces(['former'], { 'openondemand.org/uid': '20004' });
+
+      const { exitCode, stdout } = await host.sync();
+
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain('2 users, 2 groups');
+      expect(await host.annotations('jsmith')).toMatchObject({
+        ...{ uid: '20001', groups: '100,30000', owner: 'jsmith' },
+      });
+      for (const name of [...held, 'former']) {
+        expect(await host.annotations(name)).not.toHaveProperty('removed');
+        expect(stdout).toContain(`${host.namespaceOf(name)} is left as it is: its owner ${name} `);
+      }
+      expect(await host.annotations('gone')).toHaveProperty('removed');
+    });
+  });
+
+  it('are looked for below every base: one without anybody is an error', async () => {
+    const entries = [personEntry('anna', 20_001), groupEntry('users', 100)];
+    await withSlapd(entries, async (slapd) => {
+      const base = [`ou=people,${baseDn}`, `ou=groups,${baseDn}`];
+      await host.configure(slapd, { users: { base } });
+      await host.makeNamespaces(['anna', 'elsewhere']);
+      const { exitCode, stderr } = await host.sync();
+      expect(stderr).toContain(`no valid users found below ou=groups,${baseDn}`);
+      expect(exitCode).toBe(78);
+      expect(await host.annotations('elsewhere')).not.toHaveProperty('removed');
+    });
+  });
+});
+
 describe('five thousand users', () => {
   const users = Array.from({ length: 5000 }, (_, n) => `many-${n}`);
 

@@ -1,0 +1,53 @@
+import { caseIgnoreKey } from './case-ignore-key.ts';
+import { firstRdn } from './ldap-dn.ts';
+import { type LdapEntry, valuesWithOptions } from './ldap-entry.ts';
+
+/** Attributes besides `users.name` whose values may be a person's login name on some host. */
+export const nameAttributes = [
+  ...['uid', 'sAMAccountName', 'userPrincipalName', 'krbPrincipalName'],
+  ...['msSFU30Name', 'mail', 'cn'],
+] as const;
+
+/** An account that a namespace names. */
+export interface NamedAccount {
+  readonly owner: string;
+  /** Its UID as text, if it is known. */
+  readonly uid?: string | undefined;
+}
+
+/** Who of a directory may be the owner of a namespace, although no accepted user has exactly the owner's name. */
+export class PossiblePeople {
+  readonly #byName = new Map<string, string>();
+  readonly #byUid = new Map<string, string>();
+
+  /** @param verdict What became of the entry, as a clause after its DN. */
+  add(entry: LdapEntry, attributes: PersonAttributes, verdict: string): void {
+    const description = `${entry.dn}, ${verdict}`;
+    const names = [attributes.name, ...nameAttributes].flatMap((one) =>
+      valuesWithOptions(entry, one),
+    );
+    for (const name of [...names, ...firstRdn(entry.dn).values()].flatMap(looseKeys))
+      this.#byName.set(name, this.#byName.get(name) ?? description);
+    for (const uid of valuesWithOptions(entry, attributes.uid))
+      this.#byUid.set(uid, this.#byUid.get(uid) ?? description);
+  }
+
+  /** Why the account may not be taken for missing: an entry that carries its name or its UID. */
+  reasonToHold({ owner, uid }: NamedAccount): string | undefined {
+    const [named] = looseKeys(owner).flatMap((key) => this.#byName.get(key) ?? []);
+    if (named !== undefined) return `its owner ${owner} may be ${named}`;
+    const same = uid === undefined ? undefined : this.#byUid.get(uid);
+    return same && `its owner ${owner} may have a new name: UID ${uid} is of ${same}`;
+  }
+}
+
+interface PersonAttributes {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Keys of a name with and without `@realm`: without accents, which Active Directory ignores, and without the dotless `ı`. */
+function looseKeys(name: string): string[] {
+  const loose = caseIgnoreKey(name).normalize('NFKD').replace(/\p{M}/gu, '').replaceAll('ı', 'i');
+  return [...new Set([loose, loose.replace(/@.*$/, '')])].filter((key) => key !== '');
+}
