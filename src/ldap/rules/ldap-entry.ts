@@ -15,9 +15,3 @@ export interface LdapAnswers {
 export function valuesOf({ values }: LdapEntry, attribute: string): readonly string[] {
   return [...new Set(values.get(attribute.toLowerCase()) ?? [])];
 }
-
-/** The values of an attribute, with and without options (RFC 4512, section 2.5.2). */
-export function valuesWithOptions({ values }: LdapEntry, attribute: string): readonly string[] {
-  const wanted = attribute.toLowerCase();
-  return [...values].flatMap(([type, all]) => (type.split(';')[0] === wanted ? all : []));
-}

@@ -1,6 +1,6 @@
 import { caseIgnoreKey } from './case-ignore-key.ts';
 import { firstRdn } from './ldap-dn.ts';
-import { type LdapEntry, valuesWithOptions } from './ldap-entry.ts';
+import type { LdapEntry } from './ldap-entry.ts';
 
 /** Attributes besides `users.name` whose values may be a person's login name on some host. */
 export const nameAttributes = [
@@ -21,15 +21,19 @@ export class PossiblePeople {
   readonly #byUid = new Map<string, string>();
 
   /** @param verdict What became of the entry, as a clause after its DN. */
-  add(entry: LdapEntry, attributes: PersonAttributes, verdict: string): void {
+  add(entry: LdapEntry, { name, uid }: PersonAttributes, verdict: string): void {
     const description = `${entry.dn}, ${verdict}`;
-    const names = [attributes.name, ...nameAttributes].flatMap((one) =>
-      valuesWithOptions(entry, one),
-    );
-    for (const name of [...names, ...firstRdn(entry.dn).values()].flatMap(looseKeys))
-      this.#byName.set(name, this.#byName.get(name) ?? description);
-    for (const uid of valuesWithOptions(entry, attributes.uid))
-      this.#byUid.set(uid, this.#byUid.get(uid) ?? description);
+    const wanted = new Set([name, ...nameAttributes].map((one) => one.toLowerCase()));
+    const names = [...firstRdn(entry.dn).values()];
+    for (const [type, values] of entry.values) {
+      // Values with an option, too (RFC 4512, section 2.5.2): `uid;lang-de`.
+      const attribute = type.replace(/;.*$/, '');
+      if (wanted.has(attribute)) names.push(...values);
+      if (attribute !== uid.toLowerCase()) continue;
+      for (const id of values) this.#byUid.set(id, this.#byUid.get(id) ?? description);
+    }
+    for (const key of names.flatMap(looseKeys))
+      this.#byName.set(key, this.#byName.get(key) ?? description);
   }
 
   /** Why the account may not be taken for missing: an entry that carries its name or its UID. */
