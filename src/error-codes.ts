@@ -366,6 +366,7 @@ export const warningCodes = [
   'hook-env-pod-security-policy',
   'hook-env-token-endpoint',
   'hook-env-flag-invalid',
+  'network-rewritten',
   'hook-env-carriage-return',
   'hook-env-unset-reference',
   'subid-entries-overlap',

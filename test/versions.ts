@@ -15,7 +15,12 @@ const files = [
   ...['hostile-pods', 'hostile-requests', 'manifests', 'without-defaults'].map(
     (name) => `site-exclusive/admission/${name}`,
   ),
-  ...['site-exclusive/doctor/admission', 'site/doctor/user', 'site-exclusive/ssh/pod/session'],
+  ...[
+    'site-exclusive/doctor/admission',
+    'site/doctor/user',
+    'site/reconcile/accepted-values',
+    'site-exclusive/ssh/pod/session',
+  ],
   ...['site-exclusive/cluster-reap/reap', 'site/ldap/sync'],
 ].map((name) => `test/${name}.test.ts`);
 

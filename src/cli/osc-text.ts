@@ -6,7 +6,10 @@ export function oscText({ hookEnv, keys, files, warnings }: OscReport): string {
   const lines = [
     `${hookEnv}, which Berth reads as it is:`,
     ...keys.flatMap(({ key, value, becomes }) => [`  ${key}=${value}`, `      ${becomes}`]),
-    ...warnings.map(({ message }) => `  warning: ${message}`),
+    ...warnings.map(
+      ({ message, file, line }) =>
+        `  warning: ${file}${line === undefined ? '' : `:${line}`}: ${message}`,
+    ),
     ...(files.length === 0 ? [] : ['scripts and manifests:']),
     ...files.map(({ key, becomes }) => `  ${key}: ${becomes}`),
   ];

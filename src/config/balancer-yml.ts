@@ -1,5 +1,7 @@
 import * as z from 'zod/mini';
-import { isHostName, isIpAddress, isIpv6 } from './ip-address.ts';
+import { isCidr } from './cidr.ts';
+import { namespaceName } from './object-name.ts';
+import { ipv4Octets, ipv6Groups, isHostName, isIpAddress } from './ip-address.ts';
 
 /** Names of Kubernetes objects, of haproxy's sections and of systemd's instances are made of it. */
 const name = z
@@ -21,29 +23,30 @@ const address = z
     ),
   );
 const ipAddress = z.string().check(z.refine(isIpAddress, 'must be an IPv4 or IPv6 address'));
-const network = z.string().check(
-  z.refine((text) => {
-    const [first = '', length, ...rest] = text.split('/');
-    const most = isIpv6(first) ? 128 : 32;
-    return (
-      isIpAddress(first) &&
-      rest.length === 0 &&
-      (length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= most))
-    );
-  }, 'must be an IP address, or a network as ADDRESS/LENGTH'),
-);
+const addressOrNetwork = z
+  .string()
+  .check(
+    z.refine(
+      (text) => isIpAddress(text) || isCidr(text),
+      'must be an IP address, or a network as ADDRESS/LENGTH',
+    ),
+  );
 const limit = z
   .int()
   .check(
     z.minimum(0, 'must be 1 or more, or 0 for no limit'),
     z.maximum(1_000_000, 'must be 1000000 or less'),
   );
-/** As in MetalLB's IPAddressPool. */
+/** As in MetalLB's IPAddressPool: a range has one family, and its first address is not after its last. */
 const addressRange = z.string().check(
   z.refine((text) => {
-    const [first = '', last] = text.split(/[-/]/);
-    return isIpAddress(first) && (last === undefined || isIpAddress(last) || /^\d+$/.test(last));
-  }, 'must be ADDRESS, ADDRESS/LENGTH or ADDRESS-ADDRESS'),
+    const [first = '', last, ...more] = text.split('-');
+    if (last === undefined) return isIpAddress(text) || isCidr(text);
+    const [from, to] = [first, last].map((one) => ipv4Octets(one) ?? ipv6Groups(one));
+    if (from === undefined || to === undefined || more.length > 0) return false;
+    const different = from.findIndex((part, index) => part !== to[index]);
+    return from.length === to.length && (from[different] ?? 0) <= (to[different] ?? 0);
+  }, 'must be ADDRESS, ADDRESS/LENGTH or ADDRESS-ADDRESS, the lower one first'),
 );
 const port = z
   .int()
@@ -53,9 +56,7 @@ const port = z
   );
 const objectName = z
   .string()
-  .check(
-    z.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a Kubernetes object'),
-  );
+  .check(z.regex(namespaceName, 'must be the name of a Kubernetes object'));
 const image = z
   .string()
   .check(z.regex(/^[a-z0-9][A-Za-z0-9._:/@-]{0,254}$/, 'must be the name of an image'));
@@ -97,7 +98,7 @@ export const balancerSchema = z.strictObject({
     z.strictObject({
       connections: z.optional(limit),
       rate: z.optional(limit),
-      exempt: z.optional(z.array(network)),
+      exempt: z.optional(z.array(addressOrNetwork)),
     }),
   ),
   kubernetes: z.optional(

@@ -1,20 +1,23 @@
 import * as z from 'zod/mini';
-import { isCidr } from './cidr.ts';
+import { network, rewrittenNetwork } from './cidr.ts';
 import { configProblemsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
-import { isObjectName } from './object-name.ts';
+import { namespaceName, objectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
-import { quantity } from './quantity-schema.ts';
+import { limitRange, resourceQuota } from './quota-schema.ts';
 import { schemaMessages } from './schema-messages.ts';
-import type { BerthError } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import type { SettingsWarning } from './settings.ts';
 
 /** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */
 const maximumId = 4_294_967_294;
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
-const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
+const cidr = z
+  .string()
+  .check(z.refine((one) => network(one) !== undefined, 'must be address/length, e.g. 10.0.0.0/8'));
 const issuer = z
   .string()
   .check(
@@ -23,16 +26,10 @@ const issuer = z
       'must be an https URL without query or fragment',
     ),
   );
-const jsonObject = z.record(z.string(), z.json());
-const quantities = z.record(z.string(), quantity);
-/** `LimitRangeItem` of Kubernetes. */
-const limit = z.strictObject({
-  type: text,
-  ...{ max: z.optional(quantities), min: z.optional(quantities) },
-  ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
-  maxLimitRequestRatio: z.optional(quantities),
-});
-const dnsName = z.string().check(z.refine(isObjectName, 'must be a valid Kubernetes object name'));
+const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes object name'));
+const namespace = z
+  .string()
+  .check(z.regex(namespaceName, 'must be the name of a Kubernetes namespace'));
 
 const admin = z.strictObject({
   kubeconfig: z.optional(path),
@@ -41,7 +38,7 @@ const admin = z.strictObject({
     z.strictObject({
       kubeconfig: z.optional(path),
       context: z.optional(text),
-      namespace: dnsName,
+      namespace,
       cluster: dnsName,
     }),
   ),
@@ -79,16 +76,8 @@ export const clusterSchema = z.strictObject({
   // null removes the value of `defaults` or hook.env.
   pull_secret: z.optional(z.nullable(z.strictObject({ name: dnsName, docker_config_json: path }))),
   job_pod_reaper: z.optional(z.boolean()),
-  resource_quota: z.optional(
-    z.nullable(
-      z.strictObject({
-        hard: quantities,
-        scopes: z.optional(z.array(text)),
-        scopeSelector: z.optional(jsonObject),
-      }),
-    ),
-  ),
-  limit_range: z.optional(z.nullable(z.strictObject({ limits: z.array(limit) }))),
+  resource_quota: z.optional(z.nullable(resourceQuota)),
+  limit_range: z.optional(z.nullable(limitRange)),
   credentials: z.optional(credentials),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
@@ -122,10 +111,11 @@ type SiteOptions = Omit<z.output<typeof siteSchema>, 'clusters'>;
 export interface BerthOptions extends SiteOptions {
   /** By OnDemand's name of the cluster. An invalid entry affects only its own cluster. */
   readonly clusters: ReadonlyMap<string, ClusterOptions | BerthError>;
+  readonly warnings: readonly SettingsWarning[];
 }
 
 /** The options of a site without a `berth.yml`. */
-export const emptyBerthOptions: BerthOptions = { clusters: new Map() };
+export const emptyBerthOptions: BerthOptions = { clusters: new Map(), warnings: [] };
 
 /**
  * Checks a parsed `berth.yml`. An invalid entry below `clusters` is replaced by its error.
@@ -142,11 +132,49 @@ export function parseBerthYml(
   // A file with comments only sets nothing.
   const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, siteSchema, []));
-  const { clusters, ...site } = parsed.data;
-  const entries = Object.entries(clusters ?? {}).map(
-    ([name, entry]) => [name, clusterOptions(name, entry, source)] as const,
-  );
-  return { ...site, clusters: new Map(entries) };
+  const { clusters = {}, defaults, ...site } = parsed.data;
+  const warnings: SettingsWarning[] = [];
+  const masked = (options: ClusterOptions, path: readonly string[]): ClusterOptions =>
+    withNetworks(options, [...path, 'allow_cidrs'], source, (one) => warnings.push(one));
+  const ofAll = defaults === undefined ? {} : { defaults: masked(defaults, ['defaults']) };
+  const entries = Object.entries(clusters).map(([name, entry]) => {
+    const options = clusterOptions(name, entry, source);
+    return [
+      name,
+      options instanceof BerthError ? options : masked(options, ['clusters', name]),
+    ] as const;
+  });
+  return {
+    ...site,
+    ...ofAll,
+    clusters: new Map(entries),
+    warnings,
+  };
+}
+
+/** `allow_cidrs` as every API server accepts them. */
+function withNetworks(
+  options: ClusterOptions,
+  path: readonly string[],
+  { file, place }: Source,
+  warn: (warning: SettingsWarning) => unknown,
+): ClusterOptions {
+  const { allow_cidrs: cidrs } = options;
+  if (cidrs === undefined) return options;
+  return {
+    ...options,
+    allow_cidrs: cidrs.map((text, index) => {
+      const { cidr = text, refused } = network(text) ?? {};
+      if (refused !== undefined)
+        warn({
+          code: 'network-rewritten',
+          message: `${path.join('.')}: ${rewrittenNetwork(text, cidr, refused)}`,
+          file,
+          ...place({ path: [...path, index] }),
+        });
+      return cidr;
+    }),
+  };
 }
 
 interface Source {

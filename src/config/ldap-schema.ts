@@ -1,14 +1,18 @@
 import * as z from 'zod/mini';
 import { durationBetween } from './duration.ts';
+import { namespaceName } from './object-name.ts';
 
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
 const attribute = z
   .string()
   .check(z.regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'must be the name of an attribute, without options'));
-const namespace = z
+const namespace = z.string().check(z.regex(namespaceName, 'must be the name of a namespace'));
+
+/** Keys of a ConfigMap begin with it. */
+const keyPrefix = z
   .string()
-  .check(z.regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace'));
+  .check(z.regex(/^[-._A-Za-z0-9]{0,200}$/, 'must have letters, digits, `-`, `_` and `.` only'));
 
 /** Bases, scope and filter of a search. */
 const search = {
@@ -70,7 +74,7 @@ export const ldapSchema = z.strictObject({
   config_maps: z.optional(
     z.strictObject({
       namespace: z.optional(namespace),
-      user_prefix: z.optional(z.string()),
+      user_prefix: z.optional(keyPrefix),
       maps: z.optional(z.array(maps).check(z.minLength(1, 'must name at least one'))),
     }),
   ),

@@ -1,5 +1,7 @@
-import { configError } from './config-error.ts';
+import { configProblemsError } from './config-error.ts';
+import { type Locate, noPosition } from './config-problem.ts';
 import { nearestKey } from './nearest-key.ts';
+import { isNamespacePrefix, notAPrefix } from './object-name.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './kubeconfig-path.ts';
 import type { LogCode } from '../error-codes.ts';
@@ -37,9 +39,13 @@ export function parseOodCluster(
   document: unknown,
   name: string,
   file: string,
+  place: Locate = noPosition,
 ): ClusterDefinition | undefined {
-  const bad = (key: string, complaint: string, hint: string): BerthError =>
-    configError('cluster-value-invalid', file, `${key} ${complaint}`, hint, { cluster: name, key });
+  const bad = (key: string, complaint: string, hint: string): BerthError => {
+    const problem = { path: key.split('.'), text: `${key} ${complaint}` };
+    const fields = { cluster: name, key };
+    return configProblemsError('cluster-value-invalid', { file, place }, [problem], hint, fields);
+  };
   const fail = (key: string, found: string, hint: string): never => {
     throw bad(key, `is ${found}`, hint);
   };
@@ -68,6 +74,12 @@ export function parseOodCluster(
   );
   const cluster = text(job, 'v2.job', 'cluster') ?? 'open-ondemand';
   const namespacePrefix = text(job, 'v2.job', 'namespace_prefix');
+  if (namespacePrefix !== undefined && !isNamespacePrefix(namespacePrefix))
+    fail(
+      'v2.job.namespace_prefix',
+      notAPrefix(namespacePrefix),
+      'Use at most 62 of a-z, 0-9 and `-`, not beginning with `-`: OnDemand puts the user’s name behind it.',
+    );
   const usernamePrefix = text(job, 'v2.job', 'username_prefix');
   const caFile = text(section('server'), 'v2.job.server', 'cert_authority_file');
   if (caFile !== undefined && !caFile.startsWith('/')) {

@@ -37,8 +37,10 @@ function complaint(issue: z.core.$ZodIssue, root: z.core.$ZodType): string {
     return issue.expected === 'string' ? asText(issue, root) : `must be ${type}`;
   }
   if (issue.code === 'invalid_value') {
+    if (issue.input === undefined) return 'is missing';
     return `must be one of ${issue.values.map(String).join(', ')}`;
   }
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
   // The schema's own message.
   return issue.message;
 }

@@ -24,6 +24,8 @@ export interface SettingsWarning {
   readonly code: LogCode;
   readonly message: string;
   readonly file: string;
+  /** Counts from 1; absent if it is about the whole file. */
+  readonly line?: number;
 }
 
 /** One cluster of `clusters.d` whose `job.adapter` is `kubernetes`. */

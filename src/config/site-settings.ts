@@ -31,7 +31,7 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
   const { berth } = parts;
   const broken: BrokenCluster[] = [];
   const clusters: ClusterSettings[] = [];
-  const warnings = [...parts.warnings, ...(parts.hookEnv?.warnings ?? [])];
+  const warnings = [...parts.warnings, ...(parts.hookEnv?.warnings ?? []), ...berth.warnings];
   for (const part of parts.clusters) {
     if ('error' in part) {
       broken.push(part);

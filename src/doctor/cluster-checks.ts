@@ -28,6 +28,7 @@ import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-check
 import { certificateFinding, clockFinding } from './server-checks.ts';
 import { sessionRightsFinding } from './session-rights-check.ts';
 import { hookTokenFinding } from './hook-token-check.ts';
+import { objectsFinding } from './objects-check.ts';
 import { namespaceFinding } from './namespace-check.ts';
 
 export interface ClusterCheckInput {
@@ -57,6 +58,7 @@ const dependent = [
   'rights',
   'excess-rights',
   'cluster-roles',
+  'objects',
   'guard',
   'admission',
   'ssh-sessions',
@@ -169,6 +171,7 @@ async function reachable(
       ask('rights', (client) => rightsFinding(client, objects, input.cluster, identity)),
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
       ask('cluster-roles', (client) => rolesFinding(client, objects)),
+      ask('objects', (client) => objectsFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) => admissionFinding(client, version)),
       ...(input.cluster.sshSessions === undefined

@@ -176,10 +176,11 @@ function configFinding({ settings, broken }: LoadedSiteSettings, onSshHost: bool
     : failed('no Kubernetes cluster is configured', 'Add one to OnDemand: clusters.d/NAME.yml.');
 }
 
-function configWarning({ message, file, code }: SettingsWarning): CheckResult {
+function configWarning({ message, file, line, code }: SettingsWarning): CheckResult {
+  const where = line === undefined ? file : `${file}:${line}`;
   return {
     id: 'config-warning',
-    ...warning(message, `Correct it in ${file}. For more: berth explain ${code}`),
+    ...warning(message, `Correct it in ${where}. For more: berth explain ${code}`),
   };
 }
 

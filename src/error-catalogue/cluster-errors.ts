@@ -69,8 +69,8 @@ export const clusterErrors = {
   },
   'api-invalid': {
     what: 'The API server rejected an object as invalid (HTTP 422).',
-    why: 'A value of berth.yml that only the cluster can check, for example in `resource_quota` or `limit_range`.',
-    next: 'The message names the field. `berth render --user NAME | kubectl apply --dry-run=server -f -` repeats the check.',
+    why: 'A value of the configuration that only the cluster can check, for example in `resource_quota`; the hint names the keys that the object comes from.',
+    next: 'The message names the field. `berth doctor` repeats the check for all objects (`objects`).',
   },
   'api-immutable': {
     what: 'An object exists with a field that Kubernetes does not allow to change, such as the role of a RoleBinding.',

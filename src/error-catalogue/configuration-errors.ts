@@ -252,6 +252,11 @@ export const configurationErrors = {
     why: 'It is empty, is not JSON or has no key `auths`.',
     next: 'Create it: `podman login --authfile FILE REGISTRY`. Check it with `jq .auths FILE`.',
   },
+  'network-rewritten': {
+    what: 'A network in `allow_cidrs` or NETWORK_POLICY_ALLOW_CIDR is written in a way that Kubernetes refuses from version 1.36 on. Berth uses the network that is meant.',
+    why: 'The address has bits beyond the length, as 192.168.0.1/24 has, or is an IPv4 address written as IPv6, as ::ffff:10.0.0.0/104 is.',
+    next: 'Write the network of the message in the line that is named. If only one address was meant, write it with /32, IPv6 with /128.',
+  },
   'namespace-name-invalid': {
     what: 'The namespace of this user would have a name that Kubernetes does not accept. This user gets no namespace.',
     why: 'The user name has capital letters, an underscore or other characters, or the prefix and the name together are longer than 63 characters. OnDemand replaces only `.` and `@`.',

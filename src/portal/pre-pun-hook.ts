@@ -66,7 +66,7 @@ interface Hook extends Omit<HookInput, 'files' | 'username'> {
 async function readSettingsAndUser({ username, files, ...input }: HookInput): Promise<Hook> {
   const { settings, broken } = await loadSiteSettings(files);
   const log = input.log.with({ user: username });
-  for (const { code, message, file } of settings.warnings) log.warning(message, { code, file });
+  for (const { message, ...fields } of settings.warnings) log.warning(message, fields);
   for (const { cluster, error } of broken) log.error(error, { cluster });
 
   const user = lookupUser(username, settings);

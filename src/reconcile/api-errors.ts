@@ -1,5 +1,5 @@
 import { BerthError, type ErrorDetails } from '../errors.ts';
-import { describeObject, type KubeObject } from '../desired/kube-object.ts';
+import { describeObject, type Kind, type KubeObject } from '../desired/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -21,7 +21,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   },
   422: {
     code: 'api-invalid',
-    hint: 'The API server rejected the object. Compare its message with the settings of this cluster in berth.yml.',
+    hint: 'The API server rejected the object. `berth doctor` tries all objects of a user, and names the settings that they come from.',
   },
   429: {
     code: 'api-overloaded',
@@ -55,13 +55,33 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
   });
 }
 
+/** The keys of berth.yml and hook.env that an object comes from. */
+const settingsOf: Readonly<Record<Kind, string>> = {
+  Namespace:
+    'v2.job.namespace_prefix in clusters.d or NAMESPACE_PREFIX in hook.env, and the account name',
+  NetworkPolicy: 'allow_cidrs in berth.yml, or NETWORK_POLICY_ALLOW_CIDR in hook.env',
+  Pod: 'the profile of the session',
+  RoleBinding: 'subject_prefix and credentials in berth.yml, and the account name',
+  Secret: 'pull_secret in berth.yml, or IMAGE_PULL_SECRET in hook.env; ssh_sessions.secret',
+  ServiceAccount:
+    'credentials.service_account and pull_secret in berth.yml, or IMAGE_PULL_SECRET in hook.env',
+  ResourceQuota: 'resource_quota in berth.yml',
+  LimitRange: 'limit_range in berth.yml',
+};
+
 /**
  * The answer to applying `object` as an error. A RoleBinding's role and a Secret's type cannot be
  * changed, and the hook deletes nothing: the hint says what to delete.
  */
 export function applyError(object: KubeObject, answer: ApiResponse): BerthError {
   const error = apiError(`applying ${describeObject(object)}`, answer);
-  if (answer.status !== 422 || !/immutable|cannot change roleRef/.test(error.message)) return error;
+  if (answer.status !== 422) return error;
+  if (!/immutable|cannot change roleRef/.test(error.message))
+    return new BerthError(error.message, {
+      code: error.code,
+      hint: `Compare the message with the settings of this object: ${settingsOf[object.kind]}.`,
+      fields: error.fields,
+    });
   const { name, namespace = '' } = object.metadata;
   return new BerthError(error.message, {
     code: 'api-immutable',

@@ -9,7 +9,7 @@ import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../config/settings.ts';
 import type { BrokenCluster, SiteFileContents } from '../config/site-files.ts';
-import { parseYaml, readYaml } from '../config/yaml-document.ts';
+import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';
 import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
@@ -134,7 +134,8 @@ class SiteFilesReader extends ConfigReader {
 
   private cluster(cluster: string, path: string): ClusterDefinition | BrokenCluster | undefined {
     try {
-      return parseOodCluster(parseYaml(decodeUtf8(this.file(path)), path, 'psych'), cluster, path);
+      const { value, place } = readYaml(decodeUtf8(this.file(path)), path, 'psych');
+      return parseOodCluster(value, cluster, path, place);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       return { cluster, error };

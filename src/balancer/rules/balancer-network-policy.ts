@@ -1,5 +1,6 @@
 import type { BalancerSettings, SessionKind } from '../../config/balancer-settings.ts';
-import { isIpAddress, isIpv6 } from '../../config/ip-address.ts';
+import { networkOfAddress } from '../../config/cidr.ts';
+import { isIpAddress } from '../../config/ip-address.ts';
 import { podLabels } from './balancer-deployments.ts';
 import type { Manifest } from './manifest.ts';
 import { podPorts } from './pod-placement.ts';
@@ -40,9 +41,7 @@ function toNodes(kinds: readonly SessionKind[]): object {
   const [kind] = kinds;
   const ports = tcp([...new Set(kinds.map(({ nodePort }) => nodePort))]);
   if (kind === undefined || hasNames(kind)) return { ports };
-  const to = kind.nodes.map(({ address }) => ({
-    ipBlock: { cidr: `${address}/${isIpv6(address) ? 128 : 32}` },
-  }));
+  const to = kind.nodes.map(({ address }) => ({ ipBlock: { cidr: networkOfAddress(address) } }));
   return { to, ports };
 }
 

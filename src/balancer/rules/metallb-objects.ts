@@ -1,5 +1,6 @@
 import type { BalancerPods } from '../../config/balancer-settings.ts';
-import { isIpAddress, isIpv6 } from '../../config/ip-address.ts';
+import { networkOfAddress } from '../../config/cidr.ts';
+import { isIpAddress } from '../../config/ip-address.ts';
 import type { Manifest } from './manifest.ts';
 
 const namespace = 'metallb-system';
@@ -11,7 +12,10 @@ export function metallbObjects({ pool, addresses }: BalancerPods): Manifest[] {
   return [
     {
       ...{ apiVersion: 'metallb.io/v1beta1', kind: 'IPAddressPool', metadata },
-      spec: { addresses: addresses.map(withLength), autoAssign: false },
+      spec: {
+        addresses: addresses.map((one) => (isIpAddress(one) ? networkOfAddress(one) : one)),
+        autoAssign: false,
+      },
     },
     {
       ...{ apiVersion: 'metallb.io/v1beta1', kind: 'L2Advertisement', metadata },
@@ -26,8 +30,4 @@ export function metallbObjects({ pool, addresses }: BalancerPods): Manifest[] {
  */
 export function metallbAnnotations({ pool }: BalancerPods): Record<string, string> {
   return pool === undefined ? {} : { 'metallb.io/address-pool': pool };
-}
-
-function withLength(address: string): string {
-  return isIpAddress(address) ? `${address}/${isIpv6(address) ? 128 : 32}` : address;
 }

@@ -1,9 +1,9 @@
-import { isCidr } from '../cidr.ts';
+import { network, rewrittenNetwork } from '../cidr.ts';
 import { configError } from '../config-error.ts';
 import type { HookEnv } from './hook-env.ts';
 import { parseIssuer } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
-import { isObjectName } from '../object-name.ts';
+import { isNamespacePrefix, isObjectName, notAPrefix } from '../object-name.ts';
 import type { SettingsWarning } from '../settings.ts';
 import type { LogCode } from '../../error-codes.ts';
 
@@ -43,8 +43,8 @@ type Key = (typeof keys)[number];
  */
 export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
   const warnings = [...env.warnings];
-  const warn = (code: LogCode, message: string): void => {
-    warnings.push({ code, message, file });
+  const warn = (code: LogCode, key: string, message: string): void => {
+    warnings.push({ code, message, file, line: env.lines.get(key) ?? 1 });
   };
   const fail = (key: Key, found: string, hint: string): never => {
     const line = env.lines.get(key) ?? 1;
@@ -57,22 +57,27 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
     if ((keys as readonly string[]).includes(name)) continue;
     const near = nearestKey(name, keys);
     if (near === undefined || env.values.has(near)) continue;
-    warn('hook-env-unknown-key', `${name} is not a key that Berth reads: did you mean ${near}?`);
+    warn(
+      'hook-env-unknown-key',
+      name,
+      `${name} is not a key that Berth reads: did you mean ${near}?`,
+    );
   }
   for (const key of ['CLIENT_ID', 'CLIENT_SECRET'] as const) {
     if (value(key) === 'changeme')
-      warn('hook-env-example-value', `${key} still has the value of the example`);
+      warn('hook-env-example-value', key, `${key} still has the value of the example`);
   }
   if (flag('USE_POD_SECURITY_POLICY', value, warn)) {
     warn(
       'hook-env-pod-security-policy',
+      'USE_POD_SECURITY_POLICY',
       'USE_POD_SECURITY_POLICY has no effect: Kubernetes 1.25 removed PodSecurityPolicy; use admission policies',
     );
   }
   return {
     ...defined('usernamePrefix', value('K8S_USERNAME_PREFIX')),
-    ...defined('namespacePrefix', value('NAMESPACE_PREFIX')),
-    ...defined('allowedCidrs', cidrs(value('NETWORK_POLICY_ALLOW_CIDR'), fail)),
+    ...defined('namespacePrefix', namespacePrefix(value('NAMESPACE_PREFIX'), fail)),
+    ...defined('allowedCidrs', cidrs(value('NETWORK_POLICY_ALLOW_CIDR'), fail, warn)),
     ...defined('issuer', issuer(filled('IDP_ISSUER_URL'), fail, warn)),
     ...defined('clientId', filled('CLIENT_ID')),
     ...defined('clientSecret', filled('CLIENT_SECRET')),
@@ -83,18 +88,29 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
 }
 
 type Fail = (key: Key, found: string, hint: string) => never;
-type Warn = (code: LogCode, message: string) => void;
+type Warn = (code: LogCode, key: Key, message: string) => void;
 
-function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefined {
-  if (text === undefined) return undefined;
-  const list = text.split(/[\s,]+/).filter((part) => part !== '');
-  const wrong = list.find((part) => !isCidr(part));
-  if (wrong !== undefined) {
-    const hint =
-      'Write address/length, e.g. 10.0.0.0/8 or fd00::/8. Separate several by commas or spaces.';
-    fail('NETWORK_POLICY_ALLOW_CIDR', `not a CIDR: ${JSON.stringify(wrong.slice(0, 60))}`, hint);
-  }
-  return list;
+function namespacePrefix(text: string | undefined, fail: Fail): string | undefined {
+  if (text === undefined || isNamespacePrefix(text)) return text;
+  const hint =
+    'Use at most 62 of a-z, 0-9 and `-`, not beginning with `-`: names of namespaces begin with it.';
+  return fail('NAMESPACE_PREFIX', notAPrefix(text), hint);
+}
+
+function cidrs(text: string | undefined, fail: Fail, warn: Warn): readonly string[] | undefined {
+  const key = 'NETWORK_POLICY_ALLOW_CIDR';
+  return text
+    ?.split(/[\s,]+/)
+    .filter((part) => part !== '')
+    .map((part) => {
+      const hint =
+        'Write address/length, e.g. 10.0.0.0/8 or fd00::/8. Separate several by commas or spaces.';
+      const { cidr, refused } =
+        network(part) ?? fail(key, `not a CIDR: ${JSON.stringify(part.slice(0, 60))}`, hint);
+      if (refused !== undefined)
+        warn('network-rewritten', key, `${key}: ${rewrittenNetwork(part, cidr, refused)}`);
+      return cidr;
+    });
 }
 
 function issuer(text: string | undefined, fail: Fail, warn: Warn): string | undefined {
@@ -107,6 +123,7 @@ function issuer(text: string | undefined, fail: Fail, warn: Warn): string | unde
   if (read.wasTokenEndpoint) {
     warn(
       'hook-env-token-endpoint',
+      'IDP_ISSUER_URL',
       `IDP_ISSUER_URL is a token endpoint; its issuer ${read.issuer} is used`,
     );
   }
@@ -136,7 +153,7 @@ function pullSecret(
 function flag(key: Key, value: (key: Key) => string | undefined, warn: Warn): boolean {
   const text = value(key) ?? '';
   if (text !== 'true' && text !== 'false' && text !== '') {
-    warn('hook-env-flag-invalid', `${key} is neither true nor false, and is treated as false`);
+    warn('hook-env-flag-invalid', key, `${key} is neither true nor false, and is treated as false`);
   }
   return text === 'true';
 }

@@ -222,7 +222,7 @@ class HookEnvReader {
   }
 
   private warn(code: LogCode, line: number, message: string): void {
-    this.warnings.push({ code, message: `line ${line}: ${message}`, file: this.file });
+    this.warnings.push({ code, message, file: this.file, line });
   }
 
   /** Describes the construct at this position. It may be part of a secret value, so little of it is quoted. */

@@ -1,24 +1,30 @@
 import * as z from 'zod/mini';
+import { isExtendedResource, labelValue, objectName, qualifiedName } from '../object-name.ts';
+import { pathProblem } from './mount-path.ts';
 
-const name = z
+const name = z.string().check(z.regex(objectName, 'must be a valid Kubernetes name'));
+const label = z.string().check(z.regex(labelValue, 'must be a valid label value'));
+const key = z
   .string()
-  .check(z.regex(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be a valid Kubernetes name'));
-const label = z
-  .string()
-  .check(z.regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, 'must be a valid label value'));
+  .check(z.regex(qualifiedName, 'must be the key of a label or a taint, such as example.org/gpu'));
 const resource = z
   .string()
   .check(
-    z.regex(/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/, 'must be a resource name such as nvidia.com/gpu'),
+    z.regex(/^[^/]+\/[^/]+$/, 'must be a resource name such as nvidia.com/gpu'),
+    z.refine(isExtendedResource, 'must be a resource name such as nvidia.com/gpu'),
   );
-const path = z.string().check(z.regex(/^\/[^\0\n:,]*$/, 'must be an absolute path'));
+const path = z
+  .string()
+  .check(
+    z.refine((one) => pathProblem(one) === undefined, 'must be an absolute path without `..`'),
+  );
 
 const count = z
   .int()
   .check(z.minimum(1, 'must be 1 or more'), z.maximum(1_000_000, 'must be 1000000 or less'));
 
 const toleration = z.strictObject({
-  key: z.optional(z.string()),
+  key: z.optional(key),
   operator: z.optional(z.enum(['Exists', 'Equal'])),
   value: z.optional(label),
   effect: z.optional(z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
@@ -36,7 +42,10 @@ const volume = z.union(
   [
     z.strictObject({ claim: name, read_only: z.optional(z.boolean()) }),
     z.strictObject({
-      nfs: z.strictObject({ server: z.string(), path }),
+      nfs: z.strictObject({
+        server: z.string().check(z.regex(/^[^\s,\p{Cc}]+$/u, 'must be a host')),
+        path,
+      }),
       read_only: z.optional(z.boolean()),
     }),
   ],
@@ -46,7 +55,7 @@ const volume = z.union(
 /** The key `pod` of a profile. */
 export const podSchema = z.strictObject({
   cluster: z.optional(z.string()),
-  node_selector: z.optional(z.record(z.string(), label)),
+  node_selector: z.optional(z.record(key, label)),
   tolerations: z.optional(z.array(toleration)),
   extended: z.optional(z.record(resource, count)),
   volumes: z.optional(z.record(path, volume)),

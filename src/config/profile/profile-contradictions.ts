@@ -1,9 +1,12 @@
 import type { ProblemMessage } from '../config-problem.ts';
 import type { ProfileDocument } from './profile-schema.ts';
+import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import { isWithin } from './protected-directories.ts';
 
 /** Paths inside that podman or Berth uses. */
 const takenTargets = ['/run/berth', '/proc', '/sys'];
+/** Paths at which each pod has something mounted already. */
+const takenInPods = ['/', '/etc/passwd', '/etc/group', transferToolsDir];
 
 /** Keys that contradict each other, one sentence each. Every key has been checked by itself. */
 export function profileContradictions(profile: ProfileDocument): ProblemMessage[] {
@@ -14,6 +17,8 @@ export function profileContradictions(profile: ProfileDocument): ProblemMessage[
     ...networks(profile),
     ...failure(profile),
     ...capabilities(profile),
+    ...tolerations(profile),
+    ...volumes(profile),
   ];
 }
 
@@ -133,5 +138,30 @@ function* capabilities({ podman }: ProfileDocument): Generator<ProblemMessage> {
         path: ['podman', 'capabilities', 'add', add.indexOf(name)],
         text: `podman.capabilities has ${name} both in add and in drop`,
       };
+  }
+}
+
+/** What the API server refuses: Kubernetes, `ValidateTolerations`. */
+function* tolerations({ pod }: ProfileDocument): Generator<ProblemMessage> {
+  for (const [index, one] of (pod?.tolerations ?? []).entries()) {
+    const path = ['pod', 'tolerations', index];
+    const written = path.join('.');
+    if (one.key === undefined && one.operator !== 'Exists')
+      yield { path, text: `${written} needs a key, or operator: Exists` };
+    if (one.operator === 'Exists' && (one.value ?? '') !== '')
+      yield { path, text: `${written}.value must be absent with operator: Exists` };
+    if (one.seconds !== undefined && one.effect !== 'NoExecute')
+      yield { path, text: `${written}.seconds needs effect: NoExecute` };
+  }
+}
+
+/** Each path in a pod can be mounted once. */
+function* volumes({ mounts, pod }: ProfileDocument): Generator<ProblemMessage> {
+  const targets = (mounts ?? []).map(({ source, target = source }) => target);
+  for (const target of Object.keys(pod?.volumes ?? {})) {
+    const path = ['pod', 'volumes', target];
+    if (targets.includes(target))
+      yield { path, text: `pod.volumes.${target} is also the target of a mount` };
+    if (takenInPods.includes(target)) yield { path, text: `pod.volumes.${target} is reserved` };
   }
 }

@@ -43,7 +43,7 @@ export function parseProfile(
 ): Profile {
   const source = { file, place };
   if (!isProfileName(name)) {
-    const hint = 'Use a-z, 0-9 and `-`, at most 40 characters, not starting with `-`.';
+    const hint = 'Use a-z, 0-9 and `-`, at most 40 characters, no `-` at its ends.';
     throw configError('profile-name-invalid', file, 'is not a valid profile name', hint);
   }
   const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { ensureAccount, homeOf } from '../../rig/site/accounts.ts';
-import { Portal } from '../../rig/site/portal.ts';
+import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
 
@@ -116,6 +116,28 @@ describe('berth doctor --user', () => {
       );
       expect([status, message]).toEqual(['skipped', expect.stringContaining('has expired')]);
     });
+  });
+
+  it('fails for an object that the API server refuses, and says which settings it comes from', async () => {
+    await site.kubectl(`-n u-alice delete secret ${pullSecretName} --ignore-not-found`.split(' '));
+    await site.kubectl(`-n u-alice create secret generic ${pullSecretName}`.split(' '));
+    const report = await runDoctor(portal, '--user', 'alice');
+    await site.kubectl(`-n u-alice delete secret ${pullSecretName}`.split(' '));
+    expect(problems(report)).toEqual(['objects failed']);
+    const { message, next } = findCheck(report, 'objects');
+    expect(message).toContain(`Secret u-alice/${pullSecretName}: the API server answered 422`);
+    expect(next).toContain(`delete secret ${pullSecretName}`);
+  });
+
+  it('warns with file and line of a network that is not written as Kubernetes 1.36 wants it', async () => {
+    await portal.writeHookEnv({ NETWORK_POLICY_ALLOW_CIDR: '192.168.0.1/24' });
+    const report = await runDoctor(portal, '--user', 'alice');
+    await portal.writeHookEnv();
+    expect(problems(report)).toEqual(['config-warning warning']);
+    const { message, next } = findCheck(report, 'config-warning');
+    expect(message).toContain('192.168.0.0/24 is used');
+    expect(next).toContain(`${portal.files.hookEnv}:3`);
+    expect(findCheck(report, 'objects').status).toBe('ok');
   });
 
   it('fails for a namespace of another user', async () => {

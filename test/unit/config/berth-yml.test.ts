@@ -108,6 +108,49 @@ describe('berth.yml', () => {
       'defaults.admin.cluster_api.cluster is missing',
     ],
     ['- a\n- b', 'the file must be a mapping'],
+    ['defaults: {allow_cidrs: [10.0.0.0/08]}', 'defaults.allow_cidrs.0 must be address/length'],
+    ['defaults: {pull_secret: {name: a.-b, docker_config_json: /a}}', 'name must be a valid'],
+    ['defaults: {ssh_sessions: {secret: a..b}}', 'secret must be a valid Kubernetes object name'],
+    ['defaults: {credentials: {service_account: berth_user}}', 'must be a valid Kubernetes'],
+    ['defaults: {resource_quota: {hard: {pods: 1.5}}}', 'hard.pods must be a whole number'],
+    ['defaults: {resource_quota: {hard: {pods: 500m}}}', 'hard.pods must be a whole number'],
+    ['defaults: {resource_quota: {hard: {x.org/gpu: 0.5}}}', 'gpu must be a whole number'],
+    ['defaults: {resource_quota: {hard: {jobs: 5}}}', 'for a number of objects, count/jobs'],
+    ['defaults: {resource_quota: {hard: {CPU: 5}}}', 'hard.CPU is not a resource that a quota'],
+    ['defaults: {resource_quota: {hard: {x_/y: 5}}}', 'is not a resource that a quota limits'],
+    ['defaults: {resource_quota: {hard: {}, scopes: [Best]}}', 'scopes.0 must be one of'],
+    [
+      'defaults: {resource_quota: {hard: {secrets: 5}, scopes: [Terminating]}}',
+      'scopes.0 Terminating cannot be used with hard.secrets',
+    ],
+    [
+      'defaults: {resource_quota: {hard: {pods: 5}, scopes: [BestEffort, NotBestEffort]}}',
+      'scopes must not have both BestEffort and NotBestEffort',
+    ],
+    [
+      'defaults: {resource_quota: {hard: {pods: 5}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In}]}}}',
+      'matchExpressions.0.values must have a value with operator In',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: Pod, default: {cpu: 1}}]}}',
+      'limits.0.default must be absent with type: Pod',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: Container, max: {cpu: 1}, default: {cpu: 1500m}}]}}',
+      'limits.0.default.cpu must not be greater than max.cpu',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: Container}, {type: Container}]}}',
+      'limits.1.type Container is there twice',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: PersistentVolumeClaim, max: {cpu: 1}}]}}',
+      'PersistentVolumeClaim needs min.storage or max.storage',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: Container, max: {storage: 1Gi}}]}}',
+      'max.storage is not a resource of a Container',
+    ],
   ])('refuses %j: %s', (text, message) => {
     const error = refusal(() => read(text));
     expect(error.message).toContain(message);
@@ -146,6 +189,21 @@ describe('berth.yml', () => {
       `${file}:10:3: defaults.alow_cidrs is unknown: did you mean allow_cidrs?`,
     ]);
     expect(error.fields).toEqual({ file, line: 2, column: 11 });
+  });
+
+  it('masks networks that Kubernetes 1.36 refuses, with a warning at their line', () => {
+    const { defaults, clusters, warnings } = read(
+      'defaults:\n  allow_cidrs:\n    - 10.0.0.0/8\n    - 192.168.0.1/24\nclusters:\n  prod: {allow_cidrs: ["2001:DB8::1/64"]}\n',
+    );
+    expect(defaults?.allow_cidrs).toEqual(['10.0.0.0/8', '192.168.0.0/24']);
+    expect(clusters.get('prod')).toEqual({ allow_cidrs: ['2001:db8::/64'] });
+    expect(warnings).toMatchObject([
+      { code: 'network-rewritten', file, line: 4 },
+      { code: 'network-rewritten', file, line: 6 },
+    ]);
+    expect(warnings[0]?.message).toMatch(
+      /^defaults.allow_cidrs: 192.168.0.1\/24 .* 192.168.0.0\/24/,
+    );
   });
 
   it('gives the position of a mistake behind an alias', () => {

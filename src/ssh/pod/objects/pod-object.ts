@@ -61,13 +61,18 @@ export const podSelector = `${podLabels.managedBy}=berth`;
 
 /** The first part of the hostname, as a valid label value. */
 export function hostLabel(loginHost: string): string {
-  const [label = ''] = loginHost.toLowerCase().split('.');
-  return (
-    label
-      .replaceAll(/[^a-z0-9-]/g, '-')
-      .replaceAll(/^-+|-+$/g, '')
-      .slice(0, 40) || 'login'
-  );
+  const [first = ''] = loginHost.split('.');
+  return dnsLabel(first, 40) || 'login';
+}
+
+/** A text as an RFC 1123 label of at most that length; empty if it has no letter and no digit. */
+function dnsLabel(text: string, longest: number): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]/g, '-')
+    .replace(/^-+/, '')
+    .slice(0, longest)
+    .replace(/-+$/, '');
 }
 
 /** What a process in a pod has as BERTH_CONNECTION: IDs of connections are unique on one login node only. */
@@ -143,9 +148,7 @@ export function podObject(input: PodInput): PodObject {
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       },
-      ...(profile.hostname === undefined
-        ? {}
-        : { hostname: fillTemplate(profile.hostname, user).replaceAll('.', '-').slice(0, 63) }),
+      ...(profile.hostname === undefined ? {} : hostname(fillTemplate(profile.hostname, user))),
       ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
       ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations.map(toleration) }),
       ...(pod.priorityClass === undefined ? {} : { priorityClassName: pod.priorityClass }),
@@ -188,6 +191,12 @@ export function podObject(input: PodInput): PodObject {
       ],
     },
   };
+}
+
+/** The name of a pod's host is a label, which account names and host names need not be. */
+function hostname(wanted: string): { readonly hostname?: string } {
+  const label = dnsLabel(wanted, 63);
+  return label === '' ? {} : { hostname: label };
 }
 
 /** The groups of a pod, which it keeps: the primary one, then the others in ascending order. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCidr } from '../../../../src/config/cidr.ts';
+import { network } from '../../../../src/config/cidr.ts';
 import { parseHookEnv } from '../../../../src/config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../../../../src/config/hook-env/hook-env-settings.ts';
 
@@ -59,7 +59,7 @@ USE_JOB_POD_REAPER=true
     ['CLIENT_ID=changeme', 'hook-env-example-value'],
     ['USE_JOB_POD_REAPER=yes', 'hook-env-flag-invalid'],
     ['NAMESPACE_PREFIX=$SITE_PREFIX', 'hook-env-unset-reference'],
-    ['NAMESPACE_PREFIX="user-"\r', 'hook-env-carriage-return'],
+    ['CLIENT_ID="portal"\r', 'hook-env-carriage-return'],
   ])('warn for %j: %s', (text, code) => expect(codes(text)).toEqual([code]));
 
   it('ignore a site’s own variables', () => expect(codes('SITE_NAME=x\nHPC=y')).toEqual([]));
@@ -72,6 +72,9 @@ USE_JOB_POD_REAPER=true
     ['A=1\nIDP_ISSUER_URL=http://idp', 'IDP_ISSUER_URL is not an https URL'],
     ['A=1\nIDP_ISSUER_URL=idp', 'IDP_ISSUER_URL is not a URL'],
     ['A=1\nIMAGE_PULL_SECRET=A_B', 'IMAGE_PULL_SECRET is not a valid name of a Secret'],
+    ['A=1\nIMAGE_PULL_SECRET=a..b', 'IMAGE_PULL_SECRET is not a valid name of a Secret'],
+    ['A=1\nNAMESPACE_PREFIX=User-', 'NAMESPACE_PREFIX is "User-", with which no name'],
+    ['A=1\nNAMESPACE_PREFIX=-x', 'NAMESPACE_PREFIX is "-x", with which no name'],
   ])('refuse %j at its line', (text, message) => {
     expect(() => read(text)).toThrow(`${file}:2: ${message}`);
     expect(() => read(text)).toThrow(
@@ -123,34 +126,56 @@ describe('a hook.env with anything but assignments', () => {
   });
 });
 
-describe('a CIDR', () => {
+describe('a network', () => {
+  it.each(['0.0.0.0/0', '10.1.2.3/32', '::/0', 'fd00::/8', '2001:db8::1/128', '64:ff9b::/96'])(
+    '%s is used as it is written',
+    (text) => expect(network(text)).toEqual({ cidr: text }),
+  );
   it.each([
-    '0.0.0.0/0',
-    '10.1.2.3/32',
-    '::/0',
-    'fd00::/8',
-    '2001:db8::1/128',
-    '::ffff:10.0.0.0/104',
-    '1:2:3:4:5:6:7:8/64',
-  ])('is %s', (text) => expect(isCidr(text)).toBe(true));
+    ['FD00::/8', 'fd00::/8'],
+    ['2001:0db8:0:0:0:0:0:1/128', '2001:db8::1/128'],
+    ['1:2:3:4:0:0:0:0/64', '1:2:3:4::/64'],
+    ['::1.2.3.4/128', '::102:304/128'],
+  ])('%s is the same as %s', (text, cidr) => expect(network(text)).toEqual({ cidr }));
   it.each([
-    '10.0.0.0',
-    '10.0.0.0/33',
-    '10.0.0/8',
-    '010.0.0.0/8',
-    '256.0.0.0/8',
-    '10.0.0.0/08',
-    '::/129',
-    ':::/0',
-    '1::2::3/64',
-    'g::/8',
-    '1:2:3:4:5:6:7:8:9/64',
-    '1:2:3/64',
-    '',
-    '/8',
-    '10.0.0.0/8/8',
-    '::1.2.3/96',
-  ])('is not %j', (text) => expect(isCidr(text)).toBe(false));
+    ['192.168.0.1/24', '192.168.0.0/24'],
+    ['10.1.2.3/8', '10.0.0.0/8'],
+    ['172.31.255.255/12', '172.16.0.0/12'],
+    ['192.0.2.3/31', '192.0.2.2/31'],
+    ['2001:db8::1/64', '2001:db8::/64'],
+    ['fe80::1/10', 'fe80::/10'],
+    ['2001:db8:ffff::/33', '2001:db8:8000::/33'],
+    ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
+    ['::FFFF:a00:1/104', '10.0.0.0/8'],
+    ['::ffff:192.0.2.7/128', '192.0.2.7/32'],
+    ['0:0:0:0:0:ffff:0:0/96', '0.0.0.0/0'],
+  ])('%s means %s, which is said', (text, cidr) => {
+    expect(network(text)).toEqual({ cidr, refused: expect.any(String) as unknown });
+  });
+  it.each([
+    ...['10.0.0.0', '10.0.0.0/33', '10.0.0/8', '010.0.0.0/8', '256.0.0.0/8', '10.0.0.0/08'],
+    ...['::/129', ':::/0', '1::2::3/64', 'g::/8', '1:2:3:4:5:6:7:8:9/64', '1:2:3/64', '', '/8'],
+    ...['10.0.0.0/8/8', '::1.2.3/96', '::1.2.3.4.5/96', '1.2.3.4::/96', '10.0.0.0/+8', '10.0.0.0/'],
+    ...[
+      'fe80::1%eth0/64',
+      ' 10.0.0.0/8',
+      '10.0.0.0 /8',
+      '10.0.0.5/0',
+      '::1/0',
+      '::ffff:10.0.0.0/8',
+    ],
+    ...['0x0a.0.0.0/8', '10/8', '::ffff:010.0.0.0/104', '1:2:3:4:5:6:7:8::/64', '::ffff:0:0/80'],
+  ])('%j is none', (text) => expect(network(text)).toBeUndefined());
+
+  it('is named with file and line if another one is written', () => {
+    const { allowedCidrs, warnings } = read(
+      'A=1\nNETWORK_POLICY_ALLOW_CIDR="10.0.0.0/8, 192.168.0.1/24"',
+    );
+    expect(allowedCidrs).toEqual(['10.0.0.0/8', '192.168.0.0/24']);
+    const message =
+      'NETWORK_POLICY_ALLOW_CIDR: 192.168.0.1/24 has bits set beyond the length, which Kubernetes 1.36 refuses: 192.168.0.0/24 is used';
+    expect(warnings).toEqual([{ code: 'network-rewritten', message, file, line: 2 }]);
+  });
 });
 
 it('OSC’s example file is accepted', () => {

@@ -38,6 +38,7 @@ describe('the name of a pod', () => {
     ['Login-1.hpc.example.org', 'login-1'],
     ['_x_', 'x'],
     ['...', 'login'],
+    [`${'h'.repeat(39)}-1`, 'h'.repeat(39)],
   ])('takes %s as %s', (name, label) => {
     expect(hostLabel(name)).toBe(label);
   });

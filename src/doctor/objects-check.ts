@@ -1,0 +1,79 @@
+import type { KubeObject, LiveObject } from '../desired/kube-object.ts';
+import { annotations } from '../desired/well-known-names.ts';
+import type { UserObjects } from '../desired/user-objects.ts';
+import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
+import { apiError, applyError } from '../reconcile/api-errors.ts';
+import { applyRequest, createRequest, getRequest } from '../reconcile/requests.ts';
+import { countText } from '../count-text.ts';
+import { failed, type Finding, ok, skipped } from '../check-result.ts';
+
+/** Where the objects of a namespace that does not exist yet are tried: each cluster has it. */
+const standIn = 'default';
+
+/**
+ * Whether the API server accepts the objects of a login, by a server-side dry run with the hook's own access, which
+ * changes nothing. An object is validated before policies see it: for a namespace that does not exist yet the others
+ * are tried in `default`, where the guard then refuses each valid one.
+ *
+ * @throws the `api-…` errors, if a request has no answer
+ */
+export async function objectsFinding(
+  client: ApiClient,
+  { namespace, members }: UserObjects,
+): Promise<Finding> {
+  const { name } = namespace.metadata;
+  const owner = namespace.metadata.annotations?.[annotations.owner];
+  const live = await client.send(getRequest(namespace));
+  if (isWithoutRight(live)) return notTried;
+  if (live.status !== 200 && live.status !== 404) throw apiError(`reading namespace ${name}`, live);
+  const metadata = live.status === 200 ? (live.body as LiveObject).metadata : undefined;
+  if (metadata !== undefined && metadata.annotations?.[annotations.owner] !== owner)
+    return skipped(`namespace ${name} does not belong to the user`);
+  const exists = metadata !== undefined && metadata.deletionTimestamp === undefined;
+  const wrong = (answer: ApiResponse): boolean => (exists ? isRefused(answer) : isInvalid(answer));
+  const tried: readonly [KubeObject, ApiResponse][] = await Promise.all([
+    ...(metadata === undefined
+      ? [send(namespace, createRequest(namespace, { dryRun: true }))]
+      : []),
+    ...members.map((member) => {
+      const place = exists ? name : standIn;
+      const object = { ...member, metadata: { ...member.metadata, namespace: place } };
+      return send(member, applyRequest(object, { dryRun: true }));
+    }),
+  ]);
+  const errors = tried
+    .filter(([object, answer]) => (object === namespace ? isRefused(answer) : wrong(answer)))
+    .map(([object, answer]) => applyError(object, answer));
+  const [first] = errors;
+  if (first !== undefined)
+    return failed(errors.map(({ message }) => message).join('; '), first.hint);
+  if (tried.some(([, answer]) => isWithoutRight(answer))) return notTried;
+  return ok(`the API server accepts ${countText(tried.length, 'object')} of a login (dry run)`);
+
+  async function send(
+    object: KubeObject,
+    request: ReturnType<typeof applyRequest>,
+  ): Promise<[KubeObject, ApiResponse]> {
+    return [object, await client.send(request)];
+  }
+}
+
+const notTried = skipped('the account of the hook may not try all objects: see the check `rights`');
+
+/** Also by a policy or a quota. 409: another writer's references, or the namespace was created meanwhile. */
+function isRefused(answer: ApiResponse): boolean {
+  return answer.status >= 400 && answer.status !== 409 && !isWithoutRight(answer);
+}
+
+/** By the API server itself, not by a policy. */
+function isInvalid({ status, body }: ApiResponse): boolean {
+  const { message } = body;
+  const byPolicy = typeof message === 'string' && /AdmissionPolicy|admission webhook/.test(message);
+  return (status === 400 || status === 422 || status >= 500) && !byPolicy;
+}
+
+/** RBAC: the check of the rights reports it. */
+function isWithoutRight({ status, body }: ApiResponse): boolean {
+  const { message } = body;
+  return status === 403 && typeof message === 'string' && /forbidden: [Uu]ser /.test(message);
+}
