@@ -3,6 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile } from '../config/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
+import { hookEnvFileIn } from '../init/hook-env-file.ts';
 import { asker, type Question, yesAndNo, yesOrNo } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
@@ -89,7 +90,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
     kubectl: resolve(args.kubectl),
     config,
     clustersDir: join(oodDirectory, 'clusters.d'),
-    hookEnv: present.hookEnv ?? join(oodDirectory, 'hook.env'),
+    hookEnv: present.hookEnv ?? hookEnvFileIn(oodDirectory),
     hookKubeconfig: present.hookKubeconfig,
   });
   await runSetup(setup, args, asking, terminal);

@@ -1,13 +1,14 @@
 import { fstatSync } from 'node:fs';
 import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
+import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
 import { renderSite, type SiteRepositoryArguments, siteRepositoryOptions } from './render-site.ts';
 import { chosenClusters, configDirOption, loadSite, siteOptions } from './site-options.ts';
-import type { Terminal } from './terminal.ts';
+import { errorText, type Terminal } from './terminal.ts';
 
 interface RenderArguments extends SiteRepositoryArguments {
   readonly user?: string | undefined;
@@ -93,7 +94,7 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   if (site !== undefined) return renderSite({ ...args, site }, terminal);
   if (args['show-secrets']) checkSecretsMayGo(terminal);
   const loaded = await loadSite(args);
-  const cluster = theCluster(chosenClusters(loaded, args.cluster).clusters);
+  const cluster = theCluster(loaded, args.cluster, terminal);
   const user = await wantedUser({ ...args, user: name ?? '' }, loaded.settings.minimumUid);
   const { userObjectsOn } = await import('../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./render-objects.ts');
@@ -113,8 +114,27 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
     terminal.stderr.write('berth: the Secret is left out; --show-secrets prints it\n');
 }
 
-function theCluster([cluster, ...others]: readonly ClusterSettings[]): ClusterSettings {
-  if (cluster !== undefined && others.length === 0) return cluster;
+/** Also one whose users' credentials are not configured: their objects do not depend on them. */
+function theCluster(
+  loaded: LoadedSiteSettings,
+  name: string | undefined,
+  terminal: Terminal,
+): ClusterSettings {
+  const broken = loaded.broken.filter((one) => name === undefined || one.cluster === name);
+  const usable = broken.filter(({ withoutCredentials }) => withoutCredentials !== undefined);
+  const clusters =
+    name !== undefined && usable.length > 0 ? [] : chosenClusters(loaded, name).clusters;
+  const [cluster, ...others] = [
+    ...clusters,
+    ...usable.flatMap((one) => one.withoutCredentials ?? []),
+  ];
+  const [fault] = broken;
+  if (cluster === undefined && fault !== undefined) throw fault.error;
+  if (cluster !== undefined && others.length === 0) {
+    for (const { error, withoutCredentials } of usable)
+      if (withoutCredentials === cluster) terminal.stderr.write(errorText(error));
+    return cluster;
+  }
   const names = [cluster, ...others].flatMap((one) => (one === undefined ? [] : [one.name]));
   throw new BerthError(
     names.length === 0

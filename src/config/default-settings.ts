@@ -6,6 +6,8 @@ export const defaultSettings = {
   kubeCredentialCommand: '/usr/lib/berth/shell/kube-credential',
   adminKubeconfig: '/root/.kube/config',
   hookEnvFile: '/etc/ood/config/hook.env',
+  /** The other name in OnDemand's documentation. It is read where there is no hook.env. */
+  otherHookEnvFile: '/etc/ood/config/hooks.env',
   clustersDir: '/etc/ood/config/clusters.d',
 } as const;
 

@@ -3,7 +3,7 @@ import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';
 import type { Locate } from './config-problem.ts';
-import type { SettingsWarning, SiteSettings } from './settings.ts';
+import type { ClusterSettings, SettingsWarning, SiteSettings } from './settings.ts';
 
 /** The contents of the site's files, each checked separately. */
 export interface SiteFileContents {
@@ -25,6 +25,8 @@ export interface SiteFileContents {
 export interface BrokenCluster {
   readonly cluster: string;
   readonly error: BerthError;
+  /** If only its users' credentials are not configured: the objects of users do not depend on them. */
+  readonly withoutCredentials?: ClusterSettings;
 }
 
 export interface LoadedSiteSettings {

@@ -11,6 +11,7 @@ import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site
 import type {
   AdminCredentials,
   ClusterSettings,
+  CredentialSettings,
   JsonObject,
   SettingsWarning,
   SiteSettings,
@@ -41,11 +42,15 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
     warnings.push(...part.warnings, ...prefixWarnings(part, parts));
     try {
       if (own instanceof BerthError) throw own;
-      const warn = (warning: SettingsWarning): unknown => warnings.push(warning);
-      clusters.push(clusterSettings(part, own, parts, warn));
+      const credentials = credentialsOf(part, own, parts, (warning) => warnings.push(warning));
+      clusters.push(clusterSettings(part, own, parts, credentials));
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
-      broken.push({ cluster: part.name, error });
+      const rest =
+        own instanceof BerthError || error.code !== 'credentials-incomplete'
+          ? {}
+          : { withoutCredentials: clusterSettings(part, own, parts, { mode: 'none' }) };
+      broken.push({ cluster: part.name, error, ...rest });
     }
   }
   broken.push(...entriesWithoutCluster(parts));
@@ -62,11 +67,27 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
   return { settings: deepFreeze(settings), broken };
 }
 
-function clusterSettings(
+function credentialsOf(
   definition: ClusterDefinition,
   own: ClusterOptions | undefined,
   parts: SiteFileContents,
   warn: (warning: SettingsWarning) => unknown,
+): CredentialSettings {
+  const levels = {
+    site: parts.berth.defaults?.credentials ?? {},
+    own: own?.credentials ?? {},
+  };
+  const credentials = credentialSettings(definition, levels, parts, warn);
+  if (definition.configFileError !== undefined && credentials.mode !== 'none')
+    throw definition.configFileError;
+  return credentials;
+}
+
+function clusterSettings(
+  definition: ClusterDefinition,
+  own: ClusterOptions | undefined,
+  parts: SiteFileContents,
+  credentials: CredentialSettings,
 ): ClusterSettings {
   const { name, auth, server, kubeconfig } = definition;
   const { berth, hookEnv } = parts;
@@ -78,14 +99,6 @@ function clusterSettings(
           name: options.pull_secret.name,
           dockerConfigFile: options.pull_secret.docker_config_json,
         };
-  const credentials = credentialSettings(
-    definition,
-    { site: berth.defaults?.credentials ?? {}, own: own?.credentials ?? {} },
-    parts,
-    warn,
-  );
-  if (definition.configFileError !== undefined && credentials.mode !== 'none')
-    throw definition.configFileError;
   return {
     name,
     auth,

@@ -47,12 +47,13 @@ const caDirectory = 'clusters';
  */
 export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
   const { name, config, clustersDir, kubeconfig } = answers;
-  const { url, ca } = serverOf(answers);
-  const caFile = join(dirname(config), caDirectory, `${name}.pem`);
-  if (ca === undefined)
-    throw new BerthError(`${kubeconfig} has no certificate-authority`, {
+  const { url, ca, insecureSkipTlsVerify = false } = serverOf(answers);
+  // Without one, the API server's certificate is of a CA that every host trusts.
+  const caFile = ca === undefined ? undefined : join(dirname(config), caDirectory, `${name}.pem`);
+  if (insecureSkipTlsVerify)
+    throw new BerthError(`${kubeconfig} has insecure-skip-tls-verify`, {
       code: 'admin-kubeconfig-unsupported',
-      hint: 'OnDemand gives each user the CA of the cluster in a file. Add it to the kubeconfig.',
+      hint: 'OnDemand gives each user the CA of the cluster in a file. Write the CA into the kubeconfig instead.',
       fields: { file: kubeconfig },
     });
   if (answers.apply && !existsSync(answers.kubectl))
@@ -66,7 +67,9 @@ export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
     steps: [
       // First what needs the cluster: OnDemand does not offer one that cannot be reached.
       ...(answers.apply ? apply : []),
-      whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`),
+      ...(caFile === undefined || ca === undefined
+        ? []
+        : [whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`)]),
       await berthStep(answers),
       whole(join(clustersDir, `${name}.yml`), await clusterFile(answers, url, caFile)),
       ...(answers.apply ? [token] : []),
@@ -107,7 +110,7 @@ async function berthStep({ config, name, credentials }: ClusterAnswers): Promise
 async function clusterFile(
   { name, credentials, kubectl, hookEnv }: ClusterAnswers,
   endpoint: string,
-  caFile: string,
+  caFile: string | undefined,
 ): Promise<string> {
   const present = await readIfPresent(hookEnv);
   const { namespacePrefix = '', usernamePrefix = '' } =
@@ -121,7 +124,7 @@ async function clusterFile(
     ...(namespacePrefix === '' ? {} : { namespace_prefix: namespacePrefix }),
     // Without OIDC, Berth writes tokens of a ServiceAccount.
     auth: { type: credentials === 'oidc' ? 'oidc' : 'managed' },
-    server: { endpoint, cert_authority_file: caFile },
+    server: { endpoint, ...(caFile === undefined ? {} : { cert_authority_file: caFile }) },
   };
   const head = [
     '# A cluster for OnDemand and Berth, made by `berth init cluster`. You may edit it.',

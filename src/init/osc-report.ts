@@ -6,6 +6,7 @@ import type { SettingsWarning } from '../config/settings.ts';
 import { installedPath } from '../installed-path.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { directoryNames } from '../system/directory-names.ts';
+import { hookEnvFileIn } from './hook-env-file.ts';
 import { oscKeys, type OscKey } from './rules/osc-keys.ts';
 
 /** What OSC's hooks of a site become. */
@@ -36,8 +37,8 @@ const replaced: Readonly<Record<string, string>> = {
  */
 export function oscReport(path: string): OscReport {
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  const hookEnv = isDirectory ? join(path, 'hook.env') : path;
-  const env = parseHookEnv(readConfigFile(hookEnv, process.geteuid?.() ?? 0).bytes, hookEnv);
+  const hookEnv = isDirectory ? hookEnvFileIn(path) : path;
+  const env = parseHookEnv(ownConfig(hookEnv), hookEnv);
   const settings = hookEnvSettings(env, hookEnv);
   return {
     hookEnv,
@@ -45,6 +46,10 @@ export function oscReport(path: string): OscReport {
     files: isDirectory ? filesIn(path) : [],
     warnings: settings.warnings,
   };
+}
+
+function ownConfig(file: string): Buffer {
+  return readConfigFile(file, process.geteuid?.() ?? 0, { mayBeEmpty: true }).bytes;
 }
 
 function filesIn(directory: string): OscKey[] {

@@ -9,6 +9,7 @@ import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
+import { hookEnvFileIn } from './hook-env-file.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { oodPortalWith } from './rules/ood-portal-text.ts';
 import type { FileStep, Setup } from './setup.ts';
@@ -58,7 +59,7 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
       code: 'config-missing',
       hint: 'Install Open OnDemand first, or give the directory of its configuration with --ood-directory.',
     });
-  const hookEnv = answers.hookEnv ?? join(oodDirectory, 'hook.env');
+  const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
   const [berth, portalText] = await Promise.all([
     readIfPresent(config),
     readIfPresent(join(oodDirectory, 'ood_portal.yml')),
@@ -91,14 +92,17 @@ function berthStep(path: string, present: string | undefined, keys: KeyValues): 
 
 function berthKeys(answers: PortalAnswers): KeyValues {
   const { oodDirectory, subjectPrefix, audience, caFile } = answers;
-  const hookEnv = answers.hookEnv ?? join(oodDirectory, 'hook.env');
+  const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
   const clusters = join(oodDirectory, 'clusters.d');
   const credential = installedPath('shell/kube-credential');
   const filled = (path: readonly string[], value: string, otherwise = '') =>
     value === otherwise ? [] : [[path, value] as const];
   return [
     ...filled(['kube_credential'], credential, defaultSettings.kubeCredentialCommand),
-    ...filled(['hook_env'], hookEnv, defaultSettings.hookEnvFile),
+    // Both names are found without being named.
+    ...(hookEnv === defaultSettings.otherHookEnvFile
+      ? []
+      : filled(['hook_env'], hookEnv, defaultSettings.hookEnvFile)),
     ...filled(['clusters_dir'], clusters, defaultSettings.clustersDir),
     ...filled(['defaults', 'subject_prefix'], subjectPrefix),
     ...filled(['defaults', 'credentials', 'audience'], audience),

@@ -18,6 +18,7 @@ const names = [
   'balancer.yml',
   'admission.yml',
   'hook.env',
+  'hooks.env',
   'clusters.d',
 ] as const;
 

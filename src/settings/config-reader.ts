@@ -2,6 +2,7 @@ import { configError } from '../config/config-error.ts';
 import {
   type ConfigDirectory,
   type ConfigFile,
+  type ConfigFileOptions,
   fileIdentity,
   isFixedOutsideFile,
   readConfigDirectory,
@@ -25,15 +26,25 @@ export class ConfigReader {
   }
 
   /** @throws BerthError as `readConfigFile` */
-  file(path: string): ConfigFile {
+  file(path: string, options: ConfigFileOptions = {}): ConfigFile {
     // A refused file is a source too: after the repair it has another identity.
     this.sources.set(path, fileIdentity(path));
     try {
-      return this.record(path, readConfigFile(path, this.uid));
+      return this.record(path, readConfigFile(path, this.uid, options));
     } catch (error) {
       if (isFixedOutsideFile(error)) this.transient = true;
       throw error;
     }
+  }
+
+  /** The first path at which there is something, or the first of all. */
+  firstPresent(paths: readonly [string, ...string[]]): string {
+    for (const path of paths) {
+      const identity = fileIdentity(path);
+      this.sources.set(path, identity);
+      if (identity !== 'absent') return path;
+    }
+    return paths[0];
   }
 
   /** @returns the names in it, sorted. @throws BerthError as `readConfigDirectory` */

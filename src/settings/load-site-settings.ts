@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { buildId } from '../build-id.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
-import type { LoadedSiteSettings } from '../config/site-files.ts';
+import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
 import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import type { LogCode } from '../error-codes.ts';
 import { readConfigFileUnchecked } from '../system/config-files.ts';
@@ -42,7 +42,7 @@ export interface SiteCacheOptions {
 /** What the cache holds: `LoadedSiteSettings` as JSON. */
 interface KeptSettings {
   readonly settings: SiteSettings;
-  readonly broken: readonly { readonly cluster: string; readonly error: SerializedError }[];
+  readonly broken: readonly (Omit<BrokenCluster, 'error'> & { readonly error: SerializedError })[];
 }
 
 /**
@@ -118,7 +118,7 @@ async function readAll(
 function unpack({ settings, broken }: KeptSettings): LoadedSiteSettings {
   return {
     settings,
-    broken: broken.map(({ cluster, error }) => ({ cluster, error: deserializeError(error) })),
+    broken: broken.map(({ error, ...rest }) => ({ ...rest, error: deserializeError(error) })),
   };
 }
 

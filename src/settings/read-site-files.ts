@@ -40,7 +40,7 @@ export function readSiteFiles(
   const { berth } = read;
   // null in berth.yml: the site has no hook.env.
   const named = files.hookEnvFile ?? berth.hook_env;
-  const hookEnvFile = named === null ? null : at(named ?? defaultSettings.hookEnvFile);
+  const hookEnvFile = named === null ? null : reader.hookEnvFile(named);
   const hookEnv =
     hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile, named !== undefined);
   const parts: SiteFileContents = {
@@ -68,7 +68,7 @@ export function readSiteIssuer(configFile: string, uid: number): string | undefi
   const own = issuerOption(defaults?.credentials?.issuer);
   if (own !== undefined || named === null) return own;
   try {
-    return reader.hookEnv(named ?? defaultSettings.hookEnvFile, true)?.issuer;
+    return reader.hookEnv(reader.hookEnvFile(named), true)?.issuer;
   } catch (error) {
     if (error instanceof BerthError && error.code === 'config-missing') return undefined;
     throw error;
@@ -95,11 +95,19 @@ class SiteFilesReader extends ConfigReader {
     }
   }
 
+  /** @param named the path in the configuration */
+  hookEnvFile(named: string | undefined): string {
+    if (named !== undefined) return this.at(named);
+    const { hookEnvFile, otherHookEnvFile } = defaultSettings;
+    return this.firstPresent([this.at(hookEnvFile), this.at(otherHookEnvFile)]);
+  }
+
   /** @param required false: the file may be absent if its directory is, because then there is no OnDemand */
   hookEnv(path: string, required: boolean): ReturnType<typeof hookEnvSettings> | undefined {
     let file: ConfigFile;
     try {
-      file = this.file(path);
+      // OnDemand's Puppet module makes an empty file: for bash, it sets nothing.
+      file = this.file(path, { mayBeEmpty: true });
     } catch (error) {
       const isMissing = error instanceof BerthError && error.code === 'config-missing';
       if (required || !isMissing || existsSync(dirname(path))) throw error;

@@ -23,6 +23,11 @@ export interface ConfigFile {
   readonly worldReadable: boolean;
 }
 
+export interface ConfigFileOptions {
+  /** Whether an empty file is a file without settings. Otherwise it is more likely a damaged one. */
+  readonly mayBeEmpty?: boolean;
+}
+
 const largest = 1024n * 1024n;
 
 /**
@@ -34,16 +39,24 @@ const largest = 1024n * 1024n;
  *   `config-not-owned-by-root`, `config-writable-by-others`, `config-directory-writable`, `config-too-large`,
  *   with the field `file`
  */
-export function readConfigFile(path: string, uid: number): ConfigFile {
+export function readConfigFile(
+  path: string,
+  uid: number,
+  options: ConfigFileOptions = {},
+): ConfigFile {
   assertParentDirectories(path, uid);
-  return readConfigFileUnchecked(path, uid);
+  return readConfigFileUnchecked(path, uid, options);
 }
 
 /**
  * As `readConfigFile`, but without checking the directories. Use it only for a hint, or if the file is known by its
  * identity.
  */
-export function readConfigFileUnchecked(path: string, uid: number): ConfigFile {
+export function readConfigFileUnchecked(
+  path: string,
+  uid: number,
+  { mayBeEmpty = false }: ConfigFileOptions = {},
+): ConfigFile {
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
@@ -57,7 +70,7 @@ export function readConfigFileUnchecked(path: string, uid: number): ConfigFile {
       throw fault('config-too-large', path, `has ${status.size} bytes; the limit is 1 MiB`, hint);
     }
     const bytes = readFileSync(descriptor);
-    if (bytes.toString('latin1').trim() === '') {
+    if (!mayBeEmpty && bytes.toString('latin1').trim() === '') {
       const hint = 'Restore its contents, or remove the file.';
       throw fault('config-empty', path, 'is empty', hint);
     }

@@ -220,4 +220,32 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
     expect(await left.waitForExit()).toBe(75);
     expect((await host.shell(`ls ${directory}/clusters.d`)).stdout).toBe('prod.yml\n');
   });
+
+  it('accept a cluster of a public CA, hooks.env in place of hook.env, and an empty one', async () => {
+    const init = (kubeconfig: string) =>
+      host.init(
+        `cluster --name public --kubeconfig ${kubeconfig} --apply no --dry-run --yes ${files.join(' ')}`,
+      );
+    await host.shell(`cd ${directory}; mv hook.env hooks.env
+      sed 's/, certificate-authority: [^}]*//' /root/admin.kubeconfig >/root/public
+      sed 's/certificate-authority: [^}]*/insecure-skip-tls-verify: true/' /root/admin.kubeconfig >/root/insecure
+      chmod 0600 /root/public /root/insecure`);
+    const { exitCode, stdout, stderr } = await init('/root/public');
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toContain('endpoint: https://127.0.0.1:1');
+    expect(stdout).toContain('namespace_prefix: u-');
+    expect(stdout).not.toMatch(/cert_authority_file|\.pem/);
+    expect((await init('/root/insecure')).stderr).toContain('[admin-kubeconfig-unsupported]');
+
+    const rendered = () =>
+      host.shell(`${installDirectory}/berth render --user eve --uid 5001 --gid 5001`);
+    expect((await rendered()).stdout).toContain('name: u-eve\n');
+    await host.shell(`cd ${directory}; : >hooks.env`);
+    const { stdout: objects, stderr: why } = await rendered();
+    expect(objects).toMatch(/^kind: Namespace/m);
+    expect(why).toContain('[credentials-incomplete]');
+    await host.shell(`cd ${directory}; : >hook.env; echo NAMESPACE_PREFIX=other- >hooks.env`);
+    expect((await rendered()).stdout).not.toContain('name: other-eve');
+    await host.shell(`rm ${directory}/hooks.env`);
+  });
 });

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConfigReader } from '../../../src/settings/config-reader.ts';
 import {
   type LoadedSiteSettings,
   loadSiteSettings,
@@ -89,6 +90,24 @@ describe('the configuration of a site', () => {
       ['open', 'config-writable-by-others'],
     ]);
   });
+
+  it.each(['', ' \n', '# by config management\n'])(
+    'has a hook.env %j that sets nothing',
+    async (text) => {
+      put('hook.env', text);
+      put('clusters.d/free.yml', cluster('managed'));
+      const { settings, broken } = await load();
+      expect(settings.clusters.map(({ name }) => name)).toEqual(['free']);
+      expect(broken).toMatchObject([
+        {
+          cluster: 'prod',
+          error: { code: 'credentials-incomplete' },
+          // For `berth render`.
+          withoutCredentials: { name: 'prod', credentials: { mode: 'none' } },
+        },
+      ]);
+    },
+  );
 
   it('has an error for a cluster with two files', async () => {
     put('clusters.d/prod.yaml', cluster('managed'));
@@ -256,5 +275,18 @@ describe('the cache of the site’s settings', () => {
     expect(loaded.settings.warnings.map(({ code }) => code)).toContain(
       'settings-cache-not-written',
     );
+  });
+});
+
+describe('the first present file', () => {
+  it('is the first name if neither exists, and both are sources of the cache', () => {
+    const reader = new ConfigReader(process.getuid?.() ?? 0);
+    const paths = [at('none'), at('hooks.env')] as const;
+    expect(reader.firstPresent([...paths])).toBe(at('none'));
+    put('hooks.env', '');
+    expect(reader.firstPresent([...paths])).toBe(at('hooks.env'));
+    expect(reader.sources.get(at('none'))).toBe('absent');
+    expect([...reader.sources.keys()]).toEqual(paths);
+    expect(reader.firstPresent([at('hook.env'), at('hooks.env')])).toBe(at('hook.env'));
   });
 });
