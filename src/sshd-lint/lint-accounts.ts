@@ -1,8 +1,10 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
 import type { LintAccount } from './rules/match-coverage.ts';
+import { isPattern, type UnlistedAccounts } from './rules/unlisted-findings.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
-import { getent } from '../system/getent.ts';
+import { getent, unlistedServices } from '../system/getent.ts';
+import { mapConcurrent } from '../system/map-concurrent.ts';
 import { runProgram } from '../system/run-program.ts';
 
 /** Which accounts to lint. */
@@ -10,10 +12,17 @@ export interface LintAccountQuery {
   /** Login names; if these or `groups` are given, only those accounts are linted. */
   readonly users: readonly string[];
   readonly groups: readonly string[];
-  /** Groups that are looked up by name, since most directory services do not enumerate. */
+  /** Groups and patterns of groups. Those without wildcards are looked up, since most directory services do not enumerate. */
   readonly mentioned: readonly string[];
-  /** Accounts that sshd's configuration names; linted even if they are system accounts or not enumerated. */
+  /** Accounts that sshd or PAM names; linted even if they are system accounts or not enumerated. */
   readonly named: NamedAccounts;
+}
+
+const atOnce = 4;
+
+/** The accounts to lint, and what NSS does not tell about others. */
+export interface LintAccounts extends UnlistedAccounts {
+  readonly accounts: readonly LintAccount[];
 }
 
 /** System accounts are below this UID. They have neither keys nor passwords, so most are not linted. */
@@ -26,10 +35,11 @@ const nobody = 65_534;
  *
  * @throws {BerthError} `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
  */
-export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount[]> {
-  const { users, groups, mentioned, named } = query;
+export async function lintAccounts(query: LintAccountQuery): Promise<LintAccounts> {
+  const { users, groups, named } = query;
   for (const name of users) checkUserName(name);
   const [passwd, group] = await Promise.all([entries('passwd'), entries('group')]);
+  const mentioned = query.mentioned.filter((name) => !isPattern(name));
   const asked = [...new Set([...groups, ...mentioned])];
   group.push(...(await entries('group', asked)));
   const database = new GroupDatabase(group);
@@ -44,33 +54,43 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
     const found = await entries('passwd', wanted);
     const missing = wanted.find((name) => !found.some(([one]) => one === name));
     if (missing !== undefined) throw userUnknown(missing);
-    return Promise.all(found.map(withGroups));
+    return { accounts: await withGroups(found), services: [], missingGroups: new Set() };
   }
   const known = new Set(passwd.map(([name]) => name));
-  const others = mentioned.flatMap((name) => database.membersOf(name).filter((m) => !known.has(m)));
-  passwd.push(...(await entries('passwd', [...new Set(others)])));
-  // Their groups may not be enumerated either, so id(1) is asked for them.
-  const byName = named.users.filter(
-    (name) => namePattern.test(name) && !passwd.some(([one]) => one === name),
-  );
-  const found = await entries('passwd', byName);
-  const enumerated = passwd.map((line) =>
-    account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')),
-  );
-  return [...enumerated, ...(await Promise.all(found.map(withGroups)))]
-    .filter((one) => isPerson(one) || one.uid === 0 || isNamedAccount(one, named))
-    .filter(({ name }) => namePattern.test(name));
+  const byName = [
+    ...mentioned.flatMap((name) => database.membersOf(name)),
+    ...named.users.filter((name) => !isPattern(name)),
+  ].filter((name) => !known.has(name));
+  const lookedUp = await entries('passwd', [...new Set(byName)]);
+  const hidden = lookedUp.filter(([name]) => !known.has(name));
+  passwd.push(...hidden);
+  const unlisted = await unlistedServices('passwd');
+  // Without a comma, which ends a name for `sshd -T -C` and in group(5).
+  const all = passwd.filter(([name = '']) => !/^$|,/.test(name));
+  const accounts =
+    hidden.length > 0 || (await unlistedServices('group')).length > 0
+      ? await withGroups(all)
+      : all.map((line) => account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')));
+  return {
+    accounts: accounts.filter(
+      (one) => isPerson(one) || one.uid === 0 || isNamedAccount(one, named),
+    ),
+    // A service may also list a part only, such as the first thousand.
+    services: unlisted.length > 0 || hidden.length === 0 ? unlisted : ['the directory service'],
+    missingGroups: new Set(mentioned.filter((name) => !database.has(name))),
+  };
 }
-
-/** Names without wildcards, which `sshd -T -C` accepts. */
-const namePattern = /^[\w@.-]+$/;
 
 function isPerson({ uid }: LintAccount): boolean {
   return uid >= firstUser && uid !== nobody;
 }
 
-async function withGroups(line: Entry): Promise<LintAccount> {
-  return { ...account(line, []), groups: await groupNames(line[0] ?? '') };
+/** With the groups that id(1) finds for each account; a few at once. */
+async function withGroups(lines: readonly Entry[]): Promise<LintAccount[]> {
+  return await mapConcurrent(lines, atOnce, async (line) => ({
+    ...account(line, []),
+    groups: await groupNames(line[0] ?? ''),
+  }));
 }
 
 type Entry = readonly string[];
@@ -94,6 +114,10 @@ class GroupDatabase {
         this.groups.set(member, (this.groups.get(member) ?? new Set()).add(name));
       }
     }
+  }
+
+  has(group: string): boolean {
+    return this.members.has(group);
   }
 
   nameOf(gid: string): string | undefined {

@@ -1,4 +1,4 @@
-import { accessGroupKey, namedAccounts } from './rules/directives.ts';
+import { accessGroupKey, type NamedAccounts, namedAccounts } from './rules/directives.ts';
 import type { MatchBlock, SshdConnection, SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type LintAccountGroup,
   groupAccounts,
 } from './rules/match-coverage.ts';
+import type { UnlistedAccounts } from './rules/unlisted-findings.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 
@@ -44,26 +45,36 @@ export interface ChosenConnection {
   readonly connection: SshdConnection;
 }
 
+export interface ChosenConnections extends UnlistedAccounts {
+  readonly connections: readonly ChosenConnection[];
+}
+
 /**
  * Chooses one account of each kind, with one endpoint for each set of Match blocks that applies to it.
  *
  * @param listening Ports of this host on which any program listens.
+ * @param pam Accounts and groups that PAM's lists admit.
  */
 export async function chooseConnections(
   input: ConnectionOverrides,
   base: SshdOptions,
   { blocks, directives }: SshdConfigFiles,
   listening: ReadonlySet<number>,
-): Promise<ChosenConnection[]> {
+  pam: NamedAccounts = { users: [], groups: [] },
+): Promise<ChosenConnections> {
   const { users, groups, addresses, ports } = input;
-  const named = namedAccounts(directives, blocks);
+  const bySshd = namedAccounts(directives, blocks);
+  const named = {
+    users: [...bySshd.users, ...pam.users],
+    groups: [...bySshd.groups, ...pam.groups],
+  };
   const mentioned = [
     ...named.groups,
     ...blocks
       .flatMap(({ criteria }) => criteria.filter(({ name }) => name === 'group'))
       .flatMap(({ argument }) => argument.split(',')),
-  ].filter((name) => /^[\w@.-]+$/.test(name));
-  const known = await lintAccounts({ users, groups, mentioned: [...new Set(mentioned)], named });
+  ].filter((name) => !/^(?:!|$)/.test(name));
+  const { accounts: known, ...others } = await lintAccounts({ users, groups, mentioned, named });
   const all = users.length + groups.length > 0 ? known : withStranger(known, blocks);
   const kinds = groupAccounts(all, blocks, (account) => accessGroupKey(account, directives));
   const first: SshdEndpoint = { ...anywhere, localPort: base.ports[0] ?? 22 };
@@ -84,7 +95,9 @@ export async function chooseConnections(
     })),
   );
   // Addresses and ports that were asked for are all evaluated.
-  return addresses.length + ports.length > 0 ? probes : distinctConnections(probes, blocks);
+  const connections =
+    addresses.length + ports.length > 0 ? probes : distinctConnections(probes, blocks);
+  return { ...others, connections };
 }
 
 /**

@@ -3,6 +3,8 @@ import { access } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { pamEnvFile, pamExecOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
+import { namedByPam } from './rules/pam-lists.ts';
+import type { NamedAccounts } from './rules/directives.ts';
 import type { SshdFinding } from './rules/sshd-finding.ts';
 import { BerthError } from '../errors.ts';
 import { readConfigText } from './read-config-text.ts';
@@ -20,12 +22,9 @@ const deepestInclude = 32;
  *   mode are not checked.
  */
 export async function pamFileFindings(service: string, copy?: string): Promise<SshdFinding[]> {
-  const entries: (PamLine | PamFault)[] = [];
-  const files = new Set<string>();
-  let file: string;
+  let stack: PamStack;
   try {
-    file = copy ?? (await fileOf(service));
-    await read(file, { substack: false }, 0, 0);
+    stack = await readPamStack(service, copy);
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     return [
@@ -37,6 +36,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
       },
     ];
   }
+  const { file, files, entries } = stack;
   const lines = entries.filter((entry): entry is PamLine => 'module' in entry);
   const paths = await namedPaths(lines);
   const named = (option: 'conffile' | 'envfile'): string[] =>
@@ -62,6 +62,41 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
       )
     ).flat(),
   ];
+}
+
+/**
+ * The accounts and groups whom the lists of sshd's PAM stack admit by name. Nobody if the stack cannot be read, which
+ * `pamFileFindings` reports.
+ */
+export async function pamNamedAccounts(service: string, copy?: string): Promise<NamedAccounts> {
+  try {
+    const { entries } = await readPamStack(service, copy);
+    return await namedByPam(
+      entries.filter((entry) => 'module' in entry),
+      async (pattern) => {
+        const lists = globSync(pattern).map((list) => readConfigText(list, '').catch(() => ''));
+        return (await Promise.all(lists)).join('\n');
+      },
+    );
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    return { users: [], groups: [] };
+  }
+}
+
+interface PamStack {
+  readonly file: string;
+  /** With included files. */
+  readonly files: ReadonlySet<string>;
+  readonly entries: readonly (PamLine | PamFault)[];
+}
+
+async function readPamStack(service: string, copy?: string): Promise<PamStack> {
+  const entries: (PamLine | PamFault)[] = [];
+  const files = new Set<string>();
+  const file = copy ?? (await fileOf(service));
+  await read(file, { substack: false }, 0, 0);
+  return { file, files, entries };
 
   async function read(
     path: string,

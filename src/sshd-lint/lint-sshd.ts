@@ -14,6 +14,7 @@ import { relevantPaths } from './rules/relevant-paths.ts';
 import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
 import { portFindings } from './rules/port-findings.ts';
+import { unlistedFindings } from './rules/unlisted-findings.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -23,8 +24,9 @@ import {
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { mailFindings } from './lint-mail.ts';
-import { pamFileFindings } from './lint-pam.ts';
+import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
 import { userManagerFindings } from './lint-user-manager.ts';
+import { mapConcurrent } from '../system/map-concurrent.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
@@ -84,14 +86,26 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const base = await effectiveOptions(input, anybody, directives);
   const settings = await lintSettings(input.settings, input.overlay);
   const ports = new Set([...base.ports, ...input.ports, ...(await listeningTcpPorts())]);
-  const whole = await chooseConnections(input, base, config, ports);
+  const named = base.usePam ? await pamNamedAccounts(base.pamServiceName, input.pam) : undefined;
+  const { connections: whole, ...accounts } = await chooseConnections(
+    input,
+    base,
+    config,
+    ports,
+    named,
+  );
+  const unlisted = unlistedFindings(accounts, base, directives);
   const chosen = whole.slice(0, mostSamples);
   const leftOut = whole.slice(mostSamples);
-  const tried = await eachOf(chosen, async ({ account, connection }): Promise<Tried> => {
-    const options = await effectiveOptions(input, connection, directives);
-    const refusedBy = refusingKeyword(options, connection, account.uid === 0);
-    return { account, connection, options, ...(refusedBy === undefined ? {} : { refusedBy }) };
-  });
+  const tried = await mapConcurrent(
+    chosen,
+    atOnce,
+    async ({ account, connection }): Promise<Tried> => {
+      const options = await effectiveOptions(input, connection, directives);
+      const refusedBy = refusingKeyword(options, connection, account.uid === 0);
+      return { account, connection, options, ...(refusedBy === undefined ? {} : { refusedBy }) };
+    },
+  );
   const paths = await checkedPaths(tried);
   const login = await loginProgram(input.login, paths);
   const common = { login, paths, sessionNetwork: settings.sessionNetwork };
@@ -100,7 +114,8 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     .map(({ account, options }) => ({ user: account.name, alike: account.alike, options }));
   // With --user or --group, and where a directory service does not enumerate, there are more accounts.
   const others =
-    input.users.length + input.groups.length > 0 || !refusingKeyword(base, anybody, false);
+    input.users.length + input.groups.length + unlisted.length > 0 ||
+    !refusingKeyword(base, anybody, false);
   const shared = sharedKeyFiles(
     others ? [...letIn, { user: anybody.user, alike: 1, options: base }] : letIn,
   );
@@ -112,12 +127,17 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...settings.findings,
     ...placed(portFindings(base, await firstUnprivilegedPort()), directives),
     ...placed(balancerFindings(base, settings.balancers, config), directives),
-    ...(await eachOf(files, (file) => replaceableFindings(file, 'sshd-config-writable'))).flat(),
-    ...(await eachOf(includes, includeFindings)).flat(),
+    ...(
+      await mapConcurrent(files, atOnce, (file) =>
+        replaceableFindings(file, 'sshd-config-writable'),
+      )
+    ).flat(),
+    ...(await mapConcurrent(includes, atOnce, includeFindings)).flat(),
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
     ...(await userManagerFindings()),
     ...(await mailFindings()),
     ...leftOutFindings(leftOut, whole.length),
+    ...unlisted,
   ];
   return {
     samples,
@@ -155,7 +175,11 @@ interface Tried extends ChosenConnection {
 async function checkedPaths(tried: readonly Tried[]): Promise<Map<string, PathCheck>> {
   const paths = tried.flatMap(({ account, options }) => relevantPaths(options, account.shell));
   return new Map(
-    await eachOf([...new Set(paths)], async (path) => [path, await checkPath(path)] as const),
+    await mapConcurrent(
+      [...new Set(paths)],
+      atOnce,
+      async (path) => [path, await checkPath(path)] as const,
+    ),
   );
 }
 
@@ -198,15 +222,4 @@ function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): S
         'run berth lint sshd --user NAME --address ADDRESS for each connection that matters',
     },
   ];
-}
-
-/** Results in order; a few at once. */
-async function eachOf<In, Out>(
-  items: readonly In[],
-  work: (item: In) => Promise<Out>,
-): Promise<Out[]> {
-  const results: Out[] = [];
-  for (let from = 0; from < items.length; from += atOnce)
-    results.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))));
-  return results;
 }

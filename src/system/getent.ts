@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { BerthError } from '../errors.ts';
 import { runProgram } from './run-program.ts';
 
@@ -6,6 +7,9 @@ const keysPerCall = 1_000;
 
 /** Largest output in bytes; a directory with a million users yields about 100 MiB of passwd. */
 const longestAnswer = 2 ** 30;
+
+/** Services that list all their entries. */
+const local = /^(?:files|compat|db|systemd|mymachines|altfiles|extrausers)$/;
 
 /**
  * Lines of an NSS database, from getent(1). Unknown keys are left out.
@@ -21,8 +25,33 @@ export async function getent(database: string, keys?: readonly string[]): Promis
   return lines;
 }
 
-async function call(database: string, keys: readonly string[]): Promise<string[]> {
-  const words = ['--', database, ...keys];
+/**
+ * Services of a database in nsswitch.conf(5) that list no entries of their own. Most directory services are set up like
+ * that (`enumerate = false` of sssd), and one that is down lists none either.
+ *
+ * @throws {BerthError} `nss-failed`
+ */
+export async function unlistedServices(database: string): Promise<string[]> {
+  const text = await readFile('/etc/nsswitch.conf', 'utf8').catch(() => '');
+  const [, line = ''] = new RegExp(`^[ \\t]*${database}[ \\t]*:(.*)$`, 'm').exec(text) ?? [];
+  const services = line.replaceAll(/\[[^\]]*\]|#.*/g, ' ').split(/\s+/);
+  const others = services.filter((service) => service !== '' && !local.test(service));
+  if (others.length === 0) return [];
+  const nameOf = (entry: string) => entry.split(':', 1)[0] ?? '';
+  const known = new Set((await call(database, [], 'files')).map(nameOf));
+  const unlisted: string[] = [];
+  for (const service of others)
+    if ((await call(database, [], service)).every((entry) => known.has(nameOf(entry))))
+      unlisted.push(service);
+  return unlisted;
+}
+
+async function call(
+  database: string,
+  keys: readonly string[],
+  service?: string,
+): Promise<string[]> {
+  const words = [...(service === undefined ? [] : ['-s', service]), '--', database, ...keys];
   const options = { env: { LC_ALL: 'C' }, maxBuffer: longestAnswer };
   const { error, stdout } = await runProgram('/usr/bin/getent', words, options);
   // 2: a key was not found.

@@ -1,8 +1,8 @@
 import type { SshdFinding, SshdSample } from './sshd-finding.ts';
-import { groupsMatch, type SshdConnection } from './match.ts';
+import type { SshdConnection } from './match.ts';
 import type { SshdOptions } from './options.ts';
 import { keysCommands } from './relevant-paths.ts';
-import { matchesPattern } from './patterns.ts';
+import { matchesAnyGroup, matchesPattern, userOfEntry } from './patterns.ts';
 import { sessionStart } from './session-start-findings.ts';
 
 /**
@@ -16,12 +16,11 @@ export function refusingKeyword(
   isRoot: boolean,
 ): string | undefined {
   const { denyUsers, allowUsers, denyGroups, allowGroups, permitRootLogin } = options;
-  const name = (entry: string) => entry.split('@')[0] ?? '';
   if (denyUsers.some((one) => !one.includes('@') && matchesPattern(user, one))) return 'DenyUsers';
-  if (allowUsers.length > 0 && !allowUsers.some((one) => matchesPattern(user, name(one))))
+  if (allowUsers.length > 0 && !allowUsers.some((one) => matchesPattern(user, userOfEntry(one))))
     return 'AllowUsers';
-  if (denyGroups.some((one) => groupsMatch(groups, one))) return 'DenyGroups';
-  if (allowGroups.length > 0 && !allowGroups.some((one) => groupsMatch(groups, one)))
+  if (denyGroups.some((one) => matchesAnyGroup(groups, one))) return 'DenyGroups';
+  if (allowGroups.length > 0 && !allowGroups.some((one) => matchesAnyGroup(groups, one)))
     return 'AllowGroups';
   if (isRoot && permitRootLogin === 'no') return 'PermitRootLogin';
   return undefined;

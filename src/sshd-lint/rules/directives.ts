@@ -1,6 +1,6 @@
 import type { SshdFinding, SshdFindingCode } from './sshd-finding.ts';
-import { groupsMatch, type MatchBlock, type SshdConnection, matchesConnection } from './match.ts';
-import { matchesPattern } from './patterns.ts';
+import { type MatchBlock, type SshdConnection, matchesConnection } from './match.ts';
+import { matchesAnyGroup, matchesPattern, userOfEntry } from './patterns.ts';
 
 /** One line of sshd_config(5) other than Match. */
 export interface SshdDirective extends Pick<MatchBlock, 'file' | 'line' | 'criteria'> {
@@ -64,11 +64,11 @@ export function directivePlace(
   return found === undefined ? undefined : `${found.file}:${found.line}`;
 }
 
-/** Accounts that the configuration names; they are linted even if they are system accounts. */
+/** Accounts that sshd or PAM names; they are linted even if they are system accounts. */
 export interface NamedAccounts {
-  /** Patterns of AllowUsers without their host, and of `Match User`. */
+  /** Patterns of AllowUsers without their host, and of `Match User`, and names in PAM's lists. */
   readonly users: readonly string[];
-  /** Patterns of AllowGroups. */
+  /** Patterns of AllowGroups, and names in PAM's lists. */
   readonly groups: readonly string[];
 }
 
@@ -81,12 +81,10 @@ export function namedAccounts(
   const matched = blocks
     .flatMap(({ criteria }) => criteria.filter(({ name }) => name === 'user'))
     .flatMap(({ argument }) => argument.split(','));
-  const users = wordsOf('allowusers').map((entry) => entry.split('@')[0] ?? '');
+  const users = wordsOf('allowusers').map(userOfEntry);
   return {
     users: [...new Set([...users, ...matched])].filter(isNarrow),
-    groups: [...new Set(wordsOf('allowgroups').flatMap((list) => list.split(',')))].filter(
-      isNarrow,
-    ),
+    groups: [...new Set(wordsOf('allowgroups'))].filter(isNarrow),
   };
 }
 
@@ -102,7 +100,7 @@ export function isNamedAccount(
 ): boolean {
   return (
     named.users.some((pattern) => matchesPattern(name, pattern)) ||
-    named.groups.some((pattern) => groupsMatch(groups, pattern))
+    named.groups.some((pattern) => matchesAnyGroup(groups, pattern))
   );
 }
 
@@ -118,8 +116,8 @@ export function accessGroupKey(
     .map(({ keyword, args }) =>
       args.some((entry) =>
         keyword.endsWith('users')
-          ? matchesPattern(name, entry.split('@')[0] ?? '')
-          : groupsMatch(groups, entry),
+          ? matchesPattern(name, userOfEntry(entry))
+          : matchesAnyGroup(groups, entry),
       ),
     )
     .map((fits) => (fits ? '1' : '0'))

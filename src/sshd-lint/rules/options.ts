@@ -150,10 +150,11 @@ export function parseSshdOptions(
       .flatMap((list) => list.split(','))
       .filter((entry) => entry !== '' && !isNone(entry)),
     useDns: flag('usedns', false),
-    allowUsers: words('allowusers'),
-    denyUsers: words('denyusers'),
-    allowGroups: words('allowgroups'),
-    denyGroups: words('denygroups'),
+    // One entry per line, without quotes: names of groups may contain blanks.
+    allowUsers: all('allowusers'),
+    denyUsers: all('denyusers'),
+    allowGroups: all('allowgroups'),
+    denyGroups: all('denygroups'),
   };
 }
 

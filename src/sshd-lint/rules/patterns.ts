@@ -19,6 +19,16 @@ export function matchesPatternList(text: string, list: string): boolean {
   return matchesList(list, (pattern) => matchesPattern(text, pattern));
 }
 
+/** The user in an entry of AllowUsers or DenyUsers: `match_user` of OpenSSH takes what follows the last `@` as host. */
+export function userOfEntry(entry: string): string {
+  return entry.replace(/@[^@]*$/, '');
+}
+
+/** `ga_match` of OpenSSH, for AllowGroups and DenyGroups: an entry is one pattern, without `,` and `!`. */
+export function matchesAnyGroup(groups: readonly string[], entry: string): boolean {
+  return groups.some((group) => matchesPattern(group, entry));
+}
+
 /** Whether any text matches both patterns. For short patterns. */
 export function patternsOverlap(one: string, other: string): boolean {
   const known = new Map<number, boolean>();

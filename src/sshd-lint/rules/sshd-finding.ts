@@ -122,7 +122,8 @@ export type SshdFindingCode =
   // Match blocks.
   | 'match-overridden'
   | 'match-not-probed'
-  | 'connections-left-out';
+  | 'connections-left-out'
+  | 'accounts-not-evaluated';
 
 const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
 

@@ -13,7 +13,13 @@ beforeAll(async () => {
   host = await LintHost.make([
     { name: 'ann', shell: '/bin/sh', groups: ['berth'] },
     { name: 'bob', shell: '/bin/sh', groups: ['berth'] },
-    { name: 'svc', uid: 911, shell: '/bin/bash', groups: ['services'] },
+    {
+      name: 'svc',
+      uid: 911,
+      shell: '/bin/bash',
+      groups: ['services', 'hpc linux users'],
+      primary: 'domain users',
+    },
     { name: 'other', uid: 912, shell: '/bin/bash', groups: [] },
   ]);
 });
@@ -32,6 +38,10 @@ describe('accounts', () => {
     ['AllowUsers', 'AllowUsers svc'],
     ['AllowUsers with a host', 'AllowUsers s*@192.0.2.*'],
     ['AllowGroups', 'AllowGroups services'],
+    ['AllowGroups with blanks', 'AllowGroups nobody-there "hpc linux users"'],
+    ['a pattern of AllowGroups', 'AllowGroups hpc?linux*'],
+    ['AllowGroups by its primary group', 'AllowGroups domain\\ users'],
+    ['DenyGroups for others', 'AllowUsers svc\nDenyGroups "hpc services"'],
     ['AllowUsers of an included file', 'Include ALLOW'],
   ])('one of the system that %s lets in', async (_, line) => {
     const allow = await host.write('allow.conf', 'AllowUsers svc\n');
@@ -43,6 +53,42 @@ describe('accounts', () => {
     await host.allowKey('svc');
     const sshd = await serve(host, config.replace('@192.0.2.*', '@127.0.0.1'));
     expect((await sshd.ssh('svc', ['true'])).stdout).toContain('INSIDE');
+  });
+
+  it.each([
+    ['pam_access', 'pam_access.so accessfile=LIST', '+ : root svc : ALL\n- : ALL : ALL\n'],
+    [
+      'a group of pam_access',
+      'pam_access.so accessfile=LIST listsep=,',
+      '+:(x y),(hpc linux users):ALL\n',
+    ],
+    ['pam_listfile', 'pam_listfile.so item=user sense=allow file=LIST onerr=fail', 'svc\n'],
+    [
+      'a group of pam_listfile',
+      'pam_listfile.so item=group sense=allow file=LIST',
+      'domain users\n',
+    ],
+    ['pam_succeed_if', 'pam_succeed_if.so quiet user ingroup x:services', ''],
+  ])('one of the system that %s lets in', async (_, line, list) => {
+    const file = await host.write('pam-list', list);
+    const pam = await host.write(
+      'pam-copy',
+      `account required ${line.replace('LIST', file)}\n${host.pam('')}`,
+    );
+    const config = (await example()).replace('AllowGroups berth', '');
+    const answer = await host.lint(config, '--pam', pam);
+    expect(users(answer)).toContain('svc');
+    expect(users(answer)).not.toContain('other');
+  });
+
+  it('an entry of AllowGroups is one pattern, without commas', async () => {
+    const config = (await example()).replace('AllowGroups berth', 'AllowGroups berth,services !x');
+    const answer = await host.lint(config);
+    const refused = answer.report?.samples.filter(({ refusedBy }) => refusedBy === 'AllowGroups');
+    expect(refused?.length).toBe(answer.report?.samples.length);
+    await host.allowKey('ann');
+    const sshd = await serve(host, config);
+    expect((await sshd.ssh('ann', ['true'])).exitCode).toBe(255);
   });
 
   it('system accounts that nothing names are not linted', async () => {

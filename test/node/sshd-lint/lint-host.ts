@@ -25,6 +25,8 @@ export interface LintHostUser {
   /** `LOGIN` stands for the login program, `HOME` for the home. */
   readonly shell: string;
   readonly groups?: readonly string[];
+  /** Name of the primary group, which lists no members; default: the account's name. */
+  readonly primary?: string;
 }
 
 /** Without a UID, one of a regular user is chosen. */
@@ -262,7 +264,7 @@ export class LintHost {
       'etc/group',
       [
         ...['root:x:0:', 'tty:x:5:', 'nogroup:x:65534:'],
-        ...this.users.map(({ name, uid }) => `${name}:x:${uid}:`),
+        ...this.users.map(({ name, uid, primary = name }) => `${primary}:x:${uid}:`),
         ...[...groups].map((group, index) => {
           const members = this.users.filter((user) => user.groups?.includes(group) === true);
           return `${group}:x:${48_001 + index}:${members.map(({ name }) => name).join(',')}`;
