@@ -38,7 +38,7 @@ let timer = setTimeout(giveUp, patience).unref();
 void pamSession({
   args: process.argv.slice(2),
   env: process.env,
-  caller: process.ppid,
+  parent: () => process.ppid,
   log,
   now: Date.now,
   onSlow: () => {

@@ -216,6 +216,7 @@ export const exitClasses = {
   'session-mount-changed': 'permission',
   'session-signalled': 'temporary',
   'session-start-file-failed': 'io',
+  'pam-session-orphaned': 'temporary',
   'processes-not-killed': 'temporary',
   'freezer-failed': 'temporary',
   'sshd-missing': 'unavailable',

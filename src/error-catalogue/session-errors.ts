@@ -87,6 +87,11 @@ export const sessionErrors = {
     why: 'A file system, the directory service or an API server does not answer.',
     next: 'Look at the log lines before this one. `berth reap` cleans up the rest.',
   },
+  'pam-session-orphaned': {
+    what: '`pam-session` did not record a connection, because no running sshd started it.',
+    why: 'sshd was killed while the user logged in. Or something other than the PAM stack of sshd ran the hook.',
+    next: 'Nothing is left of a login whose sshd was killed. Otherwise compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session.',
+  },
   'processes-not-killed': {
     what: 'Processes of a connection that has ended are still there after SIGKILL.',
     why: 'They are in uninterruptible sleep (state D), usually on an NFS mount that does not answer.',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors.ts';
-import { isRunning, type ProcessId } from './processes.ts';
+import { isRunning, processFacts, type ProcessFacts, type ProcessId } from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
 export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, waitMs: number])[];
@@ -11,6 +11,9 @@ export const signalSteps: SignalSteps = [
   ['SIGTERM', 1_000],
   ['SIGKILL', 2_000],
 ];
+
+/** A process as it was found: a signal is not for what has become of its PID since. */
+export type SignalTarget = Pick<ProcessFacts, 'pid' | 'start' | 'uid'>;
 
 export interface EndResult {
   /** How many processes have ended. */
@@ -26,7 +29,7 @@ const everyMs = 20;
  * signal is sent at each call.
  */
 export async function endProcesses(
-  find: () => readonly ProcessId[],
+  find: () => readonly SignalTarget[],
   steps: SignalSteps = signalSteps,
 ): Promise<EndResult> {
   const seen = new Map<string, ProcessId>();
@@ -61,11 +64,16 @@ function keyOf({ pid, start }: ProcessId): string {
   return `${pid}.${start}`;
 }
 
-/** Sends a signal, but not to a later process with the same PID, as far as possible without pidfd_send_signal(2). */
-export function signalProcess(process_: ProcessId, signal: NodeJS.Signals): void {
-  if (process_.pid <= 1 || !isRunning(process_)) return;
+/**
+ * Sends a signal: the only place that signals processes which this program did not start. As far as possible without
+ * pidfd_send_signal(2), it reaches no later process with the same PID and none that is another user's by now; never the first
+ * process of the host or of a namespace (1), nor a group (0 and below).
+ */
+export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.Signals): void {
+  const now = pid > 1 ? processFacts(pid) : undefined;
+  if (now?.start !== start || now.uid !== uid) return;
   try {
-    process.kill(process_.pid, signal);
+    process.kill(pid, signal);
   } catch (error) {
     if (!isErrno(error, 'ESRCH')) throw error;
   }

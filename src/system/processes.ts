@@ -61,18 +61,19 @@ export function* runningProcesses(
   wanted: (uid: number) => boolean = () => true,
 ): Generator<ProcessFacts> {
   for (const name of readdirSync('/proc')) {
-    if (!/^[0-9]+$/.test(name)) continue;
-    const pid = Number(name);
-    const status = readProc(pid, 'status');
-    const uid = Number(/^Uid:\t([0-9]+)/m.exec(status ?? '')?.[1] ?? Number.NaN);
-    if (status === undefined || !wanted(uid)) continue;
-    const facts = factsOf(pid, uid, status);
+    const facts = /^[0-9]+$/.test(name) ? processFacts(Number(name), wanted) : undefined;
     if (facts !== undefined) yield facts;
   }
 }
 
-/** @returns undefined for a process that has ended */
-function factsOf(pid: number, uid: number, status: string): ProcessFacts | undefined {
+/** @returns undefined for a process that has ended, or whose real UID is not wanted */
+export function processFacts(
+  pid: number,
+  wanted: (uid: number) => boolean = () => true,
+): ProcessFacts | undefined {
+  const status = readProc(pid, 'status');
+  const uid = Number(/^Uid:\t([0-9]+)/m.exec(status ?? '')?.[1] ?? Number.NaN);
+  if (status === undefined || !wanted(uid)) return undefined;
   const fields = procStatFields(pid);
   if (fields === undefined || isZombie(fields)) return undefined;
   const pids = /^NSpid:\t([0-9\t]+)/m.exec(status)?.[1];

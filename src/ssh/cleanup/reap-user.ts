@@ -21,6 +21,7 @@ import {
   type SessionContext,
 } from '../connections/state-paths.ts';
 import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
+import { runningMonitor } from '../connections/sshd-monitor.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { userServices, type UserService } from './user-services.ts';
 import { readUserState, type UserState } from './user-state.ts';
@@ -87,7 +88,7 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
     }
   };
   const before = await look(await readUserState(site, user));
-  for (const id of goneConnections(site, user.uid)) {
+  for (const id of goneConnections(site, user.uid, dryRun)) {
     connections.push({ user: user.name, id });
     if (dryRun) continue;
     const file = connectionRecordPath(site, user.uid, id);
@@ -125,18 +126,28 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
 /** Replaces a record that was truncated because the disk was full. The connection's ID is enough to find its processes. */
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
-/** Connections whose monitor has ended, and those whose cleanup has begun but was not completed. */
-function goneConnections(site: SessionContext, uid: number): ReadonlySet<string> {
+/**
+ * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Removes the records of none:
+ * those that a killed hook did not complete, and those of a process that is not sshd's, whose processes are somebody else's.
+ */
+function goneConnections(
+  site: SessionContext,
+  uid: number,
+  dryRun: boolean,
+): ReadonlySet<string> {
   const directory = userConnectionsDir(site, uid);
   const gone = new Set<string>();
   for (const name of directoryNames(directory)) {
     const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
     const monitor = id === undefined ? undefined : parseConnectionId(id);
-    const age = ageOf(`${directory}/${name}`, site.now());
-    if (id === undefined || monitor === undefined) {
-      // A record that a killed hook did not complete.
-      if (age > closingMs) rmSync(`${directory}/${name}`, { force: true });
-    } else if (!isRunning(monitor) || (name !== id && age > closingMs)) gone.add(id);
+    const old = ageOf(`${directory}/${name}`, site.now()) > closingMs;
+    const isFalse =
+      monitor === undefined
+        ? id !== undefined || old
+        : isRunning(monitor) && runningMonitor(monitor) === undefined;
+    if (isFalse && !dryRun) rmSync(`${directory}/${name}`, { force: true });
+    if (isFalse || id === undefined || monitor === undefined) continue;
+    if (!isRunning(monitor) || (name !== id && old)) gone.add(id);
   }
   return gone;
 }

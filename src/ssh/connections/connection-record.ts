@@ -34,10 +34,12 @@ export function connectionId({ pid, start }: ProcessId): string {
   return `${pid}.${start}`;
 }
 
-/** @returns undefined if the text is not a connection ID. */
+/** @returns undefined if the text is not a connection ID: no sshd is the first process of a host. */
 export function parseConnectionId(id: string): ProcessId | undefined {
   const [, pid, start] = /^([1-9][0-9]{0,9})\.([0-9]{1,20})$/.exec(id) ?? [];
-  return pid === undefined || start === undefined ? undefined : { pid: Number(pid), start };
+  return pid === undefined || start === undefined || pid === '1'
+    ? undefined
+    : { pid: Number(pid), start };
 }
 
 /** Writes the record atomically: a reader sees all of it or no file. */

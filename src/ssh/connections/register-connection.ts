@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { User } from '../../identity/user.ts';
-import { processStartTime } from '../../system/process-start.ts';
-import { parentPid, auditSession } from '../../system/processes.ts';
+import { parentPid, auditSession, type ProcessId } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import type { TcpConnection } from '../../system/tcp-connection.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
@@ -20,8 +19,8 @@ export interface PamItems {
 export interface RegisterConnectionInput {
   readonly pam: PamItems;
   readonly user: User;
-  /** PID of the sshd that serves the connection and will close it. */
-  readonly monitor: number;
+  /** The sshd that serves the connection and will close it. */
+  readonly monitor: ProcessId;
   /** `/run/berth` */
   readonly run: string;
   /** `storage` of ssh.yml. */
@@ -43,16 +42,14 @@ export interface RegisterConnectionInput {
  * Records a connection that PAM has just opened and creates the directories that the user's containers need.
  * Root works in directories of root on the local disk, and reads nothing that the user wrote.
  *
- * @returns The connection's ID and record; undefined if sshd has ended by now.
+ * @returns The connection's ID and record.
  * @throws {BerthError} `directory-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
 export async function registerConnection(
   registration: RegisterConnectionInput,
-): Promise<{ readonly id: string; readonly record: ConnectionRecord } | undefined> {
+): Promise<{ readonly id: string; readonly record: ConnectionRecord }> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
-  const start = processStartTime(monitor);
-  if (start === undefined) return undefined;
-  const id = connectionId({ pid: monitor, start });
+  const id = connectionId(monitor);
   ensureRootDirectory(userConnectionsDir({ run }, user.uid));
   const record = await recordOf(registration);
   writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), record);
@@ -69,7 +66,7 @@ export async function registerConnection(
 async function recordOf({
   pam,
   user,
-  monitor,
+  monitor: { pid: monitor },
   hostProcesses,
   balancerLog,
   sshConnection,

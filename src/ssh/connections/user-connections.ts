@@ -1,6 +1,6 @@
 import { directoryNames } from '../../system/directory-names.ts';
-import { isRunning } from '../../system/processes.ts';
 import { closingRecordPath, parseConnectionId } from './connection-record.ts';
+import { runningMonitor } from './sshd-monitor.ts';
 import { userConnectionsDir, type SessionContext } from './state-paths.ts';
 
 type Place = Pick<SessionContext, 'run'>;
@@ -11,7 +11,7 @@ export function openConnections(site: Place, uid: number): ReadonlySet<string> {
   return new Set(
     names.filter((name) => {
       const monitor = parseConnectionId(name);
-      return monitor !== undefined && isRunning(monitor);
+      return monitor !== undefined && runningMonitor(monitor) !== undefined;
     }),
   );
 }

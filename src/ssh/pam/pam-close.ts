@@ -1,14 +1,15 @@
 import { lookupUser } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import { processStartTime } from '../../system/process-start.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionId, readConnectionRecord } from '../connections/connection-record.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
+import { callingMonitor } from '../connections/sshd-monitor.ts';
 import { connectionRecordPath } from '../connections/state-paths.ts';
 
 export interface PamCloseInput {
   readonly name: string;
-  readonly caller: number;
+  /** PID of the parent now. */
+  readonly parent: () => number;
   readonly configFile: string;
   /** `/run/berth` */
   readonly run: string;
@@ -19,10 +20,9 @@ export interface PamCloseInput {
 
 /** PAM's close of a connection: cleans up what it started. Does nothing if its open was not recorded. */
 export async function pamClose(input: PamCloseInput): Promise<number> {
-  const { name, caller, configFile, run, log, now } = input;
-  const start = processStartTime(caller);
-  if (start === undefined || name === 'root') return 0;
-  const id = connectionId({ pid: caller, start });
+  const { name, configFile, run, log, now } = input;
+  if (name === 'root') return 0;
+  const id = connectionId(callingMonitor(input.parent));
   const user = lookupUser(name, { minimumUid: 1 });
   const record = readConnectionRecord(connectionRecordPath({ run }, user.uid, id));
   if (record === undefined) return 0;

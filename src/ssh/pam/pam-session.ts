@@ -10,6 +10,7 @@ import { endpointText } from '../../system/tcp-connection.ts';
 import type { ConnectionRecord } from '../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
 import { usesPods } from '../pod/pod-cluster.ts';
+import { callingMonitor } from '../connections/sshd-monitor.ts';
 import { registerConnection, type PamItems } from '../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';
 
@@ -18,8 +19,8 @@ export interface PamSessionInput {
   readonly args: readonly string[];
   /** The environment that pam_exec(8) sets. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** PID of the parent: sshd's monitor, the same at open and at close. */
-  readonly caller: number;
+  /** PID of the parent now: of sshd's monitor, the same at open and at close, unless that was killed. */
+  readonly parent: () => number;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -67,18 +68,19 @@ interface OpenInput extends PamSessionInput {
 }
 
 async function open(input: OpenInput): Promise<number> {
-  const { name, pam, caller, configFile, hostProcesses, log } = input;
+  const { name, pam, configFile, hostProcesses, log } = input;
   if (name === 'root') return 0;
   const user = lookupUser(name, { minimumUid: 1 });
   const { settings } = await updateSshSettingsCache({ configFile }, input.now());
   if (!isConcerned(settings, user)) return 0;
+  const monitor = callingMonitor(input.parent);
   const pods = usesPods(settings);
   if (pods) input.onSlow();
   const opened = await registerConnection({
     ...{
       pam,
       user,
-      monitor: caller,
+      monitor,
       run: runDir,
       hostProcesses,
       storage: settings.storage,
@@ -98,13 +100,13 @@ async function open(input: OpenInput): Promise<number> {
     );
     for (const error of failed) log.error(error, { user: name });
   }
-  if (opened?.record.placesUnknown === true)
+  if (opened.record.placesUnknown === true)
     log.warning('the address of the client was not looked up: too many TCP connections', {
       ...{ user: name, connection: opened.id },
     });
   log.info('session opened', {
-    ...{ user: name, rhost: pam.rhost, connection: opened?.id },
-    ...placesOf(opened?.record),
+    ...{ user: name, rhost: pam.rhost, connection: opened.id },
+    ...placesOf(opened.record),
   });
   return 0;
 }
@@ -113,8 +115,7 @@ async function open(input: OpenInput): Promise<number> {
  * Where the connection comes from. Behind a balancer `peer` is in its log as `source` and `source_port`, and `client` is
  * what that line says, if it has arrived.
  */
-function placesOf(record: ConnectionRecord | undefined): LogFields {
-  const { client, peer, local } = record ?? {};
+function placesOf({ client, peer, local }: ConnectionRecord): LogFields {
   return {
     ...(client === undefined ? {} : { client: endpointText(client) }),
     ...(peer === undefined ? {} : { peer: endpointText(peer) }),

@@ -2,15 +2,16 @@ import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
-import { signalProcess } from '../../system/end-processes.ts';
+import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
-import { isRunning, type ProcessId } from '../../system/processes.ts';
+import { isRunning } from '../../system/processes.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import {
   closingRecordPath,
   parseConnectionId,
   readConnectionRecord,
 } from '../connections/connection-record.ts';
+import { runningMonitor } from '../connections/sshd-monitor.ts';
 import { connectionRecordPath, type SessionContext } from '../connections/state-paths.ts';
 import type { Session } from './session.ts';
 
@@ -68,8 +69,9 @@ export async function endSessions(
 
 async function endSession(site: EndingSite, session: Session): Promise<EndedSession> {
   const { id, uid } = session;
-  const monitor = parseConnectionId(id);
-  if (monitor === undefined || !isRunning(monitor)) return { session, outcome: 'left', failed: [] };
+  const named = parseConnectionId(id);
+  const monitor = named === undefined ? undefined : runningMonitor(named);
+  if (monitor === undefined) return { session, outcome: 'left', failed: [] };
   const file = connectionRecordPath(site, uid, id);
   const begun = (): boolean => !isRunning(monitor) || !exists(file);
   signalProcess(monitor, 'SIGTERM');
@@ -81,7 +83,7 @@ async function endSession(site: EndingSite, session: Session): Promise<EndedSess
 }
 
 /** It may be stopped, or hang in a module of PAM. */
-async function killMonitor(monitor: ProcessId): Promise<void> {
+async function killMonitor(monitor: SignalTarget): Promise<void> {
   signalProcess(monitor, 'SIGKILL');
   await waitFor(() => !isRunning(monitor), 2_000);
 }
