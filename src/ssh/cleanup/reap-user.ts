@@ -130,11 +130,7 @@ const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
  * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Removes the records of none:
  * those that a killed hook did not complete, and those of a process that is not sshd's, whose processes are somebody else's.
  */
-function goneConnections(
-  site: SessionContext,
-  uid: number,
-  dryRun: boolean,
-): ReadonlySet<string> {
+function goneConnections(site: SessionContext, uid: number, dryRun: boolean): ReadonlySet<string> {
   const directory = userConnectionsDir(site, uid);
   const gone = new Set<string>();
   for (const name of directoryNames(directory)) {

@@ -1,7 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
-import { endProcesses, signalProcess } from '../../../src/system/end-processes.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import {
+  endProcesses,
+  signalProcess,
+  type SignalTarget,
+} from '../../../src/system/end-processes.ts';
 import { processStartTime } from '../../../src/system/process-start.ts';
 import {
   processArguments,
@@ -11,7 +15,6 @@ import {
   executableId,
   runningProcesses,
   hasInitialVariable,
-  type ProcessId,
 } from '../../../src/system/processes.ts';
 
 const children: ChildProcess[] = [];
@@ -19,7 +22,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-async function shell(script: string): Promise<ProcessId> {
+async function shell(script: string): Promise<SignalTarget> {
   const child = spawn('/bin/sh', ['-c', script.replace('READY', 'echo ready')], {
     env: { MARK: 'one two', PATH: '/usr/bin:/bin' },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -27,7 +30,7 @@ async function shell(script: string): Promise<ProcessId> {
   children.push(child);
   await once(child.stdout, 'data');
   const pid = child.pid ?? 0;
-  return { pid, start: processStartTime(pid) ?? '' };
+  return { pid, start: processStartTime(pid) ?? '', uid: process.getuid?.() ?? -1 };
 }
 
 describe('a listing of /proc', () => {
@@ -51,6 +54,18 @@ describe('a listing of /proc', () => {
     expect(isRunning(id)).toBe(true);
   });
 
+  it('signals none that is another user’s by now, not the first process, and no group', async () => {
+    const id = await shell('READY; exec sleep 100');
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    signalProcess({ ...id, uid: id.uid + 1 }, 'SIGKILL');
+    const first = { start: processStartTime(1) ?? '', uid: 0 };
+    for (const pid of [1, 0, -1, -id.pid, Number.NaN]) signalProcess({ ...first, pid }, 'SIGKILL');
+    expect(kill).not.toHaveBeenCalled();
+    signalProcess(id, 'SIGKILL');
+    expect(kill).toHaveBeenCalledExactlyOnceWith(id.pid, 'SIGKILL');
+    kill.mockRestore();
+  });
+
   it('says nothing of one that is gone', () => {
     expect(parentPid(2 ** 22 + 1)).toBeUndefined();
     expect(executableId(2 ** 22 + 1)).toBeUndefined();
@@ -65,8 +80,8 @@ describe('ending processes', () => {
     ['SIGKILL', 2_000],
   ] as const;
   const whileRunning =
-    (...ids: ProcessId[]) =>
-    (): ProcessId[] =>
+    (...ids: SignalTarget[]) =>
+    (): SignalTarget[] =>
       ids.filter(isRunning);
 
   it('is done at once if SIGHUP is enough', async () => {
@@ -88,9 +103,9 @@ describe('ending processes', () => {
 
   it('meets those that come while it is at work', async () => {
     const first = await shell('READY; exec sleep 100');
-    let second: ProcessId | undefined;
+    let second: SignalTarget | undefined;
     const coming = shell('READY; exec sleep 100').then((id) => (second = id));
-    const find = (): ProcessId[] =>
+    const find = (): SignalTarget[] =>
       whileRunning(first, ...(second === undefined ? [] : [second]))();
     await coming;
     expect(await endProcesses(find, steps)).toEqual({ ended: 2, left: 0 });

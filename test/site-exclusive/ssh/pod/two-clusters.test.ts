@@ -39,7 +39,9 @@ describe('a login on a node with pods of two clusters', () => {
       host,
       `install -d -m 700 -o two-ada ${given}; cd ${given}; seq 5000 | xargs touch`,
     );
-    const hook = `env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installDirectory}/hooks/pam-session open`;
+    // The hook's parent must be sshd.
+    await runAsRoot(host, 'cp /bin/bash /run/sshd-session');
+    const hook = `/run/sshd-session -c 'env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installDirectory}/hooks/pam-session open; exit $?'`;
     for (let turn = 0; turn < 15; turn += 1) {
       await runAsRoot(host, `rm -rf ${kept} ${given}/*.json ${given}/*.refused; ${hook}`);
       const owners = await runAsRoot(host, `stat -c '%U %a %n' ${kept}/* ${given}/*.*`);
