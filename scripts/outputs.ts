@@ -110,14 +110,14 @@ function banner(node: string, entry: string): string {
 
 /**
  * pam_exec passes on what pam_env has read, also from ~/.pam_environment. Node runs as root and must only see the variables
- * that PAM itself sets.
+ * that PAM itself sets, and sshd's SSH_CONNECTION, which is compared with what the kernel says.
  */
 function environmentOf(entry: string): string {
   // With SELinux, OnDemand's domain enters another one here.
   if (entry === 'hooks/pre-pun.ts') return '-u NODE_OPTIONS -u NODE_PATH ';
   if (entry !== 'hooks/pam-session.ts') return '';
-  const items = ['TYPE', 'USER', 'SERVICE', 'RHOST', 'TTY'];
-  return `-i ${items.map((item) => `PAM_${item}=\${PAM_${item}}`).join(' ')} `;
+  const items = ['TYPE', 'USER', 'SERVICE', 'RHOST', 'TTY'].map((item) => `PAM_${item}`);
+  return `-i ${[...items, 'SSH_CONNECTION'].map((name) => `${name}=\${${name}}`).join(' ')} `;
 }
 
 async function scripts(directory: string): Promise<string[]> {

@@ -71,7 +71,7 @@ function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
         .example('berth sessions list --idle-over 8h --no-headers', 'Those to ask about')
         .example('berth sessions list --from 192.0.2.0/24 -o json', 'For a script')
         .epilogue(
-          'IDLE is the time since the last input at a terminal, as `w` shows it; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
+          'IDLE is the time since the last input at a terminal, as `w` shows it, and at least the time since the client sent any data; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
         ),
     handler: (args) => guarded(terminal, () => list(args, terminal)),
   };

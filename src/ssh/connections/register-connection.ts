@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { isIP } from 'node:net';
 import type { User } from '../../identity/user.ts';
 import { parentPid, auditSession, type ProcessId } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
@@ -30,7 +31,7 @@ export interface RegisterConnectionInput {
   readonly hostProcesses: boolean;
   /** `balancer_log` of ssh.yml. */
   readonly balancerLog?: string | undefined;
-  /** SSH_CONNECTION, as sshd passes it to PAM's modules. The user may be able to change it. */
+  /** SSH_CONNECTION, as sshd passes it to PAM's modules (since OpenSSH 7.8). The user may be able to change it. */
   readonly sshConnection?: string | undefined;
   /** Seconds since the epoch. */
   readonly now: number;
@@ -78,7 +79,11 @@ async function recordOf({
   const places =
     balancerLog === undefined
       ? {}
-      : await placesOf(monitor, { log: balancerLog, sshConnection, now });
+      : await placesOf(monitor, {
+          log: balancerLog,
+          told: connectionIn(sshConnection, pam.rhost),
+          now,
+        });
   return {
     ...{ user: user.name, ...pam, opened: now },
     ...(session === undefined ? {} : { session }),
@@ -91,29 +96,31 @@ async function recordOf({
 /** Bytes of the balancer's log, for a line of the last seconds. */
 const recentLog = 256 * 1024;
 
-/** Bytes of the kernel's lists of TCP connections: of about 55,000, in a tenth of a second. sshd waits. */
+/** Bytes of the kernel's lists of TCP connections, if sshd did not tell its own: of about 55,000. sshd waits. */
 const mostOfTcpLists = 8 * 1024 * 1024;
 
 type Places = Pick<ConnectionRecord, 'client' | 'peer' | 'local' | 'placesUnknown'>;
 
 /**
- * Both ends of the connection, and its client. Only where the balancer's log is looked at: the kernel's list of TCP
- * connections is read, and `berth sessions list` can read it later. A connection is not refused because of the log.
+ * Both ends of the connection, and its client. Only where the balancer's log is looked at: it takes some milliseconds, and
+ * `berth sessions list` can look later. A connection is not refused because of the log.
+ *
+ * @param told by sshd; believed if the kernel says that it is the monitor's
  */
 async function placesOf(
   monitor: number,
-  input: { readonly log: string; readonly sshConnection: string | undefined; readonly now: number },
+  input: { readonly log: string; readonly told: TcpConnection | undefined; readonly now: number },
 ): Promise<Places> {
-  const { log, sshConnection, now } = input;
-  const [{ tcpConnectionsOf }, { clientsInLog, readBalancerLog }] = await Promise.all([
-    import('../../system/tcp-connection.ts'),
-    import('./balancer-log.ts'),
-  ]);
-  const lookup = { mostBytes: mostOfTcpLists, expected: connectionIn(sshConnection) };
-  const { connections, complete } = tcpConnectionsOf([monitor], lookup);
-  if (!complete) return { placesUnknown: true };
-  const connection = connections.get(monitor);
-  if (connection === undefined) return {};
+  const { log, told, now } = input;
+  const [{ holdsConnection, tcpConnectionsOf }, { clientsInLog, readBalancerLog }] =
+    await Promise.all([import('../../system/tcp-connection.ts'), import('./balancer-log.ts')]);
+  let connection = told !== undefined && holdsConnection(monitor, told) ? told : undefined;
+  if (connection === undefined) {
+    const { connections, complete } = tcpConnectionsOf([monitor], { mostBytes: mostOfTcpLists });
+    if (!complete) return { placesUnknown: true };
+    connection = connections.get(monitor);
+    if (connection === undefined) return {};
+  }
   try {
     const client = clientsInLog(readBalancerLog(log, recentLog))(connection, now);
     return { ...connection, ...(client === undefined ? {} : { client }) };
@@ -122,11 +129,15 @@ async function placesOf(
   }
 }
 
-/** `CLIENT PORT SERVER PORT` */
-function connectionIn(text = ''): TcpConnection | undefined {
+/**
+ * `CLIENT PORT SERVER PORT`, if the client is that of PAM: sshd may have other connections, such as to a directory service.
+ * With UseDNS, PAM has its name.
+ */
+function connectionIn(text = '', rhost: string): TcpConnection | undefined {
   const [, client = '', clientPort, server = '', serverPort] =
     /^([0-9a-f.:]+) ([0-9]{1,5}) ([0-9a-f.:]+) ([0-9]{1,5})$/.exec(text) ?? [];
-  if (serverPort === undefined) return undefined;
+  if (isIP(client) === 0 || isIP(server) === 0) return undefined;
+  if (isIP(rhost) !== 0 && rhost !== client) return undefined;
   return {
     local: { address: server, port: Number(serverPort) },
     peer: { address: client, port: Number(clientPort) },

@@ -6,7 +6,13 @@ import {
 } from '../connections/connection-record.ts';
 import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
 import { openConnections } from '../connections/user-connections.ts';
-import { type Endpoint, tcpConnectionsOf } from '../../system/tcp-connection.ts';
+import { establishedConnections } from '../../system/socket-statistics.ts';
+import {
+  endpointText,
+  tcpConnectionsOf,
+  type Endpoint,
+  type TcpConnection,
+} from '../../system/tcp-connection.ts';
 import { clientsInLog } from '../connections/balancer-log.ts';
 import type { Session } from './session.ts';
 import {
@@ -45,20 +51,29 @@ export function listSessions(input: ListSessionsInput): readonly Session[] {
   const connections = openConnectionsOfAll(run);
   const usages = connectionUsages(connections);
   const clientOf = clients(balancerLog);
-  const monitors = connections.map(({ monitor }) => monitor.pid);
+  // The hook has looked it up where addresses matter.
+  const monitors = connections.flatMap(({ monitor, record }) =>
+    record.peer === undefined ? monitor.pid : [],
+  );
   const { connections: ends, complete } = tcpConnectionsOf(monitors, { mostBytes: mostOfTcpLists });
   if (!complete) onTooManySockets();
-  return connections
-    .map((one) => ({
-      ...one,
-      record: { ...one.record, ...(complete ? ends.get(one.monitor.pid) : {}) },
-      owner: one,
-    }))
+  const placed = connections.map((one) => ({
+    ...one,
+    record: { ...one.record, ...(complete ? ends.get(one.monitor.pid) : {}) },
+    owner: one,
+  }));
+  const received = lastReceived(placed.map(({ record }) => record));
+  return placed
     .flatMap((connection) => {
       const usage = usages.get(connection.owner);
       return usage === undefined
         ? []
-        : [sessionOf(connection, usage, { now: now(), client: clientOf(connection.record) })];
+        : [
+            sessionOf(connection, usage, {
+              ...{ now: now(), client: clientOf(connection.record) },
+              sinceReceivedMs: received(connection.record),
+            }),
+          ];
     })
     .toSorted((a, b) => a.opened - b.opened || (a.id < b.id ? -1 : 1));
 }
@@ -79,7 +94,15 @@ function openConnectionsOfAll(run: string): readonly OpenConnection[] {
 function sessionOf(
   { id, uid, record }: OpenConnection,
   usage: ConnectionUsage,
-  { now, client }: { readonly now: number; readonly client: Endpoint | undefined },
+  {
+    now,
+    client,
+    sinceReceivedMs,
+  }: {
+    readonly now: number;
+    readonly client: Endpoint | undefined;
+    readonly sinceReceivedMs: number;
+  },
 ): Session {
   const { user, opened, peer, local, unit, rhost } = record;
   const { container, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
@@ -88,10 +111,31 @@ function sessionOf(
     ...{ processes, cpuSeconds, memoryBytes, claimedName: container },
     ...{ profile: undefined, backend: undefined, name: undefined },
     idleSeconds:
-      lastInput === undefined ? undefined : Math.max(0, Math.floor((now - lastInput) / 1000)),
+      lastInput === undefined
+        ? undefined
+        : Math.floor(Math.max(now - lastInput, sinceReceivedMs) / 1000),
     from: client?.address ?? peer?.address ?? rhost,
     via: client === undefined ? undefined : peer,
   };
+}
+
+/**
+ * How long nothing has come from the client: nothing was typed meanwhile either, whatever the terminal's time of access says,
+ * which its user can set.
+ *
+ * @returns given a record, milliseconds; 0 if the kernel does not say
+ */
+function lastReceived(records: readonly ConnectionRecord[]): (record: ConnectionRecord) => number {
+  const ports = new Set(records.flatMap(({ local }) => local?.port ?? []));
+  const [, ...filter] = [...ports].flatMap((port) => ['or', 'sport', '=', `:${port}`]);
+  const found = ports.size === 0 ? [] : (establishedConnections(filter) ?? []);
+  const since = new Map(found.map((one) => [endsText(one), one.sinceReceivedMs]));
+  return ({ local, peer }) =>
+    local === undefined || peer === undefined ? 0 : (since.get(endsText({ local, peer })) ?? 0);
+}
+
+function endsText({ local, peer }: TcpConnection): string {
+  return `${endpointText(local)} ${endpointText(peer)}`;
 }
 
 /** Looks for the client first where it was found when the connection was opened, then in the log. */

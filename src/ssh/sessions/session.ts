@@ -19,7 +19,7 @@ export interface Session {
   readonly claimedName: string | undefined;
   /** Seconds since the epoch. */
   readonly opened: number;
-  /** Seconds since the last input at its terminals; undefined without a terminal. */
+  /** Seconds since the last input at its terminals, at least since its client sent data; undefined without a terminal. */
   readonly idleSeconds: number | undefined;
   /** Where the client is: the balancer's log, if it has the connection, else the peer of sshd. */
   readonly from: string;

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
@@ -108,6 +109,47 @@ describe('sessions with terminals', () => {
     expect(bob.output).toContain('for bob');
     expect(bob.output).not.toContain('for ada only');
     await ada.kill();
+  });
+
+  it('are idle while their client sends nothing, whatever their user makes of the terminal', async () => {
+    const ada = await withTerminal(
+      ...(['ada', 'while :; do touch -a -d "+1 day" "$(tty)"; sleep 0.2; done'] as const),
+    );
+    await sleep(2_500);
+    expect(await listed(host, '--idle-over', '2s')).toMatchObject([{ user: 'ada' }]);
+    ada.client.stdin?.write('x\n');
+    await ada.waitForOutput('x');
+    expect(await listed(host, '--idle-over', '1s')).toEqual([]);
+    await ada.kill();
+  });
+
+  it('have the ends of their connection, whatever another user and they themselves do', async () => {
+    const opened = async (): Promise<string> => {
+      const before = (await host.log()).length;
+      const ada = await withTerminal('ada', 'echo "<$SSH_CONNECTION>"; cat');
+      await ada.kill();
+      const [, line = ''] =
+        /session opened" user=ada (.*)/.exec((await host.log()).slice(before)) ?? [];
+      expect(line).toMatch(new RegExp(`peer=127\\.0\\.0\\.1:\\d+ port=${host.port}$`));
+      return line;
+    };
+    const { home, uid, gid } = host.account('ada');
+    const file = host.path(`${home}/.pam_environment`);
+    await writeFile(file, 'SSH_CONNECTION DEFAULT="192.0.2.66 1 192.0.2.1 22"\n');
+    await chown(file, uid, gid);
+    await opened();
+    await rm(file);
+
+    const program = `use Socket; $| = 1; for my $k (2..5) { next if fork;
+      my @all; socket(my $l, PF_INET, SOCK_STREAM, 0); listen($l, 100); my $to = pack_sockaddr_in((unpack_sockaddr_in(getsockname($l)))[0], INADDR_LOOPBACK);
+      for (1..7500) { socket(my $c, PF_INET, SOCK_STREAM, 0); bind($c, pack_sockaddr_in(0, inet_aton("127.0.0.$k")));
+        connect($c, $to) or die "$!"; accept(my $s, $l) or die "$!"; push @all, $c, $s }
+      print "full$k\n"; sleep 9000 }; sleep 9000`;
+    const bob = await withTerminal('bob', `ulimit -n 20000; exec perl -e '${program}'`);
+    for (const child of [2, 3, 4, 5]) await bob.waitForOutput(`full${child}`);
+    await opened();
+    expect(await host.log()).not.toContain('too many TCP connections');
+    await bob.kill();
   });
 
   it('have their client’s address behind a balancer, from its log', async () => {

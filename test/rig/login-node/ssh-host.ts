@@ -72,7 +72,7 @@ interface HostParts {
 
 const packages = [
   ...['openssh-server', 'openssh-client', 'rsyslog', 'podman', 'crun', 'uidmap', 'slirp4netns'],
-  ...['catatonit', 'fuse-overlayfs', 'xauth', 'procps'],
+  ...['catatonit', 'fuse-overlayfs', 'iproute2', 'xauth', 'procps'],
 ];
 
 /**
