@@ -24,6 +24,7 @@ import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
 import { runningMonitor } from '../connections/sshd-monitor.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { userServices, type UserService } from './user-services.ts';
+import { warnOfEnd } from '../sessions/warn-of-end.ts';
 import { readUserState, type UserState } from './user-state.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
@@ -88,6 +89,7 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
     }
   };
   const before = await look(await readUserState(site, user));
+  if (!dryRun) warnOfEnd(site, user.uid, before.all);
   for (const id of goneConnections(site, user.uid, dryRun)) {
     connections.push({ user: user.name, id });
     if (dryRun) continue;

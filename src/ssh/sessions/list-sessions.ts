@@ -80,14 +80,17 @@ export function listSessions(input: ListSessionsInput): readonly Session[] {
 
 function openConnectionsOfAll(run: string): readonly OpenConnection[] {
   return directoryNames(connectionsDir({ run })).flatMap((name) => {
-    if (!/^[1-9][0-9]*$/.test(name)) return [];
-    const uid = Number(name);
-    return [...openConnections({ run }, uid)].flatMap((id) => {
-      const monitor = parseConnectionId(id);
-      const record = readConnectionRecord(connectionRecordPath({ run }, uid, id));
-      if (monitor === undefined || record === undefined) return [];
-      return [{ id, uid, monitor, record, session: record.session }];
-    });
+    return /^[1-9][0-9]*$/.test(name) ? openConnectionsOf(run, Number(name)) : [];
+  });
+}
+
+/** A user's open connections. @param run `/run/berth` */
+export function openConnectionsOf(run: string, uid: number): readonly OpenConnection[] {
+  return [...openConnections({ run }, uid)].flatMap((id) => {
+    const monitor = parseConnectionId(id);
+    const record = readConnectionRecord(connectionRecordPath({ run }, uid, id));
+    if (monitor === undefined || record === undefined) return [];
+    return [{ id, uid, monitor, record, session: record.session }];
   });
 }
 

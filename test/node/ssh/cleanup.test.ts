@@ -45,11 +45,9 @@ describe('what a connection started', () => {
   afterAll(() => host.stop());
 
   const reap = (...args: string[]) => host.asRoot([`${installDirectory}/berth`, 'reap', ...args]);
-  const expectNothing = (user: string): Promise<void> =>
-    waitFor({ what: `${user} to be gone`, timeoutMs: 20_000 }, async () => {
-      expect(await findLeftovers(host, user)).toEqual(noLeftovers);
-      return true;
-    }).then(() => undefined);
+  const expectNothing = async (user: string): Promise<void> => {
+    await expect.poll(() => findLeftovers(host, user), { timeout: 20_000 }).toEqual(noLeftovers);
+  };
   const records = async (user: string): Promise<string[]> =>
     (await readdir(host.path(`/run/berth/connections/${host.account(user).uid}`))).filter((name) =>
       /^\d+\.\d+$/.test(name),
@@ -147,11 +145,13 @@ describe('what a connection started', () => {
     await expectNothing('cleo');
   });
 
-  it("ends after the profile's duration, even if a client is connected", async () => {
+  it("ends after the profile's duration, even if a client is connected, who is told before", async () => {
     const session = await LiveSession.startReady(host, 'dan', 'cat');
+    const terminal = LiveSession.start(host, 'dan', ['-tt', 'echo ready; cat']);
+    await terminal.waitForOutput('ready');
     await reap();
-    session.client.stdin?.write('not yet\n');
-    await session.waitForOutput('not yet');
+    await terminal.waitForOutput('*** The lifetime of your container berth-timed is nearly over');
+    expect(terminal.output).toContain('it ends in about 1 minute. Save your work. ***');
     await waitFor({ what: 'its time to be over', timeoutMs: 30_000, everyMs: 500 }, async () => {
       const { stdout } = await reap('--dry-run');
       expect(stdout.toString()).toBe('would end container berth-timed of dan\n');
@@ -159,6 +159,7 @@ describe('what a connection started', () => {
     });
     expect((await reap()).stdout.toString()).toBe('ended container berth-timed of dan\n');
     expect((await findLeftovers(host, 'dan')).containers).toEqual([]);
+    expect(await terminal.outputAtEnd()).toContain('it ends now. ***');
     await session.kill();
     await expectNothing('dan');
   });
@@ -169,11 +170,10 @@ describe('what a connection started', () => {
     const pids = [...(await monitors('ada')), ...(await monitors('bob'))];
     await host.asRoot(['kill', '-9', ...pids]);
     const runs = await Promise.all([reap('-o', 'json'), reap('-o', 'json')]);
-    const reports = runs.map(({ stdout }) => berthDocument(stdout.toString()) as Report);
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
-    expect(reports.flatMap(({ connections }) => connections.map(({ user }) => user))).toEqual(
-      expect.arrayContaining(['ada', 'bob']),
-    );
+    const reports = runs.map(({ stdout }) => berthDocument(stdout.toString()) as Report);
+    const users = reports.flatMap(({ connections }) => connections.map(({ user }) => user));
+    expect(users).toEqual(expect.arrayContaining(['ada', 'bob']));
     await expectNothing('ada');
     await expectNothing('bob');
   });
