@@ -1,3 +1,5 @@
+import type { Variable } from './policy-types.ts';
+
 /**
  * CEL: whether the requester may do this in kube-system, and so is a component of the cluster or an admin: a
  * user has rights in their own namespace only. Not for messages, which cannot use `authorizer`.
@@ -15,3 +17,26 @@ export const componentByName = [
   "request.userInfo.username.startsWith('system:node:')",
   "request.userInfo.username.startsWith('system:serviceaccount:') && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':'))",
 ].join(' || ');
+
+function allowedThere(verb: string): string {
+  const requested =
+    "authorizer.group(request.resource.group).resource(request.resource.resource).subresource(request.?subResource.orValue(''))";
+  return `${requested}.namespace('kube-system').name(request.?name.orValue('')).check('${verb}').allowed()`;
+}
+
+/**
+ * `component`: whether the requester may write the same in kube-system. The API server allows an expression two checks.
+ * The namespace controller may only delete, and the node authorizer limits kubelets to tokens of their own pods.
+ */
+export const componentVariables: readonly Variable[] = [
+  {
+    name: 'removes',
+    expression: `${allowedThere('patch')} || ${allowedThere('delete')}`,
+    byName: 'false',
+  },
+  {
+    name: 'component',
+    expression: `request.userInfo.username.startsWith('system:node:') || ${allowedThere('create')} || ${allowedThere('update')} || variables.removes`,
+    byName: componentByName,
+  },
+];

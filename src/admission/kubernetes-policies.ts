@@ -86,9 +86,9 @@ export function constraints(
 ): object {
   return {
     ...(ofUsers ? { namespaceSelector: { matchLabels: { [label.key]: label.value } } } : {}),
-    resourceRules: matched.map(({ apiGroups, resources, operations }) => ({
+    resourceRules: matched.map(({ apiGroups, apiVersions = ['v1'], resources, operations }) => ({
       apiGroups,
-      apiVersions: ['v1'],
+      apiVersions,
       operations,
       resources,
     })),

@@ -29,10 +29,13 @@ export function placementRules(form: PodForm, parameters: AdmissionParameters): 
       `${form === 'pod' ? "request.operation != 'CREATE' || " : ''}variables.spec.?nodeName.orValue('') == ''`,
       `' must be absent: the scheduler sets it'`,
     ),
-    podRule(
-      'serviceAccountName',
-      `variables.spec.?serviceAccountName.orValue('default') in ${celList(accounts)}`,
-      allowedValues(accounts),
+    // The API server fills in each of them from the other.
+    ...['serviceAccountName', 'serviceAccount'].map((field) =>
+      podRule(
+        field,
+        `variables.spec.?${field}.orValue('default') in ${celList(['', ...accounts])}`,
+        allowedValues(accounts),
+      ),
     ),
     podRule(
       'tolerations',

@@ -28,6 +28,8 @@ export interface EachRule {
 /** The requests that a policy matches. */
 export interface MatchedRequests {
   readonly apiGroups: readonly string[];
+  /** Default: `v1`, to which the API server converts requests of other versions. */
+  readonly apiVersions?: readonly string[];
   readonly resources: readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
 }

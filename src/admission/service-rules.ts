@@ -1,6 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
-import { celList, podRule, celString, type Rule, type Variable } from './policy-types.ts';
+import { celList, podRule, celString, type Rule } from './policy-types.ts';
 
 /** Services receive traffic only at addresses that the cluster assigned (CVE-2020-8554). */
 export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule[] {
@@ -24,22 +23,6 @@ export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule
     ),
   ];
 }
-
-/** Whether the requester may write the same in kube-system. */
-export const routesVariables: readonly Variable[] = [
-  {
-    name: 'component',
-    expression: ['update', 'patch']
-      .map((verb) =>
-        allowedInKubeSystem(
-          "group(request.resource.group).resource(request.resource.resource).subresource(request.?subResource.orValue(''))",
-          verb,
-        ),
-      )
-      .join(' || '),
-    byName: componentByName,
-  },
-];
 
 /** With endpoints a Service could forward to any address, as another user's pod or a file server, despite NetworkPolicies. */
 export const endpointsRules: readonly Rule[] = [

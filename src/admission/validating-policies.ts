@@ -1,7 +1,7 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { claimRules } from './pvc-rules.ts';
-import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
+import { componentByName, allowedInKubeSystem, componentVariables } from './cluster-components.ts';
 import {
   deletionRules,
   deletions,
@@ -17,8 +17,9 @@ import { identity, specVariables } from './cel-variables.ts';
 import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
+import { reservedRequests, reservedRules } from './reserved-rules.ts';
 import { resourceRules } from './resource-rules.ts';
-import { endpointsRules, routesVariables, serviceRules } from './service-rules.ts';
+import { endpointsRules, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 import { missingFieldsMessage } from './missing-fields-message.ts';
 
@@ -137,7 +138,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const advice = nothingFilledIn ? { advice: missingFieldsMessage(parameters) } : {};
   // A field that no defaults fill in later must be in the template.
   const template = nothingFilledIn ? 'pod' : 'template';
-  return [
+  const policies: Policy[] = [
     {
       name: 'pod-spec',
       about:
@@ -246,8 +247,18 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       matched: routes,
       ofUsers: true,
       conditions: [],
-      variables: routesVariables,
+      variables: componentVariables,
       rules: endpointsRules,
+    },
+    {
+      name: 'reserved',
+      about:
+        'Only components of the cluster and its admins grant access or change the limits of a user.',
+      matched: reservedRequests(parameters),
+      ofUsers: true,
+      conditions: [],
+      variables: componentVariables,
+      rules: reservedRules,
     },
     {
       name: 'claims',
@@ -304,4 +315,6 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       rules: namespaceRules(),
     },
   ];
+  // With every resource writable, nothing is reserved.
+  return policies.filter(({ matched }) => matched.length > 0);
 }

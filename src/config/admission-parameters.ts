@@ -3,6 +3,7 @@ import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { noPosition, type Locate } from './config-problem.ts';
 import { type Quantity, quantity } from './quantity-schema.ts';
+import { reservedResources } from './reserved-resources.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -33,6 +34,8 @@ export interface AdmissionParameters {
   readonly defaultResources: { readonly cpu?: string; readonly memory?: string };
   /** ServiceAccounts that pods may use, besides `default`. */
   readonly serviceAccounts: readonly string[];
+  /** Reserved resources that users may write if RBAC lets them. */
+  readonly writableResources: readonly string[];
   /** Permitted audiences of projected tokens, besides the API server's own. */
   readonly tokenAudiences: readonly string[];
   /** Taints that pods may tolerate, by their keys. */
@@ -85,6 +88,14 @@ const annotationKey = z
       'must be the key of an annotation or DOMAIN/*',
     ),
   );
+/** A pod with the token of one of these could make the next one, for ever. */
+const podMakers = ['berth-session', 'berth-user'];
+const podAccount = name.check(
+  z.refine(
+    (one) => !podMakers.includes(one),
+    `must not be ${podMakers.join(' or ')}: a pod with a token of an account that may create pods could create the next one, beyond max_lifetime and the end of the account`,
+  ),
+);
 const account = z
   .string()
   .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
@@ -105,7 +116,8 @@ export const admissionSchema = z.strictObject({
   default_resources: z.optional(
     z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
   ),
-  service_accounts: z.optional(z.array(name)),
+  service_accounts: z.optional(z.array(podAccount)),
+  writable_resources: z.optional(z.array(z.enum(reservedResources))),
   token_audiences: z.optional(z.array(name)),
   tolerations: z.optional(z.array(name)),
   priority_classes: z.optional(z.array(name)),
@@ -151,7 +163,8 @@ export function parseAdmissionParameters(
     ...(defaultLifetime === null ? {} : { defaultLifetime }),
     maxGracePeriod: data.max_grace_period ?? '5m',
     defaultResources: defined(data.default_resources ?? { cpu: '1', memory: '1Gi' }),
-    serviceAccounts: data.service_accounts ?? ['berth-session', 'berth-user'],
+    serviceAccounts: data.service_accounts ?? [],
+    writableResources: data.writable_resources ?? [],
     tokenAudiences: data.token_audiences ?? [],
     tolerations: data.tolerations ?? [],
     priorityClasses: data.priority_classes ?? [],

@@ -94,7 +94,9 @@ export class AdmissionSite {
     );
     await this.cluster.create(
       ...this.#policies,
-      serviceAccount(this.namespace, 'pipeline'),
+      ...['pipeline', 'berth-session', 'berth-user'].map((name) =>
+        serviceAccount(this.namespace, name),
+      ),
       ...fullAccess(this.namespace, this.#userName),
     );
     await this.cluster.waitForControllers(this.namespace);
@@ -170,16 +172,23 @@ export class AdmissionSite {
     );
   }
 
-  /** Runs kubectl as the user, in the user's namespace. */
-  kubectl(args: readonly string[]): Promise<KubectlResult> {
+  /** Runs kubectl in the user's namespace, as the user or with a token. */
+  kubectl(
+    args: readonly string[],
+    { token, input }: { readonly token?: string; readonly input?: string } = {},
+  ): Promise<KubectlResult> {
     const { cert, key } = this.#pair;
+    const user =
+      token === undefined
+        ? [`--client-certificate=${cert}`, `--client-key=${key}`]
+        : [`--token=${token}`];
     return this.#site.kubectl(
       [
         ...[`--server=${this.#site.server}`, `--certificate-authority=${this.#site.ca.file}`],
-        ...[`--client-certificate=${cert}`, `--client-key=${key}`, `--namespace=${this.namespace}`],
+        ...[...user, `--namespace=${this.namespace}`],
         ...args,
       ],
-      { kubeconfig: '/dev/null' },
+      { kubeconfig: '/dev/null', ...(input === undefined ? {} : { input }) },
     );
   }
 

@@ -213,12 +213,26 @@ const variables: readonly Row[] = [
 
 const placement: readonly Row[] = [
   ['a node of its choice', 'spec.nodeName', absent, podWith({ nodeName: 'control-plane' })],
-  [
-    'another account of the namespace',
-    'spec.serviceAccountName',
-    'default, berth-session',
-    podWith({ serviceAccountName: 'pipeline' }),
-  ],
+  ...['pipeline', 'berth-session', 'berth-user'].flatMap((account): Row[] => [
+    [
+      `the account ${account}`,
+      'spec.serviceAccountName',
+      'allows: default',
+      podWith({ serviceAccountName: account }),
+    ],
+    [
+      `the account ${account} without its token`,
+      'spec.serviceAccountName',
+      'allows: default',
+      podWith({ serviceAccountName: account, automountServiceAccountToken: false }),
+    ],
+    [
+      `the account ${account} by the field's old name`,
+      'spec.serviceAccount',
+      'allows: default',
+      podWith({ serviceAccount: account }),
+    ],
+  ]),
   [
     'every taint',
     'spec.tolerations has the key (all)',

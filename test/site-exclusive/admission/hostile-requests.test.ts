@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../../../src/admission/manifest.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite, type AdmissionResponse } from '../../rig/admission/admission-site.ts';
 import { bystanders } from './hostile-beside.ts';
-import type { HostileRequest } from './hostile.ts';
+import { type HostileRequest, podWith } from './hostile.ts';
 import { hostileClaims } from './hostile-claims.ts';
 import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
+import { withDefaultsFilledIn } from '../../rig/admission/explicit-defaults.ts';
 import { testUser } from '../../rig/admission/test-user.ts';
 
 let admission: AdmissionSite;
@@ -61,6 +63,29 @@ describe('a user with every right in the namespace cannot have', () => {
     ),
   )('%s', async (_, hostile) => {
     refused(await admission.create(hostile.object), hostile);
+  });
+});
+
+describe('the account of sessions', () => {
+  it('creates pods, but none that has its token', async () => {
+    const { cluster, namespace, settings } = admission;
+    const name = 'berth-session';
+    const role = ['--role=everything', `--serviceaccount=${namespace}:${name}`];
+    await cluster.kubectl(['create', 'rolebinding', name, '-n', namespace, ...role]);
+    const token = await cluster.kubectl(['create', 'token', name, '-n', namespace]);
+    const create = async (object: Manifest): Promise<string> => {
+      const pod = settings.nothingFilledIn === true ? withDefaultsFilledIn(object) : object;
+      const { stdout, stderr } = await admission.kubectl(
+        ['create', '--dry-run=server', '-o', 'name', '-f', '-'],
+        { token: token.trim(), input: JSON.stringify(pod) },
+      );
+      return stdout + stderr;
+    };
+
+    expect(await create(testUser.pod('first'))).toBe('pod/first');
+    expect(await create(podWith({ serviceAccountName: name }))).toContain(
+      'spec.serviceAccountName must be one of the values that this site allows: default',
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { hostileBeside } from './hostile-beside.ts';
+import { hostileGrants } from './hostile-grants.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
 import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';
 
@@ -234,6 +235,7 @@ const debuggers: readonly Debugger[] = [
 export const hostileChanges: readonly HostileRequest[] = [
   ...changes,
   ...hostileBeside,
+  ...hostileGrants,
   ...debuggers.map(([way, policy, field, wanted, fields]) => ({
     way,
     policy,

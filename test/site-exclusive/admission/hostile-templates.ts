@@ -136,5 +136,23 @@ const rows: readonly Row[] = [
   ],
 ];
 
+/** Every workload with an account whose token would make the next pod. */
+const chained: readonly Row[] = [
+  ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet'].map((kind) =>
+    workload('apps/v1', kind, podWith({ serviceAccountName: 'berth-session' })),
+  ),
+  workload('batch/v1', 'Job', podWith({ ...never, serviceAccount: 'berth-session' }), {
+    selector: undefined,
+  }),
+].map((object): Row => [
+  `a ${object.kind} with the account of sessions`,
+  'spec.serviceAccount',
+  'allows: default',
+  object,
+]);
+
 /** Workloads whose pods would be refused. */
-export const hostileTemplates: readonly HostileObject[] = rowsOf('pod-templates', rows);
+export const hostileTemplates: readonly HostileObject[] = rowsOf('pod-templates', [
+  ...rows,
+  ...chained,
+]);

@@ -55,6 +55,13 @@ describe('admission.yml', () => {
     ['a CPU in words', { default_resources: { cpu: 'lots' } }, 'cpu must be a quantity'],
     ['a number as a lifetime', { max_lifetime: 8 }, 'max_lifetime must be a time such as 8h'],
     ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
+    [
+      'the account of sessions',
+      { service_accounts: ['berth-session'] },
+      'must not be berth-session',
+    ],
+    ['the old default', { service_accounts: ['x', 'berth-user'] }, 'service_accounts.1 must not'],
+    ['a resource that is free', { writable_resources: ['pods'] }, 'writable_resources.0 must be'],
     ['an account without a namespace', { stampers: ['berth-hook'] }, 'must be NAMESPACE:NAME'],
   ])('refuses %s', (_, document, says) => {
     const attempt = (): unknown => parseAdmissionParameters(document, '/etc/berth/admission.yml');
