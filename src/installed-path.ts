@@ -14,6 +14,13 @@ export function installedPath(
   return `${prefix}/${path}`;
 }
 
+/** The path of a program that is built with this one; its source, if this one was not built. */
+export function programPath(entry: `hooks/${string}`): string {
+  return typeof BERTH_PREFIX === 'undefined'
+    ? new URL(`../${entry}.ts`, import.meta.url).pathname
+    : `${prefix}/${entry}`;
+}
+
 /** An example of this repository with the paths of this installation. */
 export function withInstalledPaths(example: string): string {
   return example.replaceAll('/usr/lib/berth/', `${prefix}/`);

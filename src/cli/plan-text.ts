@@ -28,6 +28,9 @@ export function planText(sections: readonly PlanSection[], { colour }: TextStyle
 
 const colours: Readonly<Record<string, string>> = { '+': '32', '-': '31', '@': '36' };
 
+/** A user can write a kubeconfig in which every line changes, which takes the square of their number. Milliseconds. */
+const longestDiffMs = 2_000;
+
 function changeText({ what, action, before, after }: PlannedChange, colour: boolean): string {
   if (action === 'none') return `  unchanged  ${escapedForTerminal(what)}`;
   const patch = createTwoFilesPatch(
@@ -37,10 +40,10 @@ function changeText({ what, action, before, after }: PlannedChange, colour: bool
     body(after),
     '',
     '',
-    {
-      context: 3,
-    },
+    { context: 3, timeout: longestDiffMs },
   );
+  const title = `  ${action}     ${escapedForTerminal(what)}`;
+  if (patch === undefined) return `${title}\n(too many lines differ to show them)`;
   const lines = patch
     .split('\n')
     .filter((line) => !line.startsWith('=====') && !line.startsWith('\\ No newline'))
@@ -50,7 +53,7 @@ function changeText({ what, action, before, after }: PlannedChange, colour: bool
         ? `\u001b[${code}m${escapedForTerminal(line)}\u001b[0m`
         : escapedForTerminal(line);
     });
-  return [`  ${action}     ${escapedForTerminal(what)}`, ...lines].join('\n').trimEnd();
+  return [title, ...lines].join('\n').trimEnd();
 }
 
 function body(value: unknown): string {

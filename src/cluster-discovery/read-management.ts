@@ -6,9 +6,15 @@ import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { listAll } from '../reconcile/list-all.ts';
+import { mapConcurrent } from '../system/map-concurrent.ts';
+import { inReadingProcess } from '../system/reading-process.ts';
 import { type CapiCluster, capiClusterOf, controlPlaneGroup } from './rules/capi-objects.ts';
 import type { UsableCluster } from './rules/cluster-files.ts';
-import { oidcArguments, type OidcArguments } from './rules/oidc-arguments.ts';
+import {
+  type oidcArguments,
+  type OidcArguments,
+  tooLargeConfiguration,
+} from './rules/oidc-arguments.ts';
 
 /** The clusters of a management cluster. */
 export interface ManagedClusters {
@@ -25,6 +31,9 @@ export interface SkippedCluster {
 }
 
 const group = 'cluster.x-k8s.io';
+
+/** How many Clusters are read at once, each with a process for what its tenant wrote. */
+const atOnce = 4;
 
 /**
  * Reads all Clusters of a management cluster, their addresses and CAs from the Secrets CLUSTER-kubeconfig, and the OIDC
@@ -44,8 +53,8 @@ export async function readManagement(
     const path = `/apis/${group}/${version}${within}/clusters`;
     const objects = await listAll(client, path, { attempted: 'listing the Clusters' });
     const clusters = objects.flatMap((object) => capiClusterOf(object) ?? []);
-    const results = await Promise.all(
-      clusters.map((cluster) => readClusterOrReason(client, cluster)),
+    const results = await mapConcurrent(clusters, atOnce, (cluster) =>
+      readClusterOrReason(client, cluster),
     );
     return {
       found: results.filter((one) => 'endpoint' in one),
@@ -145,7 +154,10 @@ async function controlPlaneOidc(
   const within = `/apis/${controlPlaneGroup}/${version}/namespaces/${encodeURIComponent(namespace)}`;
   const path = `${within}/kubeadmcontrolplanes/${encodeURIComponent(name)}`;
   const answer = await client.send({ method: 'GET', path });
-  if (answer.status === 200) return oidcArguments(answer.body);
+  if (answer.status === 200)
+    return inReadingProcess<typeof oidcArguments>('oidcArguments', [answer.body], (why) =>
+      tooLargeConfiguration(`${namespace}/${name}`, why),
+    );
   if (answer.status === 403 || answer.status === 404) return undefined;
   throw apiError(`reading the KubeadmControlPlane ${namespace}/${name}`, answer);
 }

@@ -1,11 +1,16 @@
 import type { V1Secret } from '@kubernetes/client-node';
 import type { ManagementAccess, ManagementCluster } from '../config/settings.ts';
-import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import {
+  type kubeconfigValues,
+  parseKubeconfig,
+} from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
 import { BerthError, withHint } from '../errors.ts';
 import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
 import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
+import { inReadingProcess } from '../system/reading-process.ts';
 import { readTrusted } from './hook-access.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 
@@ -68,7 +73,12 @@ export async function capiServer(
   if (answer.status !== 200)
     throw withHint(apiError(`reading ${file} of the management cluster`, answer), hint);
   const { value } = (answer.body as V1Secret).data ?? {};
-  const { values } = parseKubeconfig(Buffer.from(value ?? '', 'base64').toString(), file);
+  const text = Buffer.from(value ?? '', 'base64').toString();
+  const values = await inReadingProcess<typeof kubeconfigValues>(
+    'kubeconfigValues',
+    [text, file],
+    (why) => kubeconfigTooLarge(file, why),
+  );
   return apiServerFrom(values, { file, endpoint, onlyCluster: true }, (named) => {
     throw new BerthError(`${file}: it names the file ${named}`, {
       code: 'admin-kubeconfig-unsupported',

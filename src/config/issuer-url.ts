@@ -17,7 +17,10 @@ export function parseIssuer(
   if (url.username !== '' || url.password !== '')
     return { problem: 'a URL with a user name or password' };
   if (/[?#\s]/.test(text)) return { problem: 'a URL with a query, a fragment or a space' };
-  const bare = text.replace(/\/+$/, '');
+  // Not /\/+$/: it takes the square of a run of slashes, and a tenant can write this.
+  let end = text.length;
+  while (text[end - 1] === '/') end -= 1;
+  const bare = text.slice(0, end);
   if (!bare.endsWith(tokenEndpoint)) return { issuer: text, wasTokenEndpoint: false };
   return { issuer: bare.slice(0, -tokenEndpoint.length), wasTokenEndpoint: true };
 }

@@ -93,9 +93,9 @@ export const credentialErrors = {
     next: 'Have the user run `kubectl config view` and correct the line in the message, or move the file away.',
   },
   'kubeconfig-too-large': {
-    what: 'The kubeconfig of the user is too large to be changed within a login.',
-    why: 'A tool adds entries at each run and never removes them.',
-    next: 'Have the user move old entries to another file and list that file in KUBECONFIG.',
+    what: 'The kubeconfig of the user, or of a tenant of the management cluster, takes too long to read. It was not changed.',
+    why: 'A tool adds entries at each run and never removes them, or the file has many YAML anchors, aliases or `? ` keys, which nobody needs there.',
+    next: 'Have the user move old entries to another file and list that file in KUBECONFIG, and write out what `&anchor` and `*alias` share.',
   },
   'kubeconfig-not-editable': {
     what: 'The entries of Berth could not be written into the kubeconfig without changing other entries. It was not changed.',

@@ -39,14 +39,14 @@ export function parseImageIndex(images: string, layers: string, directory: strin
 
 /** IDs of the image's layers, topmost first. Images can share layers. */
 export function layersOf({ layers }: ImageIndex, image: StoredImage): readonly string[] {
-  const chain: string[] = [];
+  const chain = new Set<string>();
   let id = image.layer;
   // Ends if the chain has a loop.
-  while (id !== undefined && !chain.includes(id)) {
-    chain.push(id);
+  while (id !== undefined && !chain.has(id)) {
+    chain.add(id);
     id = layers.get(id)?.parent;
   }
-  return chain;
+  return [...chain];
 }
 
 /**

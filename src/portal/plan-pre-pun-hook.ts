@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/settings.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
+import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
@@ -10,8 +11,8 @@ import type { User } from '../identity/user.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { planUser, type PlannedChange } from '../reconcile/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';
-
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
+import { inReadingProcess } from '../system/reading-process.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
 import { readDockerConfig } from '../clusters/bootstrap-user.ts';
@@ -21,7 +22,7 @@ import {
 } from '../credentials/wanted-kubeconfig-entries.ts';
 import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
-import { redactSecrets } from './redact-secrets.ts';
+import type { redactSecrets } from './redact-secrets.ts';
 
 export interface PlanInput {
   readonly username: string;
@@ -134,7 +135,11 @@ async function planFilesOf(
     wantedKubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
   );
   const plan = await beforeDeadline(planKubeconfig(user, entries, file), deadline);
-  const [before, after] = await redactSecrets(plan.text, plan.newText);
+  const [before, after] = await inReadingProcess<typeof redactSecrets>(
+    'redactSecrets',
+    [plan.text, plan.newText],
+    (why) => kubeconfigTooLarge(plan.path, why),
+  );
   const action = !plan.changed ? 'none' : plan.text === '' ? 'create' : 'update';
   const kubeconfig: PlannedChange = {
     what: plan.path,

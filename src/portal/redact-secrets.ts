@@ -1,3 +1,5 @@
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+
 /** Fields of a kubeconfig that hold credentials. */
 const secretFields = [
   'token',
@@ -19,11 +21,12 @@ const inline = new RegExp(
 /**
  * A kubeconfig before and after a change, with each secret replaced by `***`. Secrets are found by their
  * field and, in whatever notation of YAML, by their value.
+ *
+ * @throws as `parseKubeconfig`
  */
-export async function redactSecrets(before: string, after: string): Promise<[string, string]> {
-  const { parseYaml } = await import('../config/yaml-document.ts');
+export function redactSecrets(before: string, after: string): [string, string] {
   const known = new Set(
-    [before, after].flatMap((text) => secretsOf(parseYaml(text, 'the kubeconfig', 'kubectl'))),
+    [before, after].flatMap((text) => secretsOf(parseKubeconfig(text, 'the kubeconfig').values)),
   );
   const redact = (text: string): string => {
     const masked = text.replace(inline, (_, field: string) => `${field}***`);

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 
 export interface BoundedRun {
   /** Exit status, or the name of the signal that ended it; `late` if it did not end in time. */
@@ -11,33 +11,44 @@ export interface BoundedRun {
   readonly stderr: string;
 }
 
-/** How much of each output is kept, in characters; the rest is read and dropped. */
-const keptLength = 16_384;
-
 /** How long runuser(1) gets to end its child, which may be in another process group. Milliseconds. */
 const graceMs = 3_000;
 
 /** How long the end of a killed process is waited for. Milliseconds. */
 const afterKillMs = 1_000;
 
+export interface BoundedOptions {
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Milliseconds. After this it gets SIGTERM, and then its process group SIGKILL. */
+  readonly limitMs: number;
+  /** Its standard input; default: none. */
+  readonly input?: string;
+  /** How much of each output is kept, in characters; the rest is read and dropped. */
+  readonly keptLength?: number;
+}
+
 /**
- * Runs a program that works on what a user can write, in a process group of its own, without standard input. It returns in
- * time, whatever the user does: a process may hang in a system call, print without end, or be traced, so that its
- * parent never hears of its end.
+ * Runs a program that works on what a user can write, in a process group of its own, with the real UID and GID of this
+ * process, also within `asUser`. It returns in time, whatever the user does: a process may hang in a system call, print
+ * without end, or be traced, so that its parent never hears of its end.
  *
- * @param options.env the whole environment
- * @param options.limitMs milliseconds. After this it gets SIGTERM, and then its process group SIGKILL
  * @throws system errors of spawn
  */
 export async function runBounded(
   file: string,
   args: readonly string[],
-  { env, limitMs }: { readonly env: NodeJS.ProcessEnv; readonly limitMs: number },
+  { env, limitMs, input, keptLength = 16_384 }: BoundedOptions,
 ): Promise<BoundedRun> {
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
   const child = spawn(file, args, {
-    ...{ cwd: '/', env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
-  });
-  const [stdout, stderr] = [startOf(child.stdout), startOf(child.stderr)];
+    ...{ cwd: '/', env, detached: true },
+    ...(uid === undefined || gid === undefined ? {} : { uid, gid }),
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
+  // It may end before it has read its input.
+  child.stdin?.on('error', () => undefined).end(input);
+  const [stdout, stderr] = [startOf(child.stdout, keptLength), startOf(child.stderr, keptLength)];
   const exit = once(child, 'exit') as Promise<[status: number | null, signal: string | null]>;
   const within = async (milliseconds: number): Promise<number | string | undefined> => {
     const timer = new AbortController();
@@ -49,6 +60,7 @@ export async function runBounded(
       timer.abort();
     }
   };
+  const closed = once(child, 'close').catch(() => undefined);
   const ended = await within(limitMs);
   if (ended === undefined) {
     child.kill('SIGTERM');
@@ -57,16 +69,21 @@ export async function runBounded(
       await within(afterKillMs);
     }
     child.unref();
+  } else {
+    // The rest of its output, which a child of its own may hold open.
+    await Promise.race([closed, sleep(afterKillMs, undefined, { ref: false })]);
   }
   child.stdout.destroy();
   child.stderr.destroy();
   return { ended: ended ?? 'late', stdout: stdout(), stderr: stderr() };
 }
 
-function startOf(stream: Readable): () => string {
-  let text = '';
+function startOf(stream: Readable, keptLength: number): () => string {
+  const parts: string[] = [];
+  let left = keptLength;
   stream.setEncoding('utf8').on('data', (more: string) => {
-    if (text.length < keptLength) text = (text + more).slice(0, keptLength);
+    if (left > 0) parts.push(more.slice(0, left));
+    left -= more.length;
   });
-  return () => text;
+  return () => parts.join('');
 }

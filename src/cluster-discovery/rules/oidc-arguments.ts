@@ -1,3 +1,6 @@
+import { configError } from '../../config/config-error.ts';
+import { excessOfYaml } from '../../config/yaml-bounds.ts';
+import type { BerthError } from '../../errors.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 import { listOf } from './capi-objects.ts';
 import { parsedYaml } from './parsed-yaml.ts';
@@ -18,6 +21,7 @@ export interface OidcArguments {
  *
  * @param controlPlane v1beta1, with `extraArgs` as a mapping, or v1beta2, with a list
  * @returns undefined if it has none, or the file is not in the object
+ * @throws `config-yaml-invalid` if that file has more of something than `excessOfYaml` allows
  */
 export function oidcArguments(controlPlane: unknown): OidcArguments | undefined {
   const { kubeadmConfigSpec } = mappingOrEmpty(mappingOrEmpty(controlPlane).spec);
@@ -31,7 +35,7 @@ export function oidcArguments(controlPlane: unknown): OidcArguments | undefined 
       .map(mappingOrEmpty)
       .find((one) => one.path === path);
     return typeof file?.content === 'string' && file.encoding === undefined
-      ? authenticationConfiguration(file.content)
+      ? authenticationConfiguration(file.content, path)
       : undefined;
   }
   const issuer = args.get('oidc-issuer-url');
@@ -59,7 +63,9 @@ function prefixOf(given: string | undefined, claim: string, issuer: string): str
 }
 
 /** apiserver.config.k8s.io AuthenticationConfiguration. @returns that of the first issuer */
-function authenticationConfiguration(text: string): OidcArguments | undefined {
+function authenticationConfiguration(text: string, path: string): OidcArguments | undefined {
+  const excess = excessOfYaml(text);
+  if (excess !== undefined) throw tooLargeConfiguration(path, `has ${excess}`);
   const [first] = listOf(mappingOrEmpty(parsedYaml(text)).jwt).map(mappingOrEmpty);
   const { url, audiences } = mappingOrEmpty(first?.issuer);
   const { claim, prefix } = mappingOrEmpty(mappingOrEmpty(first?.claimMappings).username);
@@ -70,4 +76,11 @@ function authenticationConfiguration(text: string): OidcArguments | undefined {
     usernameClaim: claim,
     usernamePrefix: typeof prefix === 'string' ? prefix : '',
   };
+}
+
+/** @param file the AuthenticationConfiguration, or the object that contains it */
+export function tooLargeConfiguration(file: string, why: string): BerthError {
+  const hint =
+    'Have its tenant write a plain AuthenticationConfiguration, without `&anchor` and `*alias`.';
+  return configError('config-yaml-invalid', file, `the OIDC settings: it ${why}`, hint);
 }

@@ -7,11 +7,15 @@ import {
   type Document,
   type Node,
   type Pair,
+  type Scalar,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import { excessOfYaml, isTooLargeWithAliases } from '../../config/yaml-bounds.ts';
 import { BerthError } from '../../errors.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
+import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
 
 /** A kubeconfig that kubectl would accept: its source, its nodes with their offsets, and its values. */
 export interface KubeconfigDocument {
@@ -22,21 +26,30 @@ export interface KubeconfigDocument {
 }
 
 /**
- * Limit of line ends, commas and brackets, about 2,500 clusters. The parser takes about 5 µs for each
- * scalar, half a second for so many, and blocks all timers meanwhile, including the deadline.
- */
-const mostParts = 50_000;
-
-/**
  * Reads a kubeconfig in YAML or JSON and checks what kubectl checks: one document, a mapping, kind
  * and version, lists of named entries, no name twice. Messages never quote the text, which may
- * hold secrets.
+ * hold secrets. The text of a user or a tenant is read by `inReadingProcess`.
  *
  * @throws `kubeconfig-invalid` with the line, `kubeconfig-too-large`
  */
 export function parseKubeconfig(text: string, file: string): KubeconfigDocument {
-  checkParts(text, file);
-  const document = parseDocument(text, { prettyErrors: false, merge: true });
+  const excess = excessOfYaml(text);
+  if (excess !== undefined) throw kubeconfigTooLarge(file, `has ${excess}`);
+  try {
+    return parsed(text, file);
+  } catch (error) {
+    if (error instanceof RangeError) throw invalid(file, text, 0, 'it is nested too deeply');
+    throw error;
+  }
+}
+
+/** The values of a kubeconfig. @throws as `parseKubeconfig` */
+export function kubeconfigValues(text: string, file: string): JsonObject {
+  return parseKubeconfig(text, file).values;
+}
+
+function parsed(text: string, file: string): KubeconfigDocument {
+  const document = parseDocument(text, { prettyErrors: false, merge: true, uniqueKeys: false });
   const [error] = document.errors;
   if (error !== undefined) {
     throw invalid(file, text, error.pos[0], `YAML does not allow this (${error.code})`);
@@ -44,10 +57,32 @@ export function parseKubeconfig(text: string, file: string): KubeconfigDocument 
   const root = document.contents;
   if (root === null || isEmptyScalar(root)) return { text, values: {} };
   const at = (node: unknown): number => offsetOf(node) ?? 0;
+  const again = secondOfEqualKeys(document);
+  if (again !== undefined) throw invalid(file, text, at(again), 'a key occurs twice');
   if (!isMap(root)) throw invalid(file, text, at(root), 'the top level is not a mapping');
   const values = valuesOf(document, file, text);
   check(values, root, (node, reason) => invalid(file, text, at(node), reason));
   return { text, root, values };
+}
+
+/** As the parser's `uniqueKeys`, which takes the square of a mapping's size. */
+function secondOfEqualKeys(document: Document.Parsed): Scalar | undefined {
+  let again: Scalar | undefined;
+  visit(document, {
+    Map: (_, { items }) => {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) {
+          again = key;
+          return visit.BREAK;
+        }
+        keys.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return again;
 }
 
 /** The pair with this key, if the mapping itself has it. */
@@ -106,12 +141,18 @@ function checkItems(
 }
 
 function valuesOf(document: Document.Parsed, file: string, text: string): JsonObject {
+  let values: JsonObject;
   try {
-    return document.toJS() as JsonObject;
-  } catch {
+    values = document.toJS() as JsonObject;
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
     // Aliases that expand beyond the parser's limit.
     throw invalid(file, text, 0, 'its YAML aliases expand to more than the parser allows');
   }
+  // The parser's limit does not count aliases of empty lists and mappings.
+  if (isTooLargeWithAliases(values))
+    throw kubeconfigTooLarge(file, 'is too large with its aliases');
+  return values;
 }
 
 function isEmptyScalar(node: unknown): boolean {
@@ -121,19 +162,6 @@ function isEmptyScalar(node: unknown): boolean {
 function offsetOf(node: unknown): number | undefined {
   if (!isMap(node) && !isSeq(node) && !isScalar(node) && !isAlias(node)) return undefined;
   return node.range?.[0];
-}
-
-function checkParts(text: string, file: string): void {
-  let parts = 0;
-  for (const character of text) {
-    if (character === '\n' || character === ',' || character === '{' || character === '[') parts++;
-  }
-  if (parts <= mostParts) return;
-  throw new BerthError(`${file} has too many entries`, {
-    code: 'kubeconfig-too-large',
-    hint: 'Move unused entries into another file and add that to KUBECONFIG.',
-    fields: { file },
-  });
 }
 
 function invalid(file: string, text: string, offset: number, reason: string): BerthError {

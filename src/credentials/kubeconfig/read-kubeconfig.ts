@@ -6,6 +6,7 @@ import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { escapeControl } from '../../log.ts';
 import { readAtMost } from '../../system/user-file.ts';
+import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
 
 /** The user's kubeconfig as it is now. */
 export interface KubeconfigSource {
@@ -50,12 +51,7 @@ export async function readKubeconfig(
   try {
     const status = await opened.stat();
     checkKind(path, status, user);
-    if (status.size > largestFile) {
-      throw refused(path, `has ${status.size} bytes`, {
-        code: 'kubeconfig-too-large',
-        hint: 'Move unused entries into another file and add that to KUBECONFIG.',
-      });
-    }
+    if (status.size > largestFile) throw kubeconfigTooLarge(path, `has ${status.size} bytes`);
     return {
       path,
       target,

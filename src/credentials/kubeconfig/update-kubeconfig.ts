@@ -6,7 +6,9 @@ import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';
 import { makeDirectoryInHome } from '../../system/home-directory.ts';
+import type { setKubeconfigEntries } from './kubeconfig-edit.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
+import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
 import { newKubeconfig } from './new-kubeconfig.ts';
 import { readKubeconfig, type KubeconfigSource } from './read-kubeconfig.ts';
 
@@ -53,7 +55,8 @@ export function updateKubeconfig(
   return asUser(user, async () => {
     const source = await readKubeconfig(user, options.file);
     const digest = kubeconfigDigest(source.contents, wanted);
-    const plan = digest === options.knownDigest ? undefined : await planFrom(source, wanted);
+    const plan =
+      digest === options.knownDigest ? undefined : await planFrom(source, wanted, options.deadline);
     if (plan?.changed !== true) {
       await clearLock(source.path, options.log);
       return { changed: false, digest };
@@ -83,9 +86,10 @@ export function planKubeconfig(
 async function planFrom(
   source: KubeconfigSource,
   wanted: readonly KubeconfigEntries[],
+  deadline?: Deadline,
 ): Promise<KubeconfigPlan> {
   const text = decode(source);
-  const edited = await edit(text, wanted, source.path);
+  const edited = await edit(text, wanted, source.path, deadline);
   const secret = wanted.some(({ user }) => user !== undefined);
   const mode = (source.mode ?? 0o600) & (secret ? 0o600 : 0o777);
   return { path: source.path, text, newText: edited.text, changed: edited.changed, mode };
@@ -95,11 +99,18 @@ async function edit(
   text: string,
   wanted: readonly KubeconfigEntries[],
   path: string,
+  deadline?: Deadline,
 ): Promise<{ readonly text: string; readonly changed: boolean }> {
   if (text === '' && wanted.length > 0) return { text: newKubeconfig(wanted), changed: true };
-  // Loaded here: the YAML parser takes 10 ms, and most logins need none.
-  const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
-  return setKubeconfigEntries(text, wanted, path);
+  // Loaded here: most logins need none.
+  const { inReadingProcess } = await import('../../system/reading-process.ts');
+  return inReadingProcess<typeof setKubeconfigEntries>(
+    'setKubeconfigEntries',
+    [text, wanted, path],
+    (why) => kubeconfigTooLarge(path, why),
+    // Before the deadline, so that the error names the file.
+    deadline && 0.75 * deadline.remaining(),
+  );
 }
 
 /** Writes the planned text, or a new plan's if the file has changed. */
@@ -127,7 +138,7 @@ async function replace(
         return plan;
       }
       // Another process wrote between the two reads: plan again from its text.
-      const newer = await planFrom(now, wanted);
+      const newer = await planFrom(now, wanted, options.deadline);
       if (newer.changed) await writeAtomically(now.target, newer.newText, { mode: newer.mode });
       return newer;
     });

@@ -23,6 +23,7 @@ import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome } from './homes.ts';
 import { type FreshPortal, freshPortal, patience, removePortals, timed } from './fresh-portal.ts';
 import { warningCodes } from '../../../rig/log-lines.ts';
+import { yamlBombs } from '../../../rig/yaml-bombs.ts';
 import { Mounts } from './mounts.ts';
 
 const user = 'faults-home';
@@ -190,6 +191,29 @@ describe('a kubeconfig or a home that cannot be used', () => {
     expect(written).toContain('kube-credential');
     await expect(lstat(`${config}.lock`)).rejects.toThrow('ENOENT');
   });
+});
+
+describe('a kubeconfig that holds a parser up', () => {
+  it.each(Object.entries(yamlBombs))(
+    '%s: the hook, a plan and doctor end in time',
+    async (_, text) => {
+      expect(text.length).toBeLessThan(2_048);
+      await own(config, (path) => writeFile(path, text, { mode: 0o600 }));
+
+      const login = await timed(portal.prePun(user, tokens));
+      expect(login.errors.map(({ code }) => code)).toEqual(['kubeconfig-too-large']);
+      expect(login.errors[0]?.msg).toContain(config);
+      expect(login.stderr).toContain('msg="namespace created"');
+      expect(login.took).toBeLessThan(3_000 + patience);
+
+      const plan = await timed(portal.berth('plan', '--user', user));
+      expect(plan.stdout).toMatch(/kubeconfig-too-large|deadline-exceeded/);
+      const doctor = await timed(portal.berth('doctor', '--user', user));
+      expect(doctor.stdout).toMatch(/user-kubeconfig/);
+      expect(Math.max(plan.took, doctor.took)).toBeLessThan(20_000);
+      expect(await readFile(config, 'utf8')).toBe(text);
+    },
+  );
 });
 
 describe('the lock of a hook that was killed after it wrote the file', () => {

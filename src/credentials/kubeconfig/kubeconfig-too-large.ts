@@ -1,0 +1,13 @@
+import { BerthError } from '../../errors.ts';
+
+/**
+ * @param file its name, for the message
+ * @param why such as `has 9000000 bytes`
+ */
+export function kubeconfigTooLarge(file: string, why: string): BerthError {
+  return new BerthError(`${file} ${why}`, {
+    code: 'kubeconfig-too-large',
+    hint: 'Move unused entries into another file and add that to KUBECONFIG; write entries out instead of `&anchor`, `*alias` and `? key`.',
+    fields: { file },
+  });
+}

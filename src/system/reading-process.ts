@@ -1,0 +1,67 @@
+import { BerthError, type ErrorDetails } from '../errors.ts';
+import { programPath } from '../installed-path.ts';
+import { runBounded } from './run-bounded.ts';
+
+export interface ReadingRequest {
+  /** A name in `hooks/read-foreign-text.ts`. */
+  readonly reader: string;
+  readonly args: readonly unknown[];
+}
+
+export interface ReadingAnswer {
+  readonly value?: unknown;
+  readonly error?: ErrorDetails & { readonly message: string; readonly cause?: string };
+}
+
+/** Of processor time. The largest kubeconfig within `excessOfYaml` takes 2.5 s. */
+const mostSeconds = 4;
+
+/** The kernel counts the processor's time; this is for a host that has none to give. Milliseconds. */
+const longestMs = 9_000;
+
+/** For the objects of a parser. MiB. */
+const mostMemory = 512;
+
+/** Longer than an answer in which every character of the largest file is escaped. */
+const longestAnswer = 128 * 1024 * 1024;
+
+/**
+ * Reads a text that a user or a tenant wrote in another process, which gets 4 s of processor time: whatever holds the parser
+ * up, root's event loop with its deadline goes on. It costs 60 ms, of which
+ * logins with an unchanged kubeconfig need nothing.
+ *
+ * @param reader the function's name in `hooks/read-foreign-text.ts`; its type is the type argument
+ * @param tooLarge the error if the process needs more time or memory
+ * @param limitMs milliseconds, whatever processor time it got
+ * @throws {BerthError} what the reader throws; `tooLarge`; `internal-error` if the process does not work
+ */
+export async function inReadingProcess<Reader extends (...args: never[]) => unknown>(
+  reader: string,
+  args: Parameters<Reader>,
+  tooLarge: (why: string) => BerthError,
+  limitMs = longestMs,
+): Promise<Awaited<ReturnType<Reader>>> {
+  const node = [process.execPath, '--v8-pool-size=0', `--max-old-space-size=${mostMemory}`];
+  const { ended, stdout, stderr } = await runBounded(
+    '/usr/bin/prlimit',
+    [`--cpu=${mostSeconds}`, '--core=0', '--', ...node, programPath('hooks/read-foreign-text')],
+    {
+      env: {},
+      limitMs,
+      input: JSON.stringify({ reader, args } satisfies ReadingRequest),
+      keptLength: longestAnswer,
+    },
+  );
+  if (ended === 'late') throw tooLarge(`took more than ${(limitMs / 1000).toFixed(1)} s to read`);
+  if (ended === 'SIGKILL') throw tooLarge(`took more than ${mostSeconds} s to read`);
+  if (ended === 'SIGABRT' || ended === 'SIGTRAP')
+    throw tooLarge(`took more than ${mostMemory} MiB of memory to read`);
+  if (ended !== 0) throw new Error(`hooks/read-foreign-text ended with ${ended}: ${stderr}`);
+  const { value, error } = JSON.parse(stdout) as ReadingAnswer;
+  if (error === undefined) return value as Awaited<ReturnType<Reader>>;
+  const { message, cause, ...details } = error;
+  throw new BerthError(message, {
+    ...details,
+    ...(cause === undefined ? {} : { cause: new Error(cause) }),
+  });
+}
