@@ -105,7 +105,8 @@ function banner(node: string, entry: string): string {
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
-  return `${line}\n':' //; exec '${node}' ${options} "$0" "$@"`;
+  const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; exec' : 'exec';
+  return `${line}\n':' //; ${shell} '${node}' ${options} "$0" "$@"`;
 }
 
 /**
@@ -113,9 +114,9 @@ function banner(node: string, entry: string): string {
  * that PAM itself sets, and sshd's SSH_CONNECTION, which is compared with what the kernel says.
  */
 function environmentOf(entry: string): string {
+  if (!entry.startsWith('hooks/')) return '';
   // With SELinux, OnDemand's domain enters another one here.
-  if (entry === 'hooks/pre-pun.ts') return '-u NODE_OPTIONS -u NODE_PATH ';
-  if (entry !== 'hooks/pam-session.ts') return '';
+  if (entry !== 'hooks/pam-session.ts') return '-u NODE_OPTIONS -u NODE_PATH ';
   const items = ['TYPE', 'USER', 'SERVICE', 'RHOST', 'TTY'].map((item) => `PAM_${item}`);
   return `-i ${[...items, 'SSH_CONNECTION'].map((name) => `${name}=\${${name}}`).join(' ')} `;
 }

@@ -16,20 +16,25 @@ const servers: readonly MailServer[] = [
   {
     name: 'Postfix',
     file: '/etc/postfix/main.cf',
-    // local(8): allow_mail_to_commands, forward_path, mailbox_command
-    argv: ['/usr/sbin/postconf', 'allow_mail_to_commands', 'mailbox_command'],
-    runs: /^allow_mail_to_commands =.*\bforward\b|^mailbox_command =.*\b(?:procmail|maildrop)\b/m,
-    closedBy: 'postconf -e allow_mail_to_commands=alias mailbox_command=; postfix reload',
+    // local(8)
+    argv: [
+      ...['/usr/sbin/postconf', 'allow_mail_to_commands'],
+      ...['mailbox_command', 'mailbox_command_maps', 'mailbox_transport'],
+    ],
+    runs: /^allow_mail_to_commands =.*\bforward\b|\b(?:procmail|maildrop)\b/m,
+    closedBy:
+      'postconf -e allow_mail_to_commands=alias; remove procmail and maildrop from mailbox_command, mailbox_command_maps and mailbox_transport; postfix reload',
   },
   ...['/usr/sbin/exim4', '/usr/sbin/exim'].map((file) => ({
-    ...{ name: 'Exim', file, argv: [file, '-bP', 'routers'], runs: /^file = .*\.forward/m },
-    closedBy: 'remove the router that reads ~/.forward (userforward), then reload Exim',
+    ...{ name: 'Exim', file, argv: [file, '-bP', 'routers'] },
+    runs: /^file = .*\.forward|^transport = (?:procmail|maildrop)/m,
+    closedBy: 'remove the routers userforward, procmail and maildrop, then reload Exim',
   })),
 ];
 
 /**
- * Mail servers of this host that run commands of ~/.forward, which a session can write: a mail to the user starts them, and a
- * session can send it.
+ * Mail servers of this host that run commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which a session can write: a mail
+ * to the user starts them, and a session can send it.
  */
 export async function mailFindings(): Promise<SshdFinding[]> {
   const findings: SshdFinding[] = [];
@@ -43,8 +48,8 @@ export async function mailFindings(): Promise<SshdFinding[]> {
       severity: error === undefined ? 'door' : 'weakness',
       message:
         error === undefined
-          ? `${name} delivers mail on this host and runs commands of ~/.forward, which sessions can write, as the user`
-          : `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of ~/.forward, which sessions can write`,
+          ? `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`
+          : `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
       closedBy: error === undefined ? closedBy : `correct ${file}, then run berth lint sshd again`,
     });
   }

@@ -93,6 +93,12 @@ describe('berth init login-node on a host with systemd', () => {
         for one in $(pgrep -u alice); do
           tr '\\0' '\\n' <"/proc/$one/environ" | grep -o '^CANARY_[A-Z]*' || true
         done | sort -u`);
+    const callBus = () =>
+      host.asRoot([
+        ...['setpriv', '--reuid', '1001', '--regid', '1001', '--init-groups'],
+        ...['env', '-i', `XDG_RUNTIME_DIR=${runtime}`, 'busctl', '--user', '--timeout=2', 'call'],
+        ...['org.example.Canary', '/', 'org.example.Canary', 'Run'],
+      ]);
     /** A manager that starts again, as at the next login. */
     const restarted = (): Promise<string> =>
       host.script(`systemctl stop user@1001.service; rm -f ${runtime}/canary-*`);
@@ -114,10 +120,14 @@ describe('berth init login-node on a host with systemd', () => {
       await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@1001`);
       const session = ssh('sleep 60');
       try {
-        const all = ['any-drop-in', 'bus-drop-in', 'unit', 'CANARY_MANAGER', 'CANARY_VARIABLE'];
+        const all = [
+          ...['any-drop-in', 'bus-drop-in', 'unit', 'data-unit', 'bus-service'],
+          ...['CANARY_MANAGER', 'CANARY_VARIABLE'],
+        ];
         await waitFor(
           { what: `${all.join(', ')} to run`, timeoutMs: 20_000, everyMs: 100 },
           async () => {
+            await callBus();
             const ran = (await ranOnHost()).split('\n');
             return all.every((name) => ran.includes(name)) || undefined;
           },
@@ -170,15 +180,17 @@ describe('berth init login-node on a host with systemd', () => {
     it('does not run on the host with lingering, from boot on', async () => {
       await restarted();
       await host.script('loginctl enable-linger alice; systemctl start user@1001.service');
-      const asUser =
-        'setpriv --reuid 1001 --regid 1001 --init-groups env -i XDG_RUNTIME_DIR=/run/user/1001';
-      const bus = await host.asRoot([
-        'sh',
-        '-c',
-        `${asUser} busctl --user call org.example.Canary / org.example.Canary Run`,
-      ]);
+      const bus = await callBus();
       expect(bus.stderr).toContain('org.example.Canary was not provided by any .service files');
       expect(await ranOnHost()).toBe('');
+    });
+
+    it("and PAM's environment of the manager is a door if it is the user's", async () => {
+      await host.script(`cp /usr/lib/pam.d/systemd-user /etc/pam.d/
+        echo 'session required pam_env.so user_readenv=1' >>/etc/pam.d/systemd-user`);
+      expect((await lint()).stdout.toString()).toContain('pam-user-environment');
+      await host.script('rm /etc/pam.d/systemd-user');
+      expect((await lint()).stdout.toString()).not.toContain('pam-user-environment');
     });
 
     it('and the mail server is a door while it runs commands of ~/.forward', async () => {
@@ -195,9 +207,10 @@ describe('berth init login-node on a host with systemd', () => {
         async () => (await ranOnHost()).includes('forward') || undefined,
       );
       expect(await codes()).toContain('mail-runs-home-commands');
-      await host.script(
-        `rm ${runtime}/canary-forward; postconf -e allow_mail_to_commands=alias mailbox_command=; postfix reload`,
-      );
+      await host.script(`rm ${runtime}/canary-forward
+        postconf -e allow_mail_to_commands=alias mailbox_command=/usr/bin/procmail`);
+      expect(await codes()).toContain('mail-runs-home-commands');
+      await host.script('postconf -e mailbox_command=; postfix reload');
       expect(await codes()).not.toContain('mail-runs-home-commands');
     });
   });

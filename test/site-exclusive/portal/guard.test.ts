@@ -75,6 +75,18 @@ describe('with a stolen token of the hook the guard policy refuses', () => {
       { metadata: { name: 'u-gd-new', labels: { 'app.kubernetes.io/name': 'open-ondemand' } } },
     ],
     [
+      'the namespace whose accounts a RoleBinding may name',
+      'POST',
+      '/api/v1/namespaces',
+      { metadata: { name: 'job-pod-reaper', annotations: anotherOwner } },
+    ],
+    [
+      'a role for the owner under another name',
+      'POST',
+      inVictim,
+      roleBinding('ood-user', userSubject('oidc:gd-bob'), 'gd-bob-else'),
+    ],
+    [
       'a role for somebody else',
       'POST',
       inVictim,
