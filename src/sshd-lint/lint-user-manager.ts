@@ -81,7 +81,7 @@ async function finding(
   return {
     code: 'user-manager-reads-home',
     severity: 'weakness',
-    message: `${unit} has files of its own, and reads units and variables of the home of ${name}: it has no ${reads.home}`,
+    message: `a file of this host gives ${unit} the usual directories again, also those in the home of ${name}: it has no ${reads.home}`,
     closedBy: `if sessions of ${name} are containers, remove what changes ${unit} (systemctl cat ${unit}), then systemctl daemon-reload`,
   };
 }

@@ -58,6 +58,7 @@ const others = [
   /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
   /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max)$/,
   /^systemd\.unified_cgroup_hierarchy$/,
+  /^(?:allow_mail_to_commands|mailbox_(?:command|command_maps|transport))$/,
   /^(?:sshd_config|size\.prtotal|s_client|force_mask|metadata\.finalizers|e\.g)$/,
   /^(?:app\.kubernetes|v5\.channel\.k8s\.io|kube_pod_container_info)$/,
 ];
