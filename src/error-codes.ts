@@ -56,6 +56,7 @@ export const exitClasses = {
   'kind-unknown': 'usage',
   'kind-not-for-pods': 'config',
   'balancer-file-edited': 'config',
+  'sshd-kind-edited': 'config',
   'site-file-edited': 'config',
   'site-directory-unsafe': 'config',
   'balancer-file-unsafe': 'config',

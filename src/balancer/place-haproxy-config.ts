@@ -1,12 +1,15 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { isUnchanged } from '../checksum-line.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
 import { assertParentDirectories } from '../system/config-directories.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { runProgram } from '../system/run-program.ts';
-import { isUnchanged } from './rules/checksum-line.ts';
+
+/** In its first line. */
+export const haproxyMark = '# Written by `berth render balancer`. To change it, edit balancer.yml.';
 
 export interface PlaceOptions {
   /** Absolute path of haproxy(1). */
@@ -44,7 +47,7 @@ export async function placeConfig(
   const present = await readPresent(file);
   const before = present?.text;
   if (before === text) return { change: 'unchanged' };
-  const own = before === undefined || isUnchanged(before);
+  const own = before === undefined || isUnchanged(haproxyMark, before);
   if (!own && !overwrite) return { change: 'edited', before };
   const options = present?.options ?? { mode: 0o644 };
   const staged = await stageFile(file, text, options);

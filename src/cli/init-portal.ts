@@ -69,7 +69,7 @@ function options(yargs: Argv): Argv<PortalArguments> {
       'Ask only for what has no default',
     )
     .epilogue(
-      'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again: keys that you have set stay as they are.',
+      'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again. Lists get what they lack; what would take the place of something of yours is asked about, and refused with --yes.',
     );
 }
 

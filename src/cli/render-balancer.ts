@@ -148,6 +148,9 @@ async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
 async function hostFile(settings: BalancerSettings, balancer: string | undefined): Promise<string> {
   const { haproxyConfig } = await import('../balancer/rules/haproxy-config.ts');
   const { hostPlacement } = await import('../balancer/rules/host-placement.ts');
-  const { withChecksum } = await import('../balancer/rules/checksum-line.ts');
-  return withChecksum(haproxyConfig(settings, hostPlacement(settings, balancer)));
+  const [{ withChecksum }, { haproxyMark }] = await Promise.all([
+    import('../checksum-line.ts'),
+    import('../balancer/place-haproxy-config.ts'),
+  ]);
+  return withChecksum(haproxyMark, haproxyConfig(settings, hostPlacement(settings, balancer)));
 }

@@ -80,9 +80,17 @@ class SetupRun {
 
   async choose(asker: Asker, yes: boolean): Promise<void> {
     for (const step of this.#planned) {
-      if (!isChange(step) || step.change !== 'edited') continue;
-      if (await asker.confirm(`Replace ${step.path}? The present file is kept under another name`))
+      if (!isChange(step)) continue;
+      const lost = (step.lost ?? []).join(', ');
+      if (step.change !== 'edited' && lost === '') continue;
+      const loss = lost === '' ? '' : ` It takes away ${lost}.`;
+      if (
+        await asker.confirm(
+          `Replace ${step.path}?${loss} The present file is kept under another name`,
+        )
+      )
         continue;
+      if (lost !== '' && !asker.asks) throw siteOwn(step.path, lost);
       if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
@@ -205,6 +213,15 @@ function editedFile(path: string, option: string): BerthError {
       hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
     },
   );
+}
+
+/** Nobody can be asked whether a site can do without it. */
+function siteOwn(path: string, lost: string): BerthError {
+  return new BerthError(`${path} has ${lost}, which would be replaced; nothing was written`, {
+    code: 'init-cancelled',
+    hint: 'Remove it from the file if it is no longer needed, or run the command without --yes on a terminal: it asks.',
+    fields: { file: path },
+  });
 }
 
 /** What a command of `berth` prints. */

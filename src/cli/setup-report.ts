@@ -36,7 +36,8 @@ export function stepText(step: OpenStep): string {
     changed: `${path}: changed`,
     edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
   }[change];
-  return `${head}\n${patchOf(step)}\n`;
+  const lost = (step.lost ?? []).map((one) => `this would take away ${escapedForTerminal(one)}\n`);
+  return `${head}\n${patchOf(step)}${lost.join('')}\n`;
 }
 
 /** A step for scripts. */

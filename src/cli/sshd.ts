@@ -20,6 +20,7 @@ interface NewArguments {
   readonly settings: string;
   readonly sshd: string;
   readonly 'dry-run': boolean;
+  readonly overwrite: boolean;
   readonly output: string;
 }
 
@@ -95,6 +96,11 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
       default: false,
       describe: 'Check everything and print the file, but write nothing',
     })
+    .option('overwrite', {
+      type: 'boolean',
+      default: false,
+      describe: 'Also replace a file that somebody has edited; it is kept under another name',
+    })
     .option('output', outputOption)
     .check(({ port }) => checkPort(port) > 0)
     .example(
@@ -121,7 +127,7 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
     () => 'waiting for sshd',
     () =>
       newKind({
-        ...{ name, port, mode, dryRun: args['dry-run'] },
+        ...{ name, port, mode, dryRun: args['dry-run'], overwrite: args.overwrite },
         ...(profile === undefined ? {} : { profile }),
         ...(banner === undefined ? {} : { banner: resolve(banner) }),
         addresses: args.address ?? [],

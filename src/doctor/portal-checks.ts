@@ -39,7 +39,8 @@ export interface ApacheFiles {
   readonly portal: string;
 }
 
-interface Sources {
+/** OnDemand's portal as its own file says, and as Apache reads it. */
+export interface PortalSources {
   readonly file: string;
   readonly yml?: PortalConfig;
   readonly apache?: PortalConfig;
@@ -55,9 +56,9 @@ export async function checkPortal(
   candidates = apacheFiles,
 ): Promise<CheckResult[]> {
   const file = join(dirname(settings.clustersDir), 'ood_portal.yml');
-  let sources: Sources = { file };
+  let sources: PortalSources = { file };
   const run = async (): Promise<Finding> => {
-    sources = readSources(file, candidates);
+    sources = readPortal(file, candidates);
     return hookFinding(sources);
   };
   const hook = await runCheck({ id: 'portal-hook', run }, timeoutMs);
@@ -84,7 +85,10 @@ export async function checkPortal(
 }
 
 /** Judges what Apache reads. If only `ood_portal.yml` is correct, the generator has to be run. */
-function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) => Finding): Finding {
+function judged(
+  { file, yml, apache }: PortalSources,
+  judge: (portal: PortalConfig) => Finding,
+): Finding {
   const [finding, wanted] = [apache, yml].flatMap((one) => (one === undefined ? [] : judge(one)));
   if (finding === undefined || !('next' in finding)) return finding ?? skipped(`no ${file}`);
   const apply = `run ${generator} and restart Apache`;
@@ -97,7 +101,7 @@ function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) =>
   };
 }
 
-async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
+async function hookFinding({ file, yml, apache }: PortalSources): Promise<Finding> {
   const portal = apache ?? yml;
   if (portal === undefined) return skipped(`there is no ${file}`);
   const { hook } = portal;
@@ -123,7 +127,8 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   );
 }
 
-function readSources(file: string, candidates: readonly ApacheFiles[]): Sources {
+/** @throws BerthError those of `readTrusted` and `parseYaml` */
+export function readPortal(file: string, candidates = apacheFiles): PortalSources {
   const text = readIfThere(file);
   const apache = candidates.flatMap(({ module, portal }) => {
     const generated = readIfThere(portal);

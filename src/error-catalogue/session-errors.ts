@@ -132,6 +132,11 @@ export const sessionErrors = {
     why: 'Most often `shell-reads-home`: with `--mode forced`, the shell of users in passwd reads files in their home before the forced command.',
     next: 'Correct what the message names; `--mode login-shell` closes `shell-reads-home`. If the host trusts these users, give `--accept CODE`: the file then says so, and `berth sshd check` does not report it again.',
   },
+  'sshd-kind-edited': {
+    what: '`berth sshd new` did not replace the configuration of a kind, because somebody has edited it.',
+    why: 'The checksum in its first line is not that of the text below. A file of an earlier version of Berth has none.',
+    next: '`--dry-run` prints the differences. Make the change in the file, or use `--overwrite`, which keeps the present file under another name.',
+  },
   'port-taken': {
     what: 'The port of the new sshd is in use, or the configuration of another sshd names it.',
     why: 'The host’s own sshd or another kind of session listens there, or will when it starts.',

@@ -168,7 +168,11 @@ async function kindStep(answers: KindAnswers, present: KindAnswers): Promise<Fil
     ...(isDeepStrictEqual(addresses, present.addresses) ? {} : { askedBy: '--address' }),
     ...(port === present.port ? {} : { askedBy: '--port' }),
     ...(mode === present.mode ? {} : { askedBy: '--mode' }),
-    writtenBy: ['sshd', 'new', kindName, '--port', String(port), '--mode', mode, ...words],
+    // The admin has been asked.
+    writtenBy: [
+      ...['sshd', 'new', kindName, '--port', String(port), '--mode', mode, ...words],
+      '--overwrite',
+    ],
   };
 }
 

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { sessionCookies } from '../config/portal/exposed-secrets.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import { parseOodCluster } from '../config/ood-cluster-file.ts';
 import { parseYaml } from '../config/yaml-document.ts';
+import { readPortal } from '../doctor/portal-checks.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
@@ -112,17 +114,29 @@ function berthKeys(answers: PortalAnswers): KeyValues {
 
 /** @returns undefined if there is no file, or it cannot be edited without touching other keys */
 function portalStep(directory: string, text: string | undefined): FileStep | undefined {
+  const path = join(directory, 'ood_portal.yml');
   const edited =
-    text === undefined ? undefined : oodPortalWith(text, installedPath('hooks/pre-pun'));
+    text === undefined
+      ? undefined
+      : oodPortalWith(text, installedPath('hooks/pre-pun'), cookiesOf(path));
   if (edited === undefined) return undefined;
   // It may hold the secret of OnDemand's client.
   return {
-    path: join(directory, 'ood_portal.yml'),
-    text: edited,
+    path,
+    ...edited,
     mode: 0o640,
     kind: 'edit',
     secret: true,
   };
+}
+
+/** The cookies that doctor wants to be stripped: their name may be set in Apache's own files. */
+function cookiesOf(path: string): string[] {
+  const { yml, apache } = readPortal(path);
+  const found = [yml, apache].flatMap((portal) =>
+    portal === undefined ? [] : [...portal.servers, { directives: portal.pun }],
+  );
+  return [...new Set(found.flatMap(sessionCookies))];
 }
 
 async function nextLines(

@@ -21,6 +21,8 @@ export interface FileStep {
   readonly kind: 'whole' | 'edit';
   /** Whether other lines of the file may be secret: only changed lines are shown. */
   readonly secret?: boolean;
+  /** What of the site's the new text takes away. It is not done without a question. */
+  readonly lost?: readonly string[];
   /** Where the former file is kept; default: beside it. */
   readonly copy?: string;
   /** Other texts that Berth itself may have written: a file with one of them was not edited. */

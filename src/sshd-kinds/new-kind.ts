@@ -13,7 +13,7 @@ import { balancerLimits } from './sshd-limits-behind-balancer.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { kindsDirectory } from '../config/default-settings.ts';
 import { kindFile } from './kind-files.ts';
-import { kindConfigText, type KindConfig } from './rules/kind-config.ts';
+import { isUneditedKind, kindConfigText, type KindConfig } from './rules/kind-config.ts';
 import { assertFreePorts } from './taken-ports.ts';
 import { testSshdConfig } from './test-config.ts';
 
@@ -22,6 +22,8 @@ export interface NewKindInput extends NewKindOptions {
   readonly sshd: string;
   /** Check everything, and write nothing. */
   readonly dryRun: boolean;
+  /** Replace a file that somebody has edited. It is kept in any case. */
+  readonly overwrite: boolean;
   /** For the name of the former file. */
   readonly now: Date;
 }
@@ -52,7 +54,7 @@ const lockTimes = { waitMs: 20_000, foreignStaleMs: 120_000 } as const;
  * before they are put in place; the file that they replace is kept. The configuration of the host's own sshd is only
  * read.
  *
- * @throws {BerthError} `port-taken`, `sshd-kind-open`, `not-root`, `lock-timeout`, `directory-unsafe`, and those of
+ * @throws {BerthError} `port-taken`, `sshd-kind-open`, `sshd-kind-edited`, `not-root`, `lock-timeout`, `directory-unsafe`, and those of
  *   `kindConfigOf`, `testSshdConfig`, `lintSshd` and `writeAtomically`
  */
 export async function newKind(input: NewKindInput): Promise<NewKind> {
@@ -66,6 +68,8 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
     const staged = await stageFile(file, text, { mode: 0o644 });
     try {
       const result = await checked({ kind, file, text }, staged.temporary, input);
+      const edited = result.former !== undefined && !isUneditedKind(result.former.text);
+      if (edited && result.change === 'changed' && !input.overwrite) throw editedKind(file);
       if (result.former === undefined || result.change === 'unchanged') {
         if (result.change === 'new') await staged.commit();
         return result;
@@ -79,6 +83,17 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
   } finally {
     await lock?.release();
   }
+}
+
+function editedKind(file: string): BerthError {
+  return new BerthError(
+    `${file} was edited since \`berth sshd new\` made it, and was left as it is`,
+    {
+      code: 'sshd-kind-edited',
+      hint: 'Print the differences with --dry-run. Make the change in the file, or replace it with --overwrite: the present one is kept under another name.',
+      fields: { file },
+    },
+  );
 }
 
 type Wanted = Pick<NewKind, 'kind' | 'file' | 'text'>;

@@ -1,3 +1,5 @@
+import { isUnchanged, withChecksum } from '../../checksum-line.ts';
+
 /** How the login program gets the user's request: `etc/sshd/forced-command.conf` or `etc/sshd/login-shell.conf`. */
 export const kindModes = ['forced', 'login-shell'] as const;
 export type KindMode = (typeof kindModes)[number];
@@ -25,6 +27,15 @@ export interface KindConfig {
   readonly accepted: readonly string[];
 }
 
+/** In the file's first line. */
+const mark =
+  '# Made by `berth sshd new`. You may edit it: it is then replaced with --overwrite only.';
+
+/** Whether `berth sshd new` has made it, and nobody has edited it since. */
+export function isUneditedKind(text: string): boolean {
+  return isUnchanged(mark, text);
+}
+
 /** In the file, before the codes that the admin accepts. */
 const acceptance = '# berth-accepts: ';
 
@@ -37,7 +48,7 @@ export function kindConfigText(template: string, kind: KindConfig): string {
   const { name, mode, port, addresses, profile, banner, hostKeys, hostCertificates } = kind;
   const login = profile === undefined ? kind.login : `${kind.login} --profile ${profile}`;
   const head = [
-    `# sshd of berth-sshd@${name}.service, made by \`berth sshd new\` (${mode}). You may edit it.`,
+    `# sshd of berth-sshd@${name}.service (${mode}).`,
     `# After a change: berth sshd check ${name} && systemctl reload berth-sshd@${name}`,
     ...(kind.accepted.length === 0 ? [] : [`${acceptance}${kind.accepted.join(' ')}`]),
     '',
@@ -51,10 +62,11 @@ export function kindConfigText(template: string, kind: KindConfig): string {
     ...kind.limits,
     '',
   ];
-  return `${head.join('\n')}\n${bodyOf(template)}`
+  const body = `${head.join('\n')}\n${bodyOf(template).trimEnd()}`
     .replace(/^ForceCommand .*$/m, `ForceCommand ${login}`)
     .replace(/^Subsystem sftp .*$/m, `Subsystem sftp ${kind.sftpServer}`)
     .replaceAll('/usr/lib/berth/shell/login', kind.login);
+  return withChecksum(mark, body);
 }
 
 /** The example without the comment at its beginning, which is about /etc/ssh/sshd_config. */

@@ -111,6 +111,17 @@ describe('berth sshd new', () => {
     const again = await make('podman', port, '--address', '127.0.0.1');
     expect(again.stdout).toContain('/etc/ssh/berth/podman.conf has these contents already');
     expect(await node.files()).toHaveLength(2);
+
+    await node.shell("echo '# ours' >>/etc/ssh/berth/podman.conf");
+    const refused = await make('podman', port);
+    expect(refused).toMatchObject({ exitCode: 78 });
+    expect(refused.stderr).toContain('podman.conf was edited since');
+    expect((await node.shell('tail -n 1 /etc/ssh/berth/podman.conf')).stdout).toBe('# ours\n');
+    expect((await make('podman', port, '--dry-run')).stdout).toContain('-# ours');
+    const replaced = await make('podman', port, '--address', '127.0.0.1', '--overwrite');
+    expect(replaced).toMatchObject({ exitCode: 0, stderr: '' });
+    const [, own = ''] = /the former file is (\S+)/.exec(replaced.stdout) ?? [];
+    expect((await node.shell(`tail -n 1 ${own}; rm ${own}`)).stdout).toBe('# ours\n');
   });
 
   it.each([

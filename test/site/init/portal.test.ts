@@ -23,7 +23,10 @@ pun_pre_hook_root_cmd: /opt/site/hook.sh  # OSC's
 pun_pre_hook_exports: OIDC_CLAIM_groups
 oidc_settings:
     # four blanks
-    OIDCPassIDTokenAs: serialized
+    OIDCPassIDTokenAs: claims
+    OIDCStripCookies: site_sso
+    OIDCCookie: ood_sess
+    OIDCSessionType: client-cookie
 `;
 
 beforeAll(async () => {
@@ -60,7 +63,17 @@ describe('berth init portal', () => {
     expect(await readFile(oodPortal, 'utf8')).toBe(siteOwn);
   });
 
+  it('takes nothing of the site away where nobody can be asked', async () => {
+    const { exitCode, stderr } = await init(...answers());
+    expect(exitCode).toBe(75);
+    expect(stderr).toContain(`${oodPortal} has pun_pre_hook_root_cmd: /opt/site/hook.sh, which`);
+    expect(await readFile(oodPortal, 'utf8')).toBe(siteOwn);
+    expect(await readdir(portal.directory)).not.toContain('berth.yml');
+  });
+
   it('writes a commented berth.yml with the answers, and OnDemand’s keys', async () => {
+    const mine = siteOwn.replace(/^pun_pre_hook_root_cmd:.*\n/m, '');
+    await writeFile(oodPortal, mine, { mode: 0o640 });
     const { stdout, stderr } = await init(...answers());
     expect(await berthYml(), stdout + stderr).toEqual({
       kube_credential: join(installDirectory, 'shell/kube-credential'),
@@ -78,10 +91,14 @@ describe('berth init portal', () => {
       oidc_client_secret: 'not-for-the-screen',
       pun_pre_hook_root_cmd: join(installDirectory, 'hooks/pre-pun'),
       pun_pre_hook_exports: 'OIDC_CLAIM_groups,OIDC_ACCESS_TOKEN,OIDC_ID_TOKEN,OIDC_REFRESH_TOKEN',
-      oidc_settings: { OIDCPassIDTokenAs: 'serialized', OIDCPassClaimsAs: 'environment' },
+      oidc_settings: {
+        OIDCPassIDTokenAs: 'claims serialized',
+        OIDCPassClaimsAs: 'environment',
+        OIDCStripCookies: 'site_sso ood_sess ood_sess_chunks ood_sess_0 ood_sess_1',
+      },
     });
     const [, kept = ''] = /next: go back: cp -p (\S+) \S+ood_portal\.yml/.exec(stdout) ?? [];
-    expect(await readFile(kept, 'utf8')).toBe(siteOwn);
+    expect(await readFile(kept, 'utf8')).toBe(mine);
     expect(stdout).toContain('berth token setup --cluster prod --from ADMIN-KUBECONFIG');
   });
 

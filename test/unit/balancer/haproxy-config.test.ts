@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { haproxyConfig } from '../../../src/balancer/rules/haproxy-config.ts';
 import { hostPlacement } from '../../../src/balancer/rules/host-placement.ts';
 import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
-import { withChecksum } from '../../../src/balancer/rules/checksum-line.ts';
+import { haproxyMark } from '../../../src/balancer/place-haproxy-config.ts';
+import { withChecksum } from '../../../src/checksum-line.ts';
 import { parseBalancerSettings } from '../../../src/config/balancer-settings.ts';
 import { refusal } from '../config/refusal.ts';
 import { example } from './example.ts';
@@ -31,7 +32,7 @@ const linesOf = (text: string, title: string): string[] => {
 };
 
 it('etc/haproxy/haproxy.cfg is what the example of balancer.yml gives', () => {
-  expect(withChecksum(haproxyConfig(example, hostPlacement(example, undefined)))).toBe(
+  expect(withChecksum(haproxyMark, haproxyConfig(example, hostPlacement(example, undefined)))).toBe(
     readFileSync(new URL('haproxy/haproxy.cfg', etc), 'utf8'),
   );
 });

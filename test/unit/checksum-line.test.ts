@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
-import { isUnchanged, withChecksum } from '../../../src/balancer/rules/checksum-line.ts';
+import { isUnchanged, withChecksum } from '../../src/checksum-line.ts';
 
-const written = withChecksum('global\n    maxconn 100');
+const mark = '# Written by a test.';
+const written = withChecksum(mark, 'global\n    maxconn 100');
 
 it('what Berth wrote is recognized', () => {
-  expect(isUnchanged(written)).toBe(true);
+  expect(isUnchanged(mark, written)).toBe(true);
 });
 
 it.each([
@@ -14,6 +15,7 @@ it.each([
   ['no first line', written.slice(written.indexOf('\n') + 1)],
   ['a line before it', `# mine\n${written}`],
   ['nothing', ''],
+  ['another mark', written.replace('test', 'person')],
 ])('%s is a change', (_, text) => {
-  expect(isUnchanged(text)).toBe(false);
+  expect(isUnchanged(mark, text)).toBe(false);
 });
