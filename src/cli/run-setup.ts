@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
-import { isFileStep, type Setup } from '../init/setup.ts';
+import { isFileStep, type Setup, type SetupStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import { assertRoot } from '../system/as-user.ts';
 import type { Documents } from './documents.ts';
@@ -55,6 +55,8 @@ class SetupRun {
   /** For what programs print. */
   readonly #programs: TextStream;
   readonly #results = new Map<OpenStep, StepResult>();
+  /** Those that wait for doctor. */
+  readonly #last = new Set<OpenStep>();
   #doctor: Documents['DoctorReport'] | undefined;
 
   constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
@@ -67,15 +69,26 @@ class SetupRun {
 
   /** Compares the steps with the host. Commands that have nothing to do are left out. */
   async look(): Promise<void> {
-    for (const step of this.#setup.steps)
-      if (isFileStep(step)) {
-        const change = await fileChange(step);
-        const result = change.change === 'unchanged' ? 'unchanged' : 'planned';
-        this.#results.set(change, { result });
-      } else if (step.unless === undefined || !(await succeeds(step.unless, this.#terminal)))
-        this.#results.set(step, { result: 'planned' });
+    const { steps, last = [] } = this.#setup;
+    for (const [index, step] of [...steps, ...last].entries()) {
+      const seen = await this.#lookAt(step);
+      if (seen !== undefined && index >= steps.length) this.#last.add(seen);
+    }
     this.#text.write([...this.#results.keys()].map(stepText).join(''));
     if (this.#planned.length === 0) this.#text.write('nothing to change\n');
+  }
+
+  /** @returns the step that is to be done or was done; undefined if a command has nothing to do */
+  async #lookAt(step: SetupStep): Promise<OpenStep | undefined> {
+    if (!isFileStep(step)) {
+      if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal))) return;
+      this.#results.set(step, { result: 'planned' });
+      return step;
+    }
+    const change = await fileChange(step);
+    const result = change.change === 'unchanged' ? 'unchanged' : 'planned';
+    this.#results.set(change, { result });
+    return change;
   }
 
   async choose(asker: Asker, yes: boolean): Promise<void> {
@@ -102,11 +115,15 @@ class SetupRun {
       });
   }
 
-  async carryOut(): Promise<void> {
-    if (this.#planned.length === 0) return;
+  carryOut(): Promise<void> {
+    return this.#carryOut(this.#planned.filter((step) => !this.#last.has(step)));
+  }
+
+  async #carryOut(steps: readonly OpenStep[]): Promise<void> {
+    if (steps.length === 0) return;
     const lock = await takeInitLock();
     try {
-      for (const step of this.#planned) {
+      for (const step of steps) {
         this.#results.set(step, { result: 'failed' });
         this.#results.set(step, { result: 'done', ...(await this.#do(step)) });
       }
@@ -120,12 +137,30 @@ class SetupRun {
     this.#text.write(`\n$ ${shellWords(argv)}\n`);
     const output = this.#json ? new CollectedText() : this.#programs;
     const words = this.#json ? [...argv, '-o', 'json'] : argv;
-    if ((await statusOf(words, output, this.#terminal)) !== 0) this.#terminal.finish(1);
+    const passed = (await statusOf(words, output, this.#terminal)) === 0;
     if (output instanceof CollectedText && output.text !== '') {
       const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
       this.#doctor = { ok, summary, checks };
     }
+    if (passed) await this.#carryOut(this.#planned);
+    else await this.#leaveUnchecked();
     this.#tell(this.#next);
+  }
+
+  /** Nobody gets a login shell, nor access, on a host that does not work. */
+  async #leaveUnchecked(): Promise<void> {
+    this.#terminal.finish(1);
+    for (const [step, { result }] of [...this.#results].reverse()) {
+      if (isChange(step) || step.untilChecked !== true || result !== 'done') continue;
+      if (step.undo === undefined) continue;
+      this.#text.write(`$ ${shellWords(step.undo)}\n`);
+      await runStep(step.undo, this.#programs, this.#terminal);
+      this.#results.set(step, { result: 'planned' });
+    }
+    for (const step of this.#planned)
+      this.#text.write(`not done: ${isChange(step) ? step.path : shellWords(step.argv)}\n`);
+    if (this.#planned.length > 0)
+      this.#text.write('correct what failed, then run the same command again\n');
   }
 
   /** After a step that failed: what was done before it stays, and can be undone. */

@@ -82,7 +82,7 @@ const units: Readonly<Record<string, string>> = {
 
 /**
  * The steps of docs/getting-started-login-node.md for this host, in an order in which nobody is locked out: accounts get the
- * login program as their shell when everything else is in place.
+ * login program as their shell last, if doctor finds no fault.
  *
  * @param toolsDir where `berth images files` puts the transfer tools
  * @throws {BerthError} `not-root`, `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
@@ -114,15 +114,17 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
       argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
       unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
     },
-    // The linter refuses a kind whose users have a shell that reads the home.
-    ...accountSteps(accounts, answers.mode, (member) => member),
-    await kindStep(answers, { ...present, port: Number(present.port) }),
-    ...accountSteps(accounts, answers.mode, (member) => !member),
-    ...(start && hasSystemd() ? await startSteps(unitsOf(answers)) : []),
   ];
+  const kind = await kindStep(answers, { ...present, port: Number(present.port) });
+  const started = start && hasSystemd() ? await startSteps(unitsOf(answers)) : [];
+  const shells = shellSteps(accounts, answers.mode);
+  // The linter refuses a kind of which a member of the group has another shell: then it waits for the shells, too.
+  const members = accounts.local.flatMap(({ name, member }) => (member ? name : []));
+  const waits = shells.some(({ argv }) => members.includes(argv.at(-1) ?? ''));
   const [user] = answers.users;
   return {
-    steps,
+    steps: [...steps, ...(waits ? [] : [kind, ...memberSteps(accounts), ...started])],
+    last: [...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
     doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
     next: nextLines(answers, accounts, pam !== undefined),
   };
@@ -189,33 +191,29 @@ function profileWith(image: string): string {
   return texts.profile.replace(/^image: .*$/m, () => `image: ${image}`);
 }
 
-/** @param which whether members of the group are meant */
-function accountSteps(
-  { local }: AccountState,
-  mode: KindMode,
-  which: (member: boolean) => boolean,
-): CommandStep[] {
+/** Without Berth as their shell, members would have one of the host at this sshd. */
+function memberSteps({ local }: AccountState): CommandStep[] {
+  return local.flatMap(({ name, member }) =>
+    member
+      ? []
+      : {
+          argv: ['usermod', '--append', '--groups', group, name],
+          undo: ['gpasswd', '--delete', name, group],
+          untilChecked: true,
+        },
+  );
+}
+
+function shellSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
   const shell = installedPath('shell/login');
-  return local
-    .filter(({ member }) => which(member))
-    .flatMap(({ name, member, shell: present }) => [
-      ...(member
-        ? []
-        : [
-            {
-              argv: ['usermod', '--append', '--groups', group, name],
-              undo: ['gpasswd', '--delete', name, group],
-            },
-          ]),
-      ...(mode === 'forced' || present === shell
-        ? []
-        : [
-            {
-              argv: ['usermod', '--shell', shell, name],
-              undo: ['usermod', '--shell', present === '' ? '/bin/sh' : present, name],
-            },
-          ]),
-    ]);
+  return local.flatMap(({ name, shell: present }) =>
+    mode === 'forced' || present === shell
+      ? []
+      : {
+          argv: ['usermod', '--shell', shell, name],
+          undo: ['usermod', '--shell', present === '' ? '/bin/sh' : present, name],
+        },
+  );
 }
 
 const sshdUnit = `berth-sshd@${kindName}.service`;

@@ -1,6 +1,8 @@
 /** What `berth init` would do on a host: data, so that it can be shown before it is done. */
 export interface Setup {
   readonly steps: readonly SetupStep[];
+  /** Done only if `berth doctor` has found no fault after `steps`. */
+  readonly last?: readonly SetupStep[];
   /** Arguments of `berth doctor` afterwards. */
   readonly doctor: readonly string[];
   /** What the admin does then, one line each. */
@@ -40,6 +42,8 @@ export interface CommandStep {
   readonly unless?: readonly string[];
   /** A command that undoes it. */
   readonly undo?: readonly string[];
+  /** Undone if `berth doctor` then finds a fault. */
+  readonly untilChecked?: boolean;
 }
 
 export function isFileStep(step: SetupStep): step is FileStep {

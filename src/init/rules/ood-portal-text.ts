@@ -94,7 +94,7 @@ function lostHook({ pun_pre_hook_root_cmd: hook }: Keys): string[] {
   const isOwn = typeof hook === 'string' && /^$|\/berth\/hooks\/[a-z0-9-]+$/.test(hook.trim());
   return hook === undefined || hook === null || isOwn
     ? []
-    : [`pun_pre_hook_root_cmd: ${String(hook)}`];
+    : [`pun_pre_hook_root_cmd: ${written(hook)}`];
 }
 
 /** YAML takes `On` without quotes for true. */
@@ -104,8 +104,12 @@ function lostSettings(present: Keys, wanted: Keys): string[] {
     const isList = /^oidc(?:passidtokenas|stripcookies)$/i.test(key);
     return isList || before === undefined || before === null || before === true || before === value
       ? []
-      : [`oidc_settings.${key}: ${String(before)}`];
+      : [`oidc_settings.${key}: ${written(before)}`];
   });
+}
+
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function withKey(text: string, before: Keys, key: string, value: unknown): string {
