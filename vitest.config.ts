@@ -40,7 +40,10 @@ export default defineConfig({
       ...Object.entries(environments).map(([name, setup], index) => ({
         test: {
           ...{ name, include: files(name), sequence: { groupOrder: index + 1 } },
-          ...{ globalSetup: [setup], setupFiles: ['test/rig/login-node/log-of-failure.ts'] },
+          ...{
+            globalSetup: [setup],
+            setupFiles: ['test/rig/locale.ts', 'test/rig/login-node/log-of-failure.ts'],
+          },
           // One file at a time: they share the site, or two cores.
           ...{ fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 },
         },

@@ -22,7 +22,7 @@ logroot: logs
 `;
 const unchanged = { changed: 0, unreachable: 0, failed: 0 };
 /** Milliseconds; many times what it takes on an idle machine. */
-const timeout = 600_000;
+const timeout = 1_800_000;
 
 let site: AnsibleSite;
 let nodes: readonly [SystemdHost, SystemdHost];

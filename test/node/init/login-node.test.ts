@@ -63,6 +63,22 @@ describe('berth init login-node', () => {
     expect(await host.state()).toBe(before);
   });
 
+  it('gives nobody a login shell, nor access, if doctor then finds a fault', async () => {
+    const account = () => shell('getent passwd alice; id -Gn alice');
+    const [before, { stdout: who }] = [await host.state(), await account()];
+    const { exitCode, stdout } = await host.init(
+      `login-node --image localhost/none:1 --user alice --port ${port} --mode login-shell --pull no --start no --yes`,
+    );
+    expect(exitCode, stdout).toBe(1);
+    expect(stdout).toMatch(/\$ berth doctor --user alice\n[^]*\n\$ gpasswd --delete alice berth\n/);
+    expect(stdout).toMatch(/^not done: usermod --shell \S+ alice$/m);
+    expect(stdout).not.toMatch(/^\$ usermod --shell/m);
+    expect((await account()).stdout).toBe(who);
+    const undo = [...stdout.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
+    await shell(`set -e\n${undo.join('\n')}\nrm /root/pam.d-sshd.before-berth`);
+    expect(await host.state()).toBe(before);
+  });
+
   it('ends with a session in a container', { timeout: 120_000 }, async () => {
     const { exitCode, stdout, stderr } = await init('--yes');
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });

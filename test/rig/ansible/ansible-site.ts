@@ -122,7 +122,7 @@ export class AnsibleSite {
   ): Promise<ClientResult> {
     return run(program, args, {
       cwd,
-      timeout: 590_000,
+      timeout: 1_790_000,
       env: {
         ...this.environment,
         HOME: this.directory,
