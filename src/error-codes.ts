@@ -309,6 +309,7 @@ export const exitClasses = {
   'archive-unreadable': 'unavailable',
   'archive-not-in-profiles': 'config',
   'archive-several-images': 'usage',
+  'archive-moves-names': 'usage',
   'gc-profile-invalid': 'config',
   'gc-users-unreadable': 'io',
   'ldd-failed': 'unavailable',

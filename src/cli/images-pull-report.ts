@@ -1,4 +1,7 @@
+import { type NameMove, moveText } from '../images/image-names.ts';
 import type { PullOutcome } from '../images/pull-images.ts';
+import { escapedForTerminal } from '../log.ts';
+import { asker } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
@@ -24,4 +27,18 @@ export function reportPull(
     else if (output === 'text' && terminal.stdout.isTTY === true)
       terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
   }
+}
+
+/** Shows the names that an archive would move, and asks on a terminal. @returns false without one */
+export async function confirmMoves(
+  moves: readonly NameMove[],
+  yes: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
+  if (yes) return true;
+  const asking = asker('berth images pull', yes, terminal);
+  if (!asking.asks) return false;
+  const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
+  terminal.stderr.write(`\r\u001b[KThese names would move:\n${lines.join('')}`);
+  return await asking.confirm('Move them?');
 }

@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
+import type { NameMove } from '../images/image-names.ts';
 import { parseSeconds } from './duration.ts';
-import { reportPull } from './images-pull-report.ts';
+import { confirmMoves, reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -18,6 +19,7 @@ interface PullArguments extends ImagesArguments {
   readonly 'auth-file'?: string | undefined;
   readonly 'from-archive'?: string | undefined;
   readonly timeout: string;
+  readonly yes: boolean;
 }
 
 interface GcArguments extends ImagesArguments {
@@ -79,6 +81,11 @@ function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
           requiresArg: true,
           default: '1h',
           describe: 'Time limit for all images together',
+        })
+        .option('yes', {
+          type: 'boolean',
+          default: false,
+          describe: 'With --from-archive: do not ask before names move to images of the archive',
         })
         .conflicts('from-archive', 'auth-file')
         .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
@@ -178,11 +185,13 @@ async function guarded(terminal: Terminal, name: string, work: () => Promise<voi
 async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   assertRoot('pull');
   const { image: named = [], 'from-archive': archive, timeout } = args;
-  const [{ loadArchive, pullImages }, { wantedImages }, { readImageArchive }] = await Promise.all([
-    import('../images/pull-images.ts'),
-    import('../images/wanted-images.ts'),
-    import('../images/image-archive.ts'),
-  ]);
+  const [{ pullImages }, { loadArchive }, { wantedImages }, { readImageArchive }] =
+    await Promise.all([
+      import('../images/pull-images.ts'),
+      import('../images/load-archive.ts'),
+      import('../images/wanted-images.ts'),
+      import('../images/image-archive.ts'),
+    ]);
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await siteOf(args);
   const wanted = wantedImages(site.profiles);
@@ -197,7 +206,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   let current = archive ?? '';
   const outcomes = await withProgress(
     terminal,
-    () => `pulling ${current}`,
+    () => current && `pulling ${current}`,
     async () => {
       if (archive === undefined)
         return pullImages(site, images, { ...options, begins: (image) => (current = image) });
@@ -206,7 +215,12 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
       const file = resolve(archive);
       // Podman tries all formats, and its message has an error for each.
       await readImageArchive(file);
-      return loadArchive(site, { file, ...(image !== undefined && { image }) }, wanted, options);
+      const confirm = (moves: readonly NameMove[]): Promise<boolean> => {
+        current = '';
+        return confirmMoves(moves, args.yes, terminal);
+      };
+      const source = { file, ...(image !== undefined && { image }) };
+      return loadArchive(site, source, wanted, { ...options, confirm });
     },
   );
   reportPull(outcomes, args.output, terminal);

@@ -5,7 +5,7 @@ const patience = 1000;
 
 /**
  * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is
- * on standard error and is removed when the work is done; a pipe gets nothing, and nobody with `--quiet`.
+ * on standard error (none for an empty text, during a question) and is removed when the work is done; a pipe gets nothing, and nobody with `--quiet`.
  */
 export async function withProgress<T>(
   terminal: Terminal,
@@ -16,7 +16,8 @@ export async function withProgress<T>(
   const started = performance.now();
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - started) / 1000);
-    terminal.stderr.write(`\r\u001b[K${what()} (${seconds} s)`);
+    const text = what();
+    if (text !== '') terminal.stderr.write(`\r\u001b[K${text} (${seconds} s)`);
   }, patience);
   try {
     return await work();

@@ -67,6 +67,11 @@ export const imageErrors = {
     why: 'It was saved with several images or names, or with none.',
     next: 'Leave the name out, so that the names of the archive are used; or save one image only.',
   },
+  'archive-moves-names': {
+    what: 'Names in the store, or in profiles, would belong to other images than before. The store is unchanged.',
+    why: 'The archive has these names, and nobody confirmed them; or the name of the image is another one of a short name in a profile.',
+    next: 'Name the image that you want: `berth images pull --from-archive FILE IMAGE`. If all names shall move, add `--yes`.',
+  },
   'gc-profile-invalid': {
     what: '`berth images gc` removed nothing, because a profile cannot be read and may name any image.',
     why: 'A mistake in that profile.',

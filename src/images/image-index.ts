@@ -78,6 +78,14 @@ export function splitReference(reference: string): {
   return { repository, tag: tag ?? 'latest' };
 }
 
+/** A tag for an image that is named by its digest: podman finds it by any name of its repository. */
+export function digestTag({
+  repository,
+  digest = '',
+}: Pick<ReturnType<typeof splitReference>, 'repository' | 'digest'>): string {
+  return `${repository}:${digest.replace(':', '-')}`;
+}
+
 /** A short name (`debian`, `site/base`) matches any registry: registries.conf chose one at the pull. */
 function isSameRepository(stored: string, wanted: string): boolean {
   if (stored === wanted) return true;

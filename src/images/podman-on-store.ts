@@ -53,9 +53,9 @@ const known: readonly Known[] = [
   },
   {
     pattern:
-      /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|unexpected (?:digest|manifest)/i,
+      /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|would not match destination reference|unexpected (?:digest|manifest)/i,
     code: 'image-digest-wrong',
-    hint: 'The registry returned another image than the profile names. Find out why before you change the digest.',
+    hint: 'The registry, or the archive, has another image under this name. Find out why before you change the digest.',
   },
   {
     pattern: /does not match any of the supported image formats/i,

@@ -1,6 +1,7 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { findImage, layersOf, type StoredImage, splitReference } from './image-index.ts';
-import { loadArgs, pullArgs, removeArgs, tagArgs, type WantedImage } from './wanted-images.ts';
+import { keepPinned, renameImages } from './image-names.ts';
+import { pullArgs, removeArgs, type WantedImage, wantedImages } from './wanted-images.ts';
 import { imageDamage } from './image-damage.ts';
 import { storeFullHint, podmanOnStore, type PodmanOptions } from './podman-on-store.ts';
 import {
@@ -53,47 +54,6 @@ export async function pullImages(
   return outcomes;
 }
 
-/**
- * Loads a docker or OCI archive into the shared store, for sites without a registry.
- *
- * @param image Name for the archive's only image; absent: the names in the archive.
- * @param wanted Images of the profiles: without `image`, one of them must be in the archive.
- * @throws {BerthError} the errors of `podmanOnStore`; `image-digest-wrong`, `archive-several-images`,
- *   `archive-not-in-profiles`
- */
-export async function loadArchive(
-  site: ImageSettings,
-  archive: { readonly file: string; readonly image?: string },
-  wanted: readonly WantedImage[],
-  options: Omit<PullOptions, 'authFile'>,
-): Promise<PullOutcome[]> {
-  const { file, image } = archive;
-  const run = { env: options.env, signal: AbortSignal.timeout(options.timeoutMs) };
-  const attempted = `archive ${file}`;
-  try {
-    return await withOpenStore(site, { waitMs: options.timeoutMs }, async (store) => {
-      const podman = (args: readonly string[]): Promise<string> =>
-        podmanOnStore(site.podman, store.work, args, attempted, run);
-      const before = store.index();
-      const names = loadedNames(await podman(loadArgs(file)));
-      if (image !== undefined) await nameOnly(names, image, attempted, podman);
-      const found = (image === undefined ? wanted : [{ image }]).flatMap((one) => {
-        const stored = findImage(store.index(), one.image);
-        return stored === undefined || !isNamed(stored, names) ? [] : [{ ...one, id: stored.id }];
-      });
-      if (found.length === 0) throw notWanted(attempted, image, names);
-      await store.publish();
-      return found.map((one) => ({
-        image: one.image,
-        id: one.id,
-        did: findImage(before, one.image)?.id === one.id ? 'unchanged' : 'pulled',
-      }));
-    });
-  } catch (thrown) {
-    throw storeError(thrown, attempted);
-  }
-}
-
 async function pullImage(
   site: ImageSettings,
   image: string,
@@ -117,6 +77,15 @@ async function pullImage(
     const found = findImage(store.index(), image);
     // Podman has checked the digests. This checks that sessions will find the image by its name.
     if (found === undefined) throw notFound(image);
+    // Removing damaged images has removed all of their names.
+    if (damaged.length > 0) {
+      const taken = new Set(store.index().images.flatMap(({ names }) => names));
+      await renameImages(store.work.directory, (id, names) => {
+        const old = before.images.find((one) => one.id === id)?.names ?? [];
+        return [...names, ...old.filter((name) => !taken.has(name))];
+      });
+    }
+    await keepPinned(store, before, wantedImages(site.profiles));
     await store.publish();
     return {
       id: found.id,
@@ -136,52 +105,6 @@ function damagedWith({ directory, index }: StoreTransaction, image: StoredImage)
     .map(({ id }) => id);
 }
 
-/** Names in podman's output, or `sha256:ID` for an image without a name. */
-function loadedNames(output: string): string[] {
-  return [...output.matchAll(/^Loaded image(?:\(s\))?: (.+)$/gm)].flatMap(([, names = '']) =>
-    names.split(/,\s*/),
-  );
-}
-
-function isNamed({ id, names: own }: StoredImage, names: readonly string[]): boolean {
-  return names.some((name) => name === `sha256:${id}` || own.includes(name));
-}
-
-async function nameOnly(
-  names: readonly string[],
-  image: string,
-  attempted: string,
-  podman: (args: readonly string[]) => Promise<string>,
-): Promise<void> {
-  const [name, another] = names;
-  if (name === undefined || another !== undefined)
-    throw new BerthError(
-      `${attempted} contains ${names.length} images, so it is not clear which is ${image}`,
-      {
-        code: 'archive-several-images',
-        hint: 'Omit the name to use the names in the archive, or save one image only.',
-      },
-    );
-  const { repository, tag = 'archive' } = splitReference(image);
-  await podman(tagArgs(name.replace(/^sha256:/, ''), `${repository}:${tag}`));
-}
-
-function notWanted(
-  attempted: string,
-  image: string | undefined,
-  names: readonly string[],
-): BerthError {
-  if (image !== undefined)
-    return new BerthError(`${attempted} contains another image than ${image}: the digest differs`, {
-      code: 'image-digest-wrong',
-      hint: 'A docker archive has no manifest, so podman computes a new digest. Name the image by tag, or by the digest that podman shows after loading the archive into an empty store.',
-    });
-  return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
-    code: 'archive-not-in-profiles',
-    hint: 'Give the name of the image: `berth images pull --from-archive FILE IMAGE`.',
-  });
-}
-
 function notFound(image: string): BerthError {
   return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
     code: 'image-not-stored',
@@ -189,7 +112,8 @@ function notFound(image: string): BerthError {
   });
 }
 
-function storeError(thrown: unknown, attempted: string): BerthError {
+/** An error of the file system as one of the store. */
+export function storeError(thrown: unknown, attempted: string): BerthError {
   const full =
     thrown instanceof Error &&
     'code' in thrown &&

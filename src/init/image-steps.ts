@@ -28,17 +28,19 @@ export async function imageSteps(
 ): Promise<CommandStep[]> {
   if (archive === undefined)
     return pull ? [{ argv: ['berth', 'images', 'pull'], unless: stored }] : [];
-  const { file, names } = archive;
-  // With its name in the archive, there may be other images beside it.
-  const named = names.includes(image) ? [] : [image];
+  const { file, names, ids } = archive;
+  const present = await storedId(image, settings);
+  const isStored = present !== undefined && ids.includes(present);
+  // With its name in the archive, there may be other images beside it. One of several is not replaced unasked.
+  const isReplaced = present !== undefined && !isStored && ids.length === 1;
+  const named = names.includes(image) && !isReplaced ? [] : [image];
   const argv = ['berth', 'images', 'pull', '--from-archive', file, ...named];
-  return [{ argv, ...((await isStored(image, archive, settings)) ? { unless: stored } : {}) }];
+  return [{ argv, ...(isStored ? { unless: stored } : {}) }];
 }
 
-/** An archive may have a newer image of the same name. */
-async function isStored(image: string, { ids }: ImageArchive, settings: string): Promise<boolean> {
-  if (!existsSync(settings)) return false;
+/** ID of the image of this name in the store. An archive may have a newer one. */
+async function storedId(image: string, settings: string): Promise<string | undefined> {
+  if (!existsSync(settings)) return undefined;
   const site = await loadSshSettings({ configFile: settings });
-  const present = findImage(readIndex(imageStoreDir(site)), image);
-  return present !== undefined && ids.includes(present.id);
+  return findImage(readIndex(imageStoreDir(site)), image)?.id;
 }
