@@ -33,7 +33,7 @@ export interface SkippedCluster {
 const group = 'cluster.x-k8s.io';
 
 /** How many Clusters are read at once, each with a process for what its tenant wrote. */
-const atOnce = 4;
+const atOnce = 2;
 
 /**
  * Reads all Clusters of a management cluster, their addresses and CAs from the Secrets CLUSTER-kubeconfig, and the OIDC

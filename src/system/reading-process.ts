@@ -19,8 +19,11 @@ const mostSeconds = 4;
 /** The kernel counts the processor's time; this is for a host that has none to give. Milliseconds. */
 const longestMs = 9_000;
 
+/** The sandbox of a unit may forbid it (`SystemCallFilter=~@resources`); the limit of the clock is left then. */
+const limited = `ulimit -c 0; ulimit -t ${mostSeconds}; exec "$@"`;
+
 /** For the objects of a parser. MiB. */
-const mostMemory = 512;
+const mostMemory = 256;
 
 /** Longer than an answer in which every character of the largest file is escaped. */
 const longestAnswer = 128 * 1024 * 1024;
@@ -43,8 +46,8 @@ export async function inReadingProcess<Reader extends (...args: never[]) => unkn
 ): Promise<Awaited<ReturnType<Reader>>> {
   const node = [process.execPath, '--v8-pool-size=0', `--max-old-space-size=${mostMemory}`];
   const { ended, stdout, stderr } = await runBounded(
-    '/usr/bin/prlimit',
-    [`--cpu=${mostSeconds}`, '--core=0', '--', ...node, programPath('hooks/read-foreign-text')],
+    '/bin/sh',
+    ['-c', limited, 'sh', ...node, programPath('hooks/read-foreign-text')],
     {
       env: {},
       limitMs,

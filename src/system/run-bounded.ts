@@ -41,9 +41,11 @@ export async function runBounded(
   { env, limitMs, input, keptLength = 16_384 }: BoundedOptions,
 ): Promise<BoundedRun> {
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+  // Only within `asUser`: the sandbox of a unit may forbid the calls.
+  const isReal = uid === process.geteuid?.() && gid === process.getegid?.();
   const child = spawn(file, args, {
     ...{ cwd: '/', env, detached: true },
-    ...(uid === undefined || gid === undefined ? {} : { uid, gid }),
+    ...(isReal || uid === undefined || gid === undefined ? {} : { uid, gid }),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
   // It may end before it has read its input.
