@@ -32,7 +32,7 @@ const harmlessKeys = [
 const appArmor = 'container.apparmor.security.beta.kubernetes.io/';
 
 /** CEL about a key `k`: harmful keys have a dot in their prefix, as in `org.criu.config` or `cdi.k8s.io/x`. */
-function isOrder(allowed: readonly string[]): string {
+function isOrder(allowed: readonly string[], profiles: readonly string[]): string {
   const domain = "k.split('/')[0]";
   const domains = allowed.filter((one) => one.endsWith('/*')).map((one) => one.slice(0, -2));
   const keys = allowed.filter((one) => !one.endsWith('/*'));
@@ -41,14 +41,14 @@ function isOrder(allowed: readonly string[]): string {
     `${domain}.contains('.')`,
     `!(${domain} in ${celList([...harmlessDomains, ...domains])})`,
     `!(k in ${celList([...harmlessKeys, ...keys])})`,
-    `!(k.startsWith('${appArmor}') && (${value} == 'runtime/default' || ${value}.startsWith('localhost/')))`,
+    `!(k.startsWith('${appArmor}') && ${value} in ${celList(['runtime/default', ...profiles.map((name) => `localhost/${name}`)])})`,
   ].join(' && ');
 }
 
 /** @param form A template is checked as a whole when it changes. */
 export function annotationVariables(
   form: PodForm,
-  { annotations }: AdmissionParameters,
+  { annotations, apparmorProfiles }: AdmissionParameters,
 ): readonly Variable[] {
   const of = form === 'pod' ? 'object' : 'variables.template';
   const had = 'k in variables.before && variables.before[k] == variables.annotations[k]';
@@ -65,7 +65,7 @@ export function annotationVariables(
       : []),
     {
       name: 'orders',
-      expression: `variables.annotations.filter(k, ${isOrder(annotations)}${form === 'pod' ? ` && !(${had})` : ''})`,
+      expression: `variables.annotations.filter(k, ${isOrder(annotations, apparmorProfiles)}${form === 'pod' ? ` && !(${had})` : ''})`,
     },
   ];
 }

@@ -3,17 +3,24 @@ import {
   allowedValues,
   type PodForm,
   celList,
+  celString,
   podRule,
   type Rule,
   type Variable,
 } from './policy-types.ts';
 
+/** CEL about a toleration `t`: whether it is as those that the API server adds to each pod (DefaultTolerationSeconds). */
+const added =
+  "t.?key.orValue('') in ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'] && t.?effect.orValue('') == 'NoExecute' && has(t.tolerationSeconds)";
+/** Cordons a node. The pods of every DaemonSet tolerate it. */
+const unschedulable = 'node.kubernetes.io/unschedulable';
+
 export function placementVariables({ tolerations }: AdmissionParameters): Variable[] {
   return [
     {
       name: 'intolerable',
-      // Kubernetes adds those of node.kubernetes.io. A toleration without a key matches every taint.
-      expression: `variables.spec.?tolerations.orValue([]).map(t, t.?key.orValue('')).filter(k, !k.startsWith('node.kubernetes.io/') && !(k in ${celList(tolerations)}))`,
+      // A toleration without a key matches every taint.
+      expression: `variables.spec.?tolerations.orValue([]).filter(t, !(t.?key.orValue('') in ${celList(tolerations)}) && !(${added})).map(t, t.?key.orValue(''))`,
     },
   ];
 }
@@ -42,6 +49,16 @@ export function placementRules(form: PodForm, parameters: AdmissionParameters): 
       'size(variables.intolerable) == 0',
       `' has the key ' + variables.intolerable.map(k, k == '' ? '(all)' : k).join(', ') + ': this key' + ${allowedValues(tolerations)}`,
     ),
+    ...(form === 'template' && !tolerations.includes(unschedulable)
+      ? [
+          {
+            holds: "object.kind != 'DaemonSet'",
+            message: celString(
+              `kind must not be DaemonSet: its pods tolerate ${unschedulable}, and this site does not allow that`,
+            ),
+          },
+        ]
+      : []),
     podRule(
       'priorityClassName',
       `variables.spec.?priorityClassName.orValue('') in ${celList(['', ...priorityClasses])}`,

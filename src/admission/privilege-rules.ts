@@ -1,3 +1,4 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import {
   whenAbsent,
   type PodForm,
@@ -10,7 +11,6 @@ import {
 
 const no = `' must be false or absent'`;
 const none = `' must be absent'`;
-const confined = `' must be RuntimeDefault or Localhost'`;
 
 /** Probes and hooks with which the kubelet connects to an address from the node's network. */
 const askers = [
@@ -34,8 +34,29 @@ const deviceVariables = [
 const eachSeccomp =
   "variables.containers.all(c, c.?securityContext.?seccompProfile.hasValue()) ? 'RuntimeDefault' : ''";
 
+/** Whether a profile is the runtime's or one of the node's that the site lists: others are made for other programs. */
+function confinedBy(profiles: readonly string[]): {
+  readonly holds: (profile: string, absent: string) => string;
+  readonly wanted: string;
+} {
+  const more =
+    profiles.length === 0
+      ? ''
+      : `, or Localhost with one of these localhostProfile values: ${profiles.join(', ')}`;
+  return {
+    holds: (profile, absent) =>
+      `(${profile}.?type.orValue(${absent}) == 'RuntimeDefault' || ${profile}.?type.orValue('') == 'Localhost' && ${profile}.?localhostProfile.orValue('') in ${celList(profiles)})`,
+    wanted: celString(` must be RuntimeDefault${more}`),
+  };
+}
+
 /** No access to the host, and no privilege escalation. */
-export function privilegeRules(form: PodForm): Rule[] {
+export function privilegeRules(
+  form: PodForm,
+  { seccompProfiles, apparmorProfiles }: AdmissionParameters,
+): Rule[] {
+  const seccomp = confinedBy(seccompProfiles);
+  const appArmor = confinedBy(apparmorProfiles);
   const own = (field: string): string => `c.?securityContext.?${field}`;
   const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
   return [
@@ -76,23 +97,23 @@ export function privilegeRules(form: PodForm): Rule[] {
     ),
     podRule(
       'securityContext.seccompProfile.type',
-      `${pod('seccompProfile')}.?type.orValue(${whenAbsent(form, eachSeccomp, "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
-      confined,
+      seccomp.holds(pod('seccompProfile'), whenAbsent(form, eachSeccomp, "'RuntimeDefault'")),
+      seccomp.wanted,
     ),
     containerRule(
       'securityContext.seccompProfile.type',
-      `!(${own('seccompProfile')}.?type.orValue('RuntimeDefault') in ['RuntimeDefault', 'Localhost'])`,
-      confined,
+      `!${seccomp.holds(own('seccompProfile'), "'RuntimeDefault'")}`,
+      seccomp.wanted,
     ),
     podRule(
       'securityContext.appArmorProfile.type',
-      `${pod('appArmorProfile')}.?type.orValue('RuntimeDefault') != 'Unconfined'`,
-      confined,
+      appArmor.holds(pod('appArmorProfile'), "'RuntimeDefault'"),
+      appArmor.wanted,
     ),
     containerRule(
       'securityContext.appArmorProfile.type',
-      `${own('appArmorProfile')}.?type.orValue('RuntimeDefault') == 'Unconfined'`,
-      confined,
+      `!${appArmor.holds(own('appArmorProfile'), "'RuntimeDefault'")}`,
+      appArmor.wanted,
     ),
     ...['seLinuxOptions', 'windowsOptions'].flatMap((field) => [
       podRule(`securityContext.${field}`, `!${pod(field)}.hasValue()`, none),

@@ -8,8 +8,11 @@ import {
   type Rule,
 } from './policy-types.ts';
 
-/** Fields of a claim that select an existing volume or existing data. */
-const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];
+/** Fields of a claim that select an existing volume, existing data or a class that no list has. */
+const leading = [
+  ...['volumeName', 'selector', 'dataSource', 'dataSourceRef'],
+  'volumeAttributesClassName',
+];
 const made = celString(' must be absent: users get a new volume, not an existing one');
 /** Takes precedence over the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
 const oldClass = 'volume.beta.kubernetes.io/storage-class';

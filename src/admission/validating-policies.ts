@@ -1,13 +1,15 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { claimRules } from './pvc-rules.ts';
-import { componentByName, allowedInKubeSystem, componentVariables } from './cluster-components.ts';
+import { allowedInKubeSystem } from './cluster-components.ts';
+import { changedByUser, newAnnotations, newSpec } from './change-conditions.ts';
+import { objectPolicies } from './object-policies.ts';
 import {
   deletionRules,
   deletions,
   deletionVariables,
   graceRules,
 } from './termination-grace-rules.ts';
+import { deviceRules } from './device-rules.ts';
 import { identityRules, identityVariables } from './identity-rules.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
@@ -17,9 +19,7 @@ import { identity, specVariables } from './cel-variables.ts';
 import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
-import { reservedRequests, reservedRules } from './reserved-rules.ts';
 import { resourceRules } from './resource-rules.ts';
-import { endpointsRules, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 import { missingFieldsMessage } from './missing-fields-message.ts';
 
@@ -59,65 +59,10 @@ const templates: readonly MatchedRequests[] = [
   },
 ];
 
-const routes: readonly MatchedRequests[] = [
-  {
-    apiGroups: [''],
-    resources: ['endpoints', 'services/status'],
-    operations: ['CREATE', 'UPDATE'],
-  },
-  {
-    apiGroups: ['discovery.k8s.io'],
-    resources: ['endpointslices'],
-    operations: ['CREATE', 'UPDATE'],
-  },
-];
-
-/** An update of an existing pod's metadata only, whose spec may be older than the policies. */
-const newSpec: Variable = {
-  name: 'spec-is-new',
-  expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
-};
-
-const newAnnotations = 'object.metadata.?annotations != oldObject.metadata.?annotations';
-
-/**
- * Only changes are checked: not the status, which the kubelet changes often, and not changes by components of
- * the cluster, such as a network plugin that writes addresses into annotations.
- */
-function changed(what: string, changers: readonly string[]): Variable {
-  const condition = (component: string): string =>
-    `request.operation == 'CREATE' || (${what}) && !(${component})`;
-  return {
-    name: 'changed-by-a-user',
-    expression: condition(
-      changers.map((resource) => allowedInKubeSystem(resource, 'patch')).join(' || '),
-    ),
-    byName: condition(componentByName),
-  };
-}
-
-const newMetadata = changed(
+const newMetadata = changedByUser(
   `${newAnnotations} || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds`,
   ["group('').resource('pods')", "group('').resource('pods').subresource('status')"],
 );
-
-const newService = changed(`${newAnnotations} || object.spec != oldObject.spec`, [
-  "group('').resource('services')",
-]);
-
-/** Binding a claim to a volume is left to those who may create volumes: the controller and admins. */
-const newClaim: readonly Variable[] = [
-  {
-    name: 'claims-anew',
-    expression:
-      "request.operation == 'CREATE' || object.spec.?volumeName != oldObject.spec.?volumeName",
-  },
-  {
-    name: 'by-a-user',
-    expression: "!authorizer.group('').resource('persistentvolumes').check('update').allowed()",
-    byName: `!(${componentByName})`,
-  },
-];
 
 const bindingVariables: readonly Variable[] = [
   {
@@ -155,9 +100,10 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       ],
       rules: [
         ...identityRules('pod', parameters),
-        ...privilegeRules('pod'),
+        ...privilegeRules('pod', parameters),
         ...volumeRules(parameters),
         ...resourceRules(),
+        ...deviceRules(parameters),
         ...graceRules(parameters),
         ...placementRules('pod', parameters),
         // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
@@ -222,9 +168,10 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       ],
       rules: [
         ...identityRules(template, parameters),
-        ...privilegeRules(template),
+        ...privilegeRules(template, parameters),
         ...volumeRules(parameters),
         ...imageRules(parameters),
+        ...deviceRules(parameters),
         ...graceRules(parameters),
         ...placementRules('template', parameters),
         ...annotationRules(),
@@ -232,65 +179,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       ],
       ...advice,
     },
-    {
-      name: 'services',
-      about: 'A Service receives traffic only for addresses that the cluster assigned.',
-      matched: [{ apiGroups: [''], resources: ['services'], operations: ['CREATE', 'UPDATE'] }],
-      ofUsers: true,
-      conditions: [newService],
-      variables: [...annotationVariables('pod', parameters)],
-      rules: [...serviceRules(parameters), ...annotationRules()],
-    },
-    {
-      name: 'service-endpoints',
-      about: 'Only components of the cluster write the endpoints and addresses of a Service.',
-      matched: routes,
-      ofUsers: true,
-      conditions: [],
-      variables: componentVariables,
-      rules: endpointsRules,
-    },
-    {
-      name: 'reserved',
-      about:
-        'Only components of the cluster and its admins grant access or change the limits of a user.',
-      matched: reservedRequests(parameters),
-      ofUsers: true,
-      conditions: [],
-      variables: componentVariables,
-      rules: reservedRules,
-    },
-    {
-      name: 'claims',
-      about:
-        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume.',
-      matched: [
-        {
-          apiGroups: [''],
-          resources: ['persistentvolumeclaims'],
-          operations: ['CREATE', 'UPDATE'],
-        },
-      ],
-      ofUsers: true,
-      conditions: newClaim,
-      variables: [],
-      rules: claimRules(parameters),
-    },
-    {
-      name: 'account-tokens',
-      about: 'No Secret contains a ServiceAccount token that never expires.',
-      matched: [{ apiGroups: [''], resources: ['secrets'], operations: ['CREATE', 'UPDATE'] }],
-      ofUsers: true,
-      conditions: [],
-      variables: [],
-      rules: [
-        {
-          holds: "object.?type.orValue('') != 'kubernetes.io/service-account-token'",
-          message:
-            "'type must not be kubernetes.io/service-account-token: such a token never expires'",
-        },
-      ],
-    },
+    ...objectPolicies(parameters),
     {
       name: 'namespace-identity',
       about: 'Only the login hook and cluster admins change the owner and identity of a namespace.',

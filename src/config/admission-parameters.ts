@@ -42,6 +42,11 @@ export interface AdmissionParameters {
   readonly tolerations: readonly string[];
   readonly priorityClasses: readonly string[];
   readonly runtimeClasses: readonly string[];
+  /** Permitted DeviceClasses of dynamic resource allocation; if empty, pods may have no claims. */
+  readonly deviceClasses: readonly string[];
+  /** Permitted profiles of type Localhost. */
+  readonly seccompProfiles: readonly string[];
+  readonly apparmorProfiles: readonly string[];
   /** `Merge` adds groups of the image's /etc/group: only for nodes that do not support `Strict`. */
   readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
   /** ServiceAccounts, `NAMESPACE:NAME`, that write identities: the hook's and the LDAP sync's. */
@@ -53,8 +58,15 @@ const text = z
   .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
 const name = z
   .string()
+  .check(z.regex(/^[A-Za-z0-9._:/@-]{1,253}$/, 'must consist of letters, digits and . _ : / @ -'));
+/** Other names are in Docker Hub: their full form is `docker.io/library/NAME`. */
+const image = z
+  .string()
   .check(
-    z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must consist of letters, digits and * . _ : / @ -'),
+    z.regex(
+      /^(?:\*|(?:localhost|[A-Za-z0-9-]*[.:][A-Za-z0-9.:-]*)(?:\/[A-Za-z0-9._:@-]+)*(?:\/\*)?)$/,
+      "must be '*', or a registry or a part of one, such as registry.example.org, localhost/* or docker.io/library",
+    ),
   );
 const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
 const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
@@ -109,7 +121,7 @@ export const admissionSchema = z.strictObject({
   storage_classes: z.optional(z.array(name)),
   load_balancer_classes: z.optional(z.array(name)),
   annotations: z.optional(z.array(annotationKey)),
-  images: z.optional(z.array(name)),
+  images: z.optional(z.array(image)),
   max_lifetime: z.optional(lifetime),
   default_lifetime: z.optional(z.nullable(lifetime)),
   max_grace_period: z.optional(lifetime),
@@ -122,6 +134,9 @@ export const admissionSchema = z.strictObject({
   tolerations: z.optional(z.array(name)),
   priority_classes: z.optional(z.array(name)),
   runtime_classes: z.optional(z.array(name)),
+  device_classes: z.optional(z.array(name)),
+  seccomp_profiles: z.optional(z.array(name)),
+  apparmor_profiles: z.optional(z.array(name)),
   supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
   stampers: z.optional(z.array(account)),
 });
@@ -158,7 +173,8 @@ export function parseAdmissionParameters(
     storageClasses: data.storage_classes ?? [],
     loadBalancerClasses: data.load_balancer_classes ?? [],
     annotations: data.annotations ?? [],
-    images: data.images ?? ['*'],
+    // A registry or directory includes all that is in it.
+    images: (data.images ?? ['*']).map((one) => one.replace(/\/\*$/, '')),
     maxLifetime: data.max_lifetime ?? '168h',
     ...(defaultLifetime === null ? {} : { defaultLifetime }),
     maxGracePeriod: data.max_grace_period ?? '5m',
@@ -169,6 +185,9 @@ export function parseAdmissionParameters(
     tolerations: data.tolerations ?? [],
     priorityClasses: data.priority_classes ?? [],
     runtimeClasses: data.runtime_classes ?? [],
+    deviceClasses: data.device_classes ?? [],
+    seccompProfiles: data.seccomp_profiles ?? [],
+    apparmorProfiles: data.apparmor_profiles ?? [],
     supplementalGroupsPolicy: data.supplemental_groups_policy ?? 'Strict',
     stampers: data.stampers ?? ['ondemand:berth-hook'],
   });

@@ -5,22 +5,16 @@ import type { AdmissionParameters } from '../../../src/config/admission-paramete
 import type { AdmissionSettings } from '../../../src/admission/admission-settings.ts';
 import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { type Response, send } from '../site/https.ts';
+import { send } from '../site/https.ts';
 import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { hasMutatingPolicies } from '../site/kubernetes/versions.ts';
 import { noSuchNode, testUser, siteParameters } from './test-user.ts';
+import { type AdmissionResponse, verdict } from './admission-response.ts';
 import { withDefaultsFilledIn } from './explicit-defaults.ts';
 import { fullAccess, namespace, serviceAccount } from './user-namespace.ts';
-
-/** An answer of the API server. `message` is empty unless the body is a Status with a message. */
-export interface AdmissionResponse {
-  readonly status: number;
-  readonly message: string;
-  readonly body: Readonly<Record<string, unknown>>;
-}
 
 /**
  * The admission policies on the site's API server, with their own names and namespace label, so that they do
@@ -333,11 +327,6 @@ export class AdmissionSite {
     await this.cluster.kubectl(['delete', '--ignore-not-found', ...rights, ...names]);
     await this.cluster.deleteNamespaces([this.namespace, `${this.settings.within ?? ''}-free`]);
   }
-}
-
-function verdict({ status, text }: Response): AdmissionResponse {
-  const body = JSON.parse(text) as Record<string, unknown>;
-  return { status, body, message: typeof body.message === 'string' ? body.message : '' };
 }
 
 function collection({ apiVersion, kind }: Manifest, namespace: string): string {

@@ -38,7 +38,7 @@ export const testUser = {
 export const siteParameters = parseAdmissionParameters(
   {
     contact: 'hpc-help@example.org',
-    images: ['registry.example.org', 'docker.io', 'quay.io/jupyter/base'],
+    images: ['registry.example.org', 'docker.io', 'quay.io/jupyter/base', 'ghcr.io/site/*'],
     host_paths: ['/users', '/users/*', '/fs/ess', '/home/{user}', '/apps:ro', '/etc/pki/*:ro'],
     nfs: ['nfs.example.org:/export/*', 'some.nfs.host:/fs'],
     max_lifetime: '24h',
@@ -51,6 +51,9 @@ export const siteParameters = parseAdmissionParameters(
     csi_drivers: ['secrets-store.csi.k8s.io'],
     token_audiences: ['vault'],
     storage_classes: ['scratch'],
+    device_classes: ['gpu.example.org'],
+    seccomp_profiles: ['profiles/audit.json'],
+    apparmor_profiles: ['berth-tools'],
     load_balancer_classes: ['example.org/campus'],
     annotations: ['vault.hashicorp.com/*', 'sidecar.istio.io/inject'],
   },

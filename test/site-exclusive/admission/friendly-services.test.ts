@@ -3,16 +3,19 @@ import type { Manifest } from '../../../src/admission/manifest.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { claim, claimOf } from './hostile-claims.ts';
+import { claim, claimOf, friendlyDevices } from './hostile-claims.ts';
 import { service } from './hostile-services.ts';
-import { mounting } from './hostile.ts';
+import { isUnknown, mounting, podWith } from './hostile.ts';
 import { noSuchNode } from '../../rig/admission/test-user.ts';
 
 let admission: AdmissionSite;
 let component: string;
+let minor: string;
 
 beforeAll(async () => {
-  admission = await AdmissionSite.install(await openSite());
+  const site = await openSite();
+  minor = site.record.kubernetesMinor;
+  admission = await AdmissionSite.install(site);
   component = await admission.createClusterComponent();
 });
 afterAll(() => admission.remove());
@@ -59,6 +62,19 @@ describe('Services', () => {
     expect((await cluster.get('service', 'campus', namespace))?.status).toMatchObject({
       loadBalancer: { ingress },
     });
+  });
+});
+
+describe('devices', () => {
+  it('of a class on the list can be claimed', async () => {
+    if (isUnknown({ since: '1.34' }, minor)) return;
+    for (const object of friendlyDevices) {
+      const { status, message } = await admission.create(object);
+      expect([status, message]).toEqual([201, '']);
+    }
+    const resourceClaims = [{ name: 'gpu', resourceClaimTemplateName: 'hostile' }];
+    const { status, message } = await admission.create(podWith({ resourceClaims }));
+    expect([status, message]).toEqual([201, '']);
   });
 });
 

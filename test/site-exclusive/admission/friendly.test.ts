@@ -159,7 +159,19 @@ describe('commands of a user', () => {
       ...testUser.pod(),
       metadata: { name: 'all', annotations: { 'pod.kubernetes.io/lifetime': '24h' } },
       spec: {
-        tolerations: [{ key: 'gpu', operator: 'Exists' }],
+        tolerations: [
+          { key: 'gpu', operator: 'Exists' },
+          {
+            key: 'node.kubernetes.io/unreachable',
+            operator: 'Exists',
+            effect: 'NoExecute',
+            tolerationSeconds: 30,
+          },
+        ],
+        securityContext: {
+          seccompProfile: { type: 'Localhost', localhostProfile: 'profiles/audit.json' },
+          appArmorProfile: { type: 'Localhost', localhostProfile: 'berth-tools' },
+        },
         containers: [
           {
             ...container,

@@ -1,6 +1,6 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { claimOf } from './hostile-claims.ts';
-import { service } from './hostile-services.ts';
+import { free, service } from './hostile-services.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
 
 /** What else is there already. */
@@ -28,6 +28,12 @@ const routes = {
   field: 'only components of the cluster',
   wanted: 'may write the endpoints and status of a Service',
 } as const;
+const assigned = (field: string) =>
+  ({
+    policy: 'services',
+    field: `spec.${field}`,
+    wanted: 'must be absent: the cluster assigns it',
+  }) as const;
 const changed = (fields: object): ReturnType<typeof patched> => patched('pods/victim', fields);
 const web = (fields: object): ReturnType<typeof patched> => patched('services/web', fields);
 
@@ -55,6 +61,32 @@ export const hostileBeside: readonly HostileRequest[] = [
     field: 'spec.externalIPs',
     wanted: absent,
     ...web({ spec: { externalIPs: ['10.0.0.1'] } }),
+  },
+  {
+    way: 'a free address by server-side apply',
+    ...assigned('clusterIP'),
+    method: 'PATCH',
+    path: 'services/applied?fieldManager=mallory',
+    contentType: 'application/apply-patch+yaml',
+    body: service({ clusterIP: free }, { name: 'applied' }),
+  },
+  {
+    way: 'a free address with managed fields of its own',
+    ...assigned('clusterIP'),
+    method: 'POST',
+    path: 'services',
+    body: service({ clusterIP: free }, { managedFields: [{}] }),
+  },
+  {
+    way: 'a free port of the nodes for a Service that is there',
+    ...assigned('ports.nodePort'),
+    ...web({ spec: { ports: [{ port: 80, nodePort: 31_997 }] } }),
+  },
+  {
+    way: 'the address of another pod by pods/status',
+    ...routes,
+    ...changed({ status: { podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }] } }),
+    path: 'pods/victim/status',
   },
   {
     way: 'a load balancer for a Service that is there',

@@ -68,5 +68,68 @@ const rows: readonly Row[] = [
   ],
 ];
 
+const devices = (kind: string, requests: readonly Fields[]): Manifest => {
+  const spec = { devices: { requests } };
+  return {
+    apiVersion: 'resource.k8s.io/v1',
+    kind,
+    metadata: { name: 'hostile' },
+    spec: kind === 'ResourceClaim' ? spec : { spec },
+  };
+};
+const listed = { deviceClassName: 'gpu.example.org' };
+
+/** Devices of dynamic resource allocation. */
+export const hostileDevices: readonly HostileObject[] = rowsOf(
+  'device-claims',
+  ['ResourceClaim', 'ResourceClaimTemplate'].flatMap((kind): Row[] => [
+    [
+      `a ${kind} of another class`,
+      'spec.devices.requests.deviceClassName',
+      'gpu.example.org',
+      devices(kind, [{ name: 'a', exactly: { deviceClassName: 'nic.example.org' } }]),
+    ],
+    [
+      `a ${kind} of another class behind one of the list`,
+      'spec.devices.requests.deviceClassName',
+      'gpu.example.org',
+      devices(kind, [
+        { name: 'a', exactly: listed },
+        {
+          name: 'b',
+          firstAvailable: [
+            { name: 'c', ...listed },
+            { name: 'd', deviceClassName: 'nic.example.org' },
+          ],
+        },
+      ]),
+    ],
+  ]),
+  '1.34',
+);
+
+/** Claims of devices that a site allows. */
+export const friendlyDevices: readonly Manifest[] = ['ResourceClaim', 'ResourceClaimTemplate'].map(
+  (kind) =>
+    devices(kind, [
+      { name: 'a', exactly: listed },
+      { name: 'b', firstAvailable: [{ name: 'c', ...listed }] },
+    ]),
+);
+
 /** PersistentVolumeClaims that lead to what others made. */
-export const hostileClaims: readonly HostileObject[] = rowsOf('claims', rows);
+export const hostileClaims: readonly HostileObject[] = [
+  ...rowsOf('claims', rows),
+  ...rowsOf(
+    'claims',
+    [
+      [
+        'a claim of another performance',
+        'spec.volumeAttributesClassName',
+        made,
+        claimOf({ volumeAttributesClassName: 'gold' }),
+      ],
+    ],
+    '1.34',
+  ),
+];

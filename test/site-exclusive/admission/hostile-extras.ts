@@ -48,6 +48,15 @@ const images: readonly Row[] = [
     podWith(secondContainer('initContainers', { image: 'evil.example.net/x' })),
   ],
   [
+    'an image beside a directory of the list',
+    'image ghcr.io/site-evil/x',
+    'ghcr.io/site',
+    podWith({}, { image: 'ghcr.io/site-evil/x' }),
+  ],
+];
+
+const imageVolumes: readonly Row[] = [
+  [
     'an image as a volume',
     'image evil.example.net/data:1',
     'registry.example.org',
@@ -157,6 +166,11 @@ const orders: readonly Row[] = [
   order('a domain below one that passes', 'x.prometheus.io/scrape', 'true'),
   order("a domain beside one of the site's", 'vault.hashicorp.com.example.net/x', 'y'),
   order("a key beside one of the site's", 'sidecar.istio.io/proxyImage', 'evil'),
+  order(
+    'a profile of another program',
+    'container.apparmor.security.beta.kubernetes.io/main',
+    'localhost/podman',
+  ),
   order('an order with an empty value', 'cdi.k8s.io/gpu', ''),
   order("an empty order of crun's", 'run.oci.keep_original_groups', ''),
 ];
@@ -211,55 +225,22 @@ const variables: readonly Row[] = [
   ],
 ];
 
-const placement: readonly Row[] = [
-  ['a node of its choice', 'spec.nodeName', absent, podWith({ nodeName: 'control-plane' })],
-  ...['pipeline', 'berth-session', 'berth-user'].flatMap((account): Row[] => [
-    [
-      `the account ${account}`,
-      'spec.serviceAccountName',
-      'allows: default',
-      podWith({ serviceAccountName: account }),
-    ],
-    [
-      `the account ${account} without its token`,
-      'spec.serviceAccountName',
-      'allows: default',
-      podWith({ serviceAccountName: account, automountServiceAccountToken: false }),
-    ],
-    [
-      `the account ${account} by the field's old name`,
-      'spec.serviceAccount',
-      'allows: default',
-      podWith({ serviceAccount: account }),
-    ],
-  ]),
+const amounts = { cpu: '1', memory: '1Gi', 'deviceclass.resource.kubernetes.io/nic': '1' };
+const devicesOfClasses: readonly Row[] = [
   [
-    'every taint',
-    'spec.tolerations has the key (all)',
-    'gpu',
-    podWith({ tolerations: [{ operator: 'Exists' }] }),
-  ],
-  [
-    'the taint of the control plane',
-    'spec.tolerations has the key node-role.kubernetes.io/control-plane',
-    'gpu',
-    podWith({
-      tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }],
-    }),
-  ],
-  [
-    'the priority of the system',
-    'spec.priorityClassName',
-    'batch',
-    podWith({ priorityClassName: 'system-node-critical' }),
+    'a device for which the scheduler makes a claim',
+    'resources of deviceclass.resource.kubernetes.io/ of container main',
+    'gpu.example.org',
+    podWith({}, { resources: { requests: amounts, limits: amounts } }),
   ],
 ];
 
 /** Pods with images, lifetimes, annotations and places that the site does not give. */
 export const hostileExtras: readonly HostileObject[] = [
   ...rowsOf('pod-spec', images),
+  ...rowsOf('pod-spec', imageVolumes, '1.35'),
+  ...rowsOf('pod-spec', devicesOfClasses, '1.34'),
   ...rowsOf('pod-metadata', lifetimes),
   ...rowsOf('pod-metadata', orders),
   ...rowsOf('pod-spec', variables),
-  ...rowsOf('pod-spec', placement),
 ];

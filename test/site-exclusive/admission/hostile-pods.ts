@@ -1,6 +1,7 @@
 import { hostileEndings } from './hostile-endings.ts';
 import { hostileExtras } from './hostile-extras.ts';
 import { hostileIdentity } from './hostile-identity.ts';
+import { hostilePlacement } from './hostile-placement.ts';
 import { hostilePrivilege } from './hostile-privilege.ts';
 import { hostileVolumes } from './hostile-volumes.ts';
 import type { HostileObject } from './hostile.ts';
@@ -11,5 +12,6 @@ export const hostilePods: readonly HostileObject[] = [
   ...hostilePrivilege,
   ...hostileVolumes,
   ...hostileExtras,
+  ...hostilePlacement,
   ...hostileEndings,
 ];

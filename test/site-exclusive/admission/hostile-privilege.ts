@@ -109,6 +109,37 @@ const privilege: readonly Row[] = [
     'must be RuntimeDefault',
     podWith({}, { securityContext: { appArmorProfile: { type: 'Unconfined' } } }),
   ],
+  ...['podman', 'berth-tools-2', 'unconfined'].flatMap((localhostProfile): Row[] => {
+    const appArmorProfile = { type: 'Localhost', localhostProfile };
+    const seccompProfile = { type: 'Localhost', localhostProfile: `profiles/${localhostProfile}` };
+    const wanted = 'must be RuntimeDefault, or Localhost with one of these localhostProfile values';
+    return [
+      [
+        `the seccomp profile ${localhostProfile} in the pod`,
+        'spec.securityContext.seccompProfile.type',
+        wanted,
+        podWith({ securityContext: { seccompProfile } }),
+      ],
+      [
+        `the seccomp profile ${localhostProfile} in a container`,
+        'securityContext.seccompProfile.type of container main',
+        wanted,
+        podWith({}, { securityContext: { seccompProfile } }),
+      ],
+      [
+        `no AppArmor by the profile ${localhostProfile} in the pod`,
+        'spec.securityContext.appArmorProfile.type',
+        wanted,
+        podWith({ securityContext: { appArmorProfile } }),
+      ],
+      [
+        `no AppArmor by the profile ${localhostProfile} in a container`,
+        'securityContext.appArmorProfile.type of container main',
+        wanted,
+        podWith({}, { securityContext: { appArmorProfile } }),
+      ],
+    ];
+  }),
   [
     'a SELinux type of the host',
     'spec.securityContext.seLinuxOptions',

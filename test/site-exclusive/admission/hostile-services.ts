@@ -13,6 +13,9 @@ export function service(fields: Fields, metadata: Fields = {}): Manifest {
   };
 }
 
+/** Of the range of the test site. */
+export const free = '10.96.77.77';
+const assigned = 'must be absent: the cluster assigns it';
 const types =
   'must be ClusterIP or NodePort, or LoadBalancer with one of these loadBalancerClass values';
 const annotated = (key: string): Manifest => service({}, { annotations: { [key]: 'x' } });
@@ -56,6 +59,36 @@ const rows: readonly Row[] = [
       externalName: 'ldap.example.org',
       selector: undefined,
       ports: undefined,
+    }),
+  ],
+  ['a free address of the cluster', 'spec.clusterIP', assigned, service({ clusterIP: free })],
+  [
+    'a free address by the list',
+    'spec.clusterIP',
+    assigned,
+    service({ clusterIP: free, clusterIPs: [free] }),
+  ],
+  [
+    'a free port of the nodes',
+    'spec.ports.nodePort',
+    assigned,
+    service({
+      type: 'NodePort',
+      ports: [
+        { name: 'a', port: 80 },
+        { name: 'b', port: 81, nodePort: 31_999 },
+      ],
+    }),
+  ],
+  [
+    'a free port for health checks',
+    'spec.ports.nodePort',
+    assigned,
+    service({
+      type: 'LoadBalancer',
+      loadBalancerClass: 'example.org/campus',
+      externalTrafficPolicy: 'Local',
+      healthCheckNodePort: 31_998,
     }),
   ],
   [

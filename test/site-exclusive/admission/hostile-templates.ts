@@ -151,8 +151,28 @@ const chained: readonly Row[] = [
   object,
 ]);
 
+const plain: readonly Row[] = [
+  [
+    'a pod on every node, also where it is cordoned',
+    'kind must not be DaemonSet',
+    'its pods tolerate node.kubernetes.io/unschedulable',
+    workload('apps/v1', 'DaemonSet', podWith({})),
+  ],
+  [
+    'a Deployment for nodes that are cordoned',
+    'spec.tolerations has the key node.kubernetes.io/unschedulable',
+    'gpu',
+    workload(
+      'apps/v1',
+      'Deployment',
+      podWith({ tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' }] }),
+    ),
+  ],
+];
+
 /** Workloads whose pods would be refused. */
 export const hostileTemplates: readonly HostileObject[] = rowsOf('pod-templates', [
   ...rows,
   ...chained,
+  ...plain,
 ]);

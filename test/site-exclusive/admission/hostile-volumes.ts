@@ -233,8 +233,18 @@ const ephemeral: readonly Row[] = [
   ],
 ];
 
+const attributes: readonly Row[] = [
+  [
+    'a volume of another performance',
+    'ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName of volume v',
+    made,
+    claiming({ volumeAttributesClassName: 'gold' }),
+  ],
+];
+
 /** Pods that would reach files which are not theirs. */
 export const hostileVolumes: readonly HostileObject[] = [
   ...rowsOf('pod-spec', volumes),
   ...rowsOf('pod-spec', ephemeral),
+  ...rowsOf('pod-spec', attributes, '1.34'),
 ];

@@ -13,7 +13,15 @@ export interface HostileObject {
   /** What else the message says: the value that is wanted. */
   readonly wanted: string;
   readonly object: Manifest;
+  /** The first version of Kubernetes that knows the field; older ones drop it. */
+  readonly since?: string;
 }
+
+/** Whether this Kubernetes does not know the field, and either drops it or has no such kind. */
+export const isUnknown = (
+  { since = '1.33' }: { readonly since?: string },
+  minor: string,
+): boolean => minor.localeCompare(since, undefined, { numeric: true }) < 0;
 
 /** A way that is no new pod: a change, a subresource, another kind, a namespace. */
 export interface HostileRequest {
@@ -26,13 +34,22 @@ export interface HostileRequest {
   readonly path: string;
   readonly body?: object;
   readonly contentType?: string;
+  readonly since?: string;
 }
 
 /** The same, for tables of one policy. */
 export type Row = readonly [way: string, field: string, wanted: string, object: Manifest];
 
-export function rowsOf(policy: string, rows: readonly Row[]): HostileObject[] {
-  return rows.map(([way, field, wanted, object]) => ({ way, policy, field, wanted, object }));
+export function rowsOf(policy: string, rows: readonly Row[], since?: string): HostileObject[] {
+  const version = since === undefined ? {} : { since };
+  return rows.map(([way, field, wanted, object]) => ({
+    way,
+    policy,
+    field,
+    wanted,
+    object,
+    ...version,
+  }));
 }
 
 /** A pod that is well but for this. */

@@ -5,7 +5,7 @@ import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { annotated, type HostileObject } from './hostile.ts';
-import { claimOf, hostileClaims } from './hostile-claims.ts';
+import { claimOf, friendlyDevices, hostileClaims, hostileDevices } from './hostile-claims.ts';
 import { hostilePods } from './hostile-pods.ts';
 import { hostileServices, service } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
@@ -54,7 +54,7 @@ const endpoints: HostileObject = {
   },
 };
 const hostile = [
-  ...[...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims],
+  ...[...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims, ...hostileDevices],
   ...[secret, stolen, endpoints],
 ];
 
@@ -62,6 +62,7 @@ const friendly: readonly (readonly [string, Manifest])[] = [
   ['kubectl run', testUser.pod()],
   ["the Service of OnDemand's adapter", service({ type: 'NodePort' })],
   ['a claim', claimOf({})],
+  ...friendlyDevices.map((one) => [`a ${one.kind}`, one] as const),
   ['what people write down', annotated({ note: '', 'kubectl.kubernetes.io/restartedAt': 'x' })],
   ...readdirSync(ondemand).map(
     (file) => [file, parse(readFileSync(ondemand + file, 'utf8')) as Manifest] as const,
@@ -97,7 +98,17 @@ function named(object: Manifest, name: string): Manifest {
   const understood = JSON.parse(
     JSON.stringify(object, (_, value: unknown) => value ?? undefined),
   ) as Manifest;
-  return { ...understood, metadata: { ...object.metadata, ...place, name } };
+  const managedFields = [{ fieldsV1: { 'f:spec': fieldsOf(understood.spec) } }];
+  return { ...understood, metadata: { ...object.metadata, ...place, name, managedFields } };
+}
+
+/** The fields of a spec as `managedFields` has them, as far as the policies read them. */
+function fieldsOf(spec: unknown): object {
+  const { ports, ...rest } = (spec ?? {}) as { ports?: readonly object[] };
+  const fields = (value: object): object =>
+    Object.fromEntries(Object.keys(value).map((key) => [`f:${key}`, {}]));
+  const each = ports?.map((port, index) => [`k:${index}`, fields(port)]) ?? [];
+  return { ...fields(rest), ...(ports && { 'f:ports': Object.fromEntries(each) as object }) };
 }
 
 describe('Kyverno refuses, with the same policy and message,', () => {

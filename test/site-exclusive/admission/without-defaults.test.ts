@@ -6,6 +6,7 @@ import type { Manifest } from '../../../src/admission/manifest.ts';
 import { podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
+import { isUnknown, podWith } from './hostile.ts';
 import { victim } from './hostile-requests.ts';
 import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 import { withDefaultsFilledIn } from '../../rig/admission/explicit-defaults.ts';
@@ -15,10 +16,17 @@ let strict: AdmissionSite;
 /** The same with `supplemental_groups_policy: Merge`. */
 let merge: AdmissionSite;
 
+let minor: string;
+
 beforeAll(async () => {
   const site = await openSite();
+  minor = site.record.kubernetesMinor;
   strict = await AdmissionSite.install(site, siteParameters, true);
-  const parameters = { ...siteParameters, supplementalGroupsPolicy: 'Merge' } as const;
+  const parameters = {
+    ...siteParameters,
+    supplementalGroupsPolicy: 'Merge',
+    deviceClasses: [],
+  } as const;
   merge = await AdmissionSite.install(site, parameters, true);
 });
 afterAll(async () => {
@@ -80,6 +88,16 @@ describe('without defaults, pods of OnDemand’s adapter', () => {
       /denied request: spec\.securityContext\.supplementalGroupsPolicy must be Strict: [^.]+\. Ask/,
     );
   });
+});
+
+it('a pod has no claims of devices if the site lists no class', async () => {
+  if (isUnknown({ since: '1.34' }, minor)) return;
+  const resourceClaims = [{ name: 'gpu', resourceClaimName: 'made-before' }];
+  const { status, message } = await merge.create(podWith({ resourceClaims }));
+  expect([status, message]).toEqual([
+    403,
+    expect.stringContaining('spec.resourceClaims is not allowed: this site allows no value'),
+  ]);
 });
 
 describe('without defaults', () => {

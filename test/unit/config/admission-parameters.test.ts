@@ -35,6 +35,44 @@ describe('admission.yml', () => {
     expect(parseAdmissionParameters({ annotations }, 'f')).toMatchObject({ annotations });
   });
 
+  it('accepts registries, parts of one, and everything below one', () => {
+    const images = [
+      'localhost/*',
+      'quay.io/jupyter/*',
+      'r.example.org:5000',
+      'docker.io/library/x',
+    ];
+
+    expect(parseAdmissionParameters({ images }, 'f').images).toEqual([
+      ...['localhost', 'quay.io/jupyter', 'r.example.org:5000', 'docker.io/library/x'],
+    ]);
+    expect(parseAdmissionParameters({ images: ['*'] }, 'f').images).toEqual(['*']);
+  });
+
+  it.each([
+    'local*',
+    '*.example.org',
+    '*/x',
+    'r.example.org/*/x',
+    'r.example.org/',
+    'https://r.example.org',
+    'ubuntu',
+    'jupyter/base',
+  ])('refuses the image %s, which would match nothing', (one) => {
+    expect(() => parseAdmissionParameters({ images: [one] }, 'f')).toThrow('images.0 must be');
+  });
+
+  it.each([
+    ...['csi_drivers', 'storage_classes', 'load_balancer_classes', 'service_accounts'],
+    ...['token_audiences', 'tolerations', 'priority_classes', 'runtime_classes'],
+    ...['device_classes', 'seccomp_profiles', 'apparmor_profiles'],
+  ])('refuses * in %s, which would match nothing', (key) => {
+    for (const one of ['*', 'example.org/*'])
+      expect(() => parseAdmissionParameters({ [key]: [one] }, 'f')).toThrow(
+        `${key}.0 must consist`,
+      );
+  });
+
   it.each<[string, object, string]>([
     ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: did you mean host_paths?'],
     ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must not contain . or ..'],
@@ -45,7 +83,7 @@ describe('admission.yml', () => {
       'nor special characters except * and {user}',
     ],
     ['a quote, which would end the CEL', { contact: "x' || true || '" }, 'contact must be text'],
-    ['a quote in an image', { images: ["a' || '"] }, 'images.0 must consist of letters, digits'],
+    ['a quote in an image', { images: ["a' || '"] }, "images.0 must be '*', or a registry"],
     ['half a domain of annotations', { annotations: ['*.example.org/x'] }, 'annotations.0 must be'],
     ['every annotation', { annotations: ['*'] }, 'annotations.0 must be the key of an annotation'],
     ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],
