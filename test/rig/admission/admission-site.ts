@@ -146,14 +146,12 @@ export class AdmissionSite {
 
   /** Creates an object as the user, in a dry run, without adding defaults to it. */
   async createVerbatim(object: Manifest): Promise<AdmissionResponse> {
-    const answer = await send(
-      `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`,
-      {
-        ...{ method: 'POST', ca: this.#site.ca.pem, client: this.#user },
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(object),
-      },
-    );
+    const url = `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`;
+    const answer = await send(url, {
+      ...{ method: 'POST', ca: this.#site.ca.pem, client: this.#user },
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(object),
+    });
     return verdict(answer);
   }
 
