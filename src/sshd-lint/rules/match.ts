@@ -70,7 +70,7 @@ export function matchesAccount(
 }
 
 /** `ga_match_pattern_list` of OpenSSH: one excluded group is enough to refuse. */
-export function groupsMatch(groups: readonly string[], list: string): boolean {
+function groupsMatch(groups: readonly string[], list: string): boolean {
   return matchesList(list, (pattern) => groups.some((group) => matchesPattern(group, pattern)));
 }
 
