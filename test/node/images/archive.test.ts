@@ -168,12 +168,19 @@ describe('the names in an archive', () => {
     );
     expect(await named(base)).toEqual(before);
 
-    const command = [join(installDirectory, 'berth'), ...site.words(['pull', '--from-archive'])];
-    const asked = (answer: string) =>
-      execa('script', ['-qec', [...command, file].join(' '), '/dev/null'], {
-        input: `${answer}\n`,
-        reject: false,
+    const command = [
+      join(installDirectory, 'berth'),
+      ...site.words(['pull', '--from-archive', file]),
+    ];
+    const asked = async (answer: string) => {
+      const script = execa('script', ['-qec', command.join(' '), '/dev/null'], { reject: false });
+      let shown = '';
+      script.stdout.on('data', (text: Buffer) => {
+        shown += text.toString();
+        if (shown.includes('Move them?')) script.stdin.end(`${answer}\n`);
       });
+      return await script;
+    };
     expect((await asked('n')).stdout).toContain(`${base} from ${before?.digest} to sha256:`);
     expect(await named(base)).toEqual(before);
     await asked('y');
