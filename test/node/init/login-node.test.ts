@@ -74,8 +74,12 @@ describe('berth init login-node', () => {
     expect(stdout).toMatch(/^not done: usermod --shell \S+ alice$/m);
     expect(stdout).not.toMatch(/^\$ usermod --shell/m);
     expect((await account()).stdout).toBe(who);
-    const undo = [...stdout.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
-    await shell(`set -e\n${undo.join('\n')}\nrm /root/pam.d-sshd.before-berth`);
+    // `berth sshd new` says how to go back, too.
+    const [, last = ''] = stdout.split('correct what failed');
+    const undo = [...last.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
+    await shell(
+      `set -e\n${undo.join('\n')}\n# Subordinate IDs stay.\nrm /root/pam.d-sshd.before-berth /etc/subuid /etc/subgid`,
+    );
     expect(await host.state()).toBe(before);
   });
 

@@ -13,6 +13,9 @@ fi
 exec /usr/sbin/sshd "$@"
 `;
 
+/** Without the first line, which has a checksum. */
+const below = (text: string): string => text.slice(text.indexOf('\n'));
+
 describe('berth sshd new, interrupted or several at once', () => {
   let node: KindHost;
   let port: number;
@@ -72,7 +75,7 @@ describe('berth sshd new, interrupted or several at once', () => {
     expect(texts.map((text) => /^Port (.*)$/m.exec(text)?.[1]).sort()).toEqual(
       [port, other].map(String).sort(),
     );
-    const [before, after] = texts.map((text) => text.replace(/^Port .*$/m, ''));
+    const [before, after] = texts.map((text) => below(text).replace(/^Port .*$/m, ''));
     expect(before).toBe(after);
   });
 
@@ -105,8 +108,6 @@ describe('berth sshd new, interrupted or several at once', () => {
 
   it('killed at any time: each configuration is whole or not there', async () => {
     await make('whole', port);
-    // The first line has a checksum.
-    const below = (text: string): string => text.slice(text.indexOf('\n'));
     const whole = below((await textOf('whole.conf')).replaceAll('whole', 'podman'));
     const ports = [port, other];
     await node.shell('rm /etc/ssh/berth/whole.conf');
