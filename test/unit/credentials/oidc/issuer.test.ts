@@ -1,11 +1,12 @@
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import type { JWK } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Issuer, openIssuer } from '../../../../src/credentials/oidc/issuer.ts';
 import { httpsRequest } from '../../../../src/system/https-request.ts';
 import { processMark } from '../../../../src/system/process-identity.ts';
+import { signingKey, type SignedWith } from './signing-key.ts';
 import { publicClient, LocalOidcProvider } from '../../../rig/local-oidc-provider.ts';
 
 let provider: LocalOidcProvider;
@@ -160,14 +161,20 @@ describe("an issuer's keys", () => {
     ['has no kid, and the old key was of another type', { alg: 'RS256' }, {}],
     ['has no kid, and other keys are for encryption', { kid: 'a' }, { use: 'enc' }],
   ])('are fetched again for a token that %s', async (_, before, after) => {
-    const [old, key, encrypting] = [await signer(before), await signer(after), await signer({})];
+    const [old, key, encrypting] = [
+      await signingKey(before),
+      await signingKey(after),
+      await signingKey({}),
+    ];
     publish(old.jwk);
     await open();
     publish({ ...encrypting.jwk, use: 'enc' }, { ...key.jwk, use: 'sig' });
     clock += 11;
-    await (await open()).verify(await key.token(), expected());
+    await (await open()).verify(await key.token(provider.issuer, clock), expected());
     expect(provider.requests).toHaveLength(4);
-    await expect((await open()).verify(await old.token(), expected())).rejects.toThrow(/key|signa/);
+    await expect(
+      (await open()).verify(await old.token(provider.issuer, clock), expected()),
+    ).rejects.toThrow(/key|signa/);
     expect(provider.requests).toHaveLength(4);
   });
 
@@ -218,28 +225,6 @@ describe("an issuer's keys", () => {
     expect(provider.requests).toHaveLength(2);
   });
 });
-
-interface SignedWith {
-  readonly kid?: string;
-  readonly alg?: string;
-  readonly use?: string;
-}
-
-/** A key that the provider itself would not use, and tokens of `ann` signed with it. */
-async function signer({ kid, alg = 'ES256' }: SignedWith) {
-  const { privateKey, publicKey } = await generateKeyPair(alg);
-  const named = kid === undefined ? {} : { kid };
-  return {
-    jwk: { ...(await exportJWK(publicKey)), ...named, alg } as JWK,
-    token: () =>
-      new SignJWT({ preferred_username: 'ann' })
-        .setProtectedHeader({ alg, ...named })
-        .setIssuer(provider.issuer)
-        .setAudience(publicClient)
-        .setExpirationTime(Math.floor(clock) + 600)
-        .sign(privateKey),
-  };
-}
 
 function publish(...keys: JWK[]): void {
   provider.intercept = (path) =>
