@@ -30,8 +30,8 @@ const longestAnswer = 128 * 1024 * 1024;
 
 /**
  * Reads a text that a user or a tenant wrote in another process, which gets 4 s of processor time: whatever holds the parser
- * up, root's event loop with its deadline goes on. It costs 60 ms, of which
- * logins with an unchanged kubeconfig need nothing.
+ * up, root's event loop with its deadline goes on. It costs the start of a Node process, 60 ms, so short and plain texts
+ * (`isPlainYaml`) can do without.
  *
  * @param reader the function's name in `hooks/read-foreign-text.ts`; its type is the type argument
  * @param tooLarge the error if the process needs more time or memory

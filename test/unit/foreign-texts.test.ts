@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { oidcArguments } from '../../src/cluster-discovery/rules/oidc-arguments.ts';
 import { problemOfCluster } from '../../src/cluster-discovery/rules/usable-cluster.ts';
 import { parseIssuer } from '../../src/config/issuer-url.ts';
-import { excessOfYaml } from '../../src/config/yaml-bounds.ts';
-import type { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfig-edit.ts';
+import { excessOfYaml, isPlainYaml } from '../../src/config/yaml-bounds.ts';
+import { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import { kubeconfigTooLarge } from '../../src/credentials/kubeconfig/kubeconfig-too-large.ts';
 import { decodeUnverifiedClaims } from '../../src/credentials/oidc/verify-token.ts';
 import { BerthError } from '../../src/errors.ts';
@@ -65,6 +65,8 @@ function hostileText(random: () => number, length: number): string {
   return `${random() < 0.5 ? piece() : ''}${body}${random() < 0.5 ? piece() : 'x'}`;
 }
 
+const wanted = [{ cluster: { name: 'ours', value: { server: 'https://x' } } }];
+
 const hex = (number: number): string => number.toString(16).padStart(64, '0');
 const controlPlane = (value: string): unknown => ({
   spec: {
@@ -76,6 +78,11 @@ const controlPlane = (value: string): unknown => ({
 
 const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'the bounds of YAML': excessOfYaml,
+  'a plain kubeconfig': (text) => {
+    let plain = text;
+    while (!isPlainYaml(plain)) plain = plain.slice(0, 0.7 * plain.length);
+    return setKubeconfigEntries(plain, wanted, 'f');
+  },
   'a distinguished name': (text) => [normalDn(text), firstRdn(text)],
   'a distinguished name with a type': (text) => [normalDn(`cn=${text}`), firstRdn(`cn="${text}`)],
   'the claims of a token': (text) =>
@@ -153,7 +160,6 @@ describe('a text that root does not own is read in time that grows with its leng
   });
 });
 
-const wanted = [{ cluster: { name: 'ours', value: { server: 'https://x' } } }];
 const edit = (text: string): Promise<{ readonly changed: boolean }> =>
   inReadingProcess<typeof setKubeconfigEntries>(
     'setKubeconfigEntries',

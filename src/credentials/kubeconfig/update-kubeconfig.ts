@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isPlainYaml } from '../../config/yaml-bounds.ts';
 import { BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
@@ -102,7 +103,11 @@ async function edit(
   deadline?: Deadline,
 ): Promise<{ readonly text: string; readonly changed: boolean }> {
   if (text === '' && wanted.length > 0) return { text: newKubeconfig(wanted), changed: true };
-  // Loaded here: most logins need none.
+  // Loaded here: the YAML parser takes 10 ms, and most logins need none.
+  if (isPlainYaml(text)) {
+    const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
+    return setKubeconfigEntries(text, wanted, path);
+  }
   const { inReadingProcess } = await import('../../system/reading-process.ts');
   return inReadingProcess<typeof setKubeconfigEntries>(
     'setKubeconfigEntries',
