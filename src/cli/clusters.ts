@@ -19,6 +19,7 @@ interface DiscoverArguments {
   readonly 'clusters-dir': string;
   readonly 'ca-dir': string;
   readonly issuer?: readonly string[] | undefined;
+  readonly audience?: readonly string[] | undefined;
   readonly 'dry-run': boolean;
   readonly 'allow-none': boolean;
   readonly timeout: string;
@@ -80,6 +81,11 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
       array: true,
       describe: "Another issuer whose tokens clusters may get, besides the site's own (repeatable)",
     })
+    .option('audience', {
+      ...text,
+      array: true,
+      describe: 'An audience that Clusters may have although another cluster has it (repeatable)',
+    })
     .option('dry-run', {
       type: 'boolean',
       default: false,
@@ -107,7 +113,7 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
 }
 
 async function discover(args: DiscoverArguments, terminal: Terminal): Promise<void> {
-  const [{ discoverClusters }, { readSiteIssuer }, { assertRoot }, { deadlineIn }] =
+  const [{ discoverClusters }, { readSiteProvider }, { assertRoot }, { deadlineIn }] =
     await Promise.all([
       import('../cluster-discovery/discover.ts'),
       import('../settings/read-site-files.ts'),
@@ -117,7 +123,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
   const { context, namespace } = args;
   if (!args['dry-run']) assertRoot();
   const config = resolve(args.config);
-  const own = readSiteIssuer(config, process.geteuid?.() ?? 0);
+  const { issuer, audience } = readSiteProvider(config, process.geteuid?.() ?? 0);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal;
   const changes = await withProgress(
     terminal,
@@ -130,7 +136,9 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
         },
         ...(namespace === undefined ? {} : { namespace }),
         config,
-        issuers: [...(own === undefined ? [] : [own]), ...(args.issuer ?? [])],
+        issuers: [...(issuer === undefined ? [] : [issuer]), ...(args.issuer ?? [])],
+        ...(audience === undefined ? {} : { audience }),
+        sharedAudiences: args.audience ?? [],
         clustersDir: resolve(args['clusters-dir']),
         caDir: resolve(args['ca-dir']),
         dryRun: args['dry-run'],

@@ -1,11 +1,14 @@
 import { dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { readIfPresent } from '../system/read-if-present.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { DiscoveredChange } from './discovered-change.ts';
-import { type MadeFile, presentFiles } from './present-files.ts';
+import { type MadeFile, type PresentFiles, presentFiles } from './present-files.ts';
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
+import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
+import { sharedAudiences } from './rules/shared-audiences.ts';
 import { problemOfCluster } from './rules/usable-cluster.ts';
 import { removeCluster, type Targets, writeCluster } from './write-cluster.ts';
 
@@ -14,6 +17,10 @@ export interface DiscoverInput extends Targets {
   readonly namespace?: string;
   /** The identity providers whose tokens a cluster may get. */
   readonly issuers: readonly string[];
+  /** The audience of the site's own clusters, where berth.yml has none for a cluster. */
+  readonly audience?: string;
+  /** Audiences that clusters of different namespaces may share. */
+  readonly sharedAudiences: readonly string[];
   /** Remove the files of all clusters if no Cluster is left. */
   readonly allowNone: boolean;
   readonly deadline: AbortSignal;
@@ -43,10 +50,15 @@ export async function discoverClusters(input: DiscoverInput): Promise<Discovered
 
 async function reconcileFiles(
   input: DiscoverInput,
-  { found, skipped }: ManagedClusters,
+  managed: ManagedClusters,
 ): Promise<DiscoveredChange[]> {
-  const { held, made } = await presentFiles(input.clustersDir);
-  const gone = goneFiles(made, { found, skipped }, input);
+  const { held, made, ownWithOidc } = await presentFiles(input.clustersDir);
+  const gone = goneFiles(made, managed, input);
+  const { found, skipped } = withoutSharedAudiences(managed, input, {
+    berth: (await readIfPresent(input.config)) ?? '',
+    ownWithOidc,
+    held: new Map([...held].filter(([name]) => gone.every((one) => one.name !== name))),
+  });
   const names = clusterNames(
     found.map(({ cluster }) => cluster),
     held,
@@ -75,8 +87,28 @@ function withoutUnusable(
   { found, skipped }: ManagedClusters,
   issuers: readonly string[],
 ): ManagedClusters {
+  return withoutProblems({ found, skipped }, (one) => problemOfCluster(one, issuers));
+}
+
+function withoutSharedAudiences(
+  managed: ManagedClusters,
+  { audience, sharedAudiences: allowed }: DiscoverInput,
+  present: Pick<PresentFiles, 'held' | 'ownWithOidc'> & { readonly berth: string },
+): ManagedClusters {
+  const known = knownAudiences(present.berth, present.held, {
+    names: present.ownWithOidc,
+    audience,
+  });
+  const problems = sharedAudiences(managed.found, known, allowed);
+  return withoutProblems(managed, (one) => problems.get(one));
+}
+
+function withoutProblems(
+  { found, skipped }: ManagedClusters,
+  problemOf: (one: UsableCluster) => string | undefined,
+): ManagedClusters {
   const problems = found.flatMap((one): readonly SkippedCluster[] => {
-    const reason = problemOfCluster(one, issuers);
+    const reason = problemOf(one);
     return reason === undefined ? [] : [{ cluster: one.cluster, reason, failed: true }];
   });
   const unusable = new Set(problems.map(({ cluster }) => cluster));

@@ -62,13 +62,30 @@ export function readSiteFiles(
  *
  * @throws BerthError as `readSiteFiles`
  */
-export function readSiteIssuer(configFile: string, uid: number): string | undefined {
+export function readSiteProvider(
+  configFile: string,
+  uid: number,
+): { readonly issuer?: string; readonly audience?: string } {
   const reader = new SiteFilesReader(uid, asInstalled);
   const { defaults, hook_env: named } = reader.berthYml(configFile, false).berth;
-  const own = issuerOption(defaults?.credentials?.issuer);
-  if (own !== undefined || named === null) return own;
+  const { issuer: url, client_id: id, audience: given } = defaults?.credentials ?? {};
+  const own = issuerOption(url);
+  const hookEnv = named === null ? undefined : hookEnvOf(reader, named);
+  const issuer = own ?? hookEnv?.issuer;
+  const audience = given ?? id ?? hookEnv?.clientId;
+  return {
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(audience === undefined ? {} : { audience }),
+  };
+}
+
+/** @returns undefined if there is none */
+function hookEnvOf(
+  reader: SiteFilesReader,
+  named: string | undefined,
+): ReturnType<SiteFilesReader['hookEnv']> {
   try {
-    return reader.hookEnv(reader.hookEnvFile(named), true)?.issuer;
+    return reader.hookEnv(reader.hookEnvFile(named), true);
   } catch (error) {
     if (error instanceof BerthError && error.code === 'config-missing') return undefined;
     throw error;

@@ -6,6 +6,7 @@ import type { CapiCluster } from './capi-objects.ts';
 import { pathOf } from './cluster-names.ts';
 import type { OidcArguments } from './oidc-arguments.ts';
 import { parsedYaml } from './parsed-yaml.ts';
+import type { KnownAudience } from './shared-audiences.ts';
 
 /** A cluster with what a portal needs of it. */
 export interface UsableCluster {
@@ -73,10 +74,39 @@ export function madeFrom(
   return namespace === undefined || name === undefined ? undefined : { namespace, name };
 }
 
+/** Whether users of a file of clusters.d get tokens of the identity provider. */
+export function hasOidc(text: string): boolean {
+  const { job } = mappingOrEmpty(mappingOrEmpty(parsedYaml(text)).v2);
+  return mappingOrEmpty(mappingOrEmpty(job).auth).type === 'oidc';
+}
+
 /** The CA file that a file of clusters.d names. */
 export function caFileOf(text: string): unknown {
   const { job } = mappingOrEmpty(mappingOrEmpty(parsedYaml(text)).v2);
   return mappingOrEmpty(mappingOrEmpty(job).server).cert_authority_file;
+}
+
+/**
+ * The audiences of the clusters in clusters.d.
+ *
+ * @param held their names, and the path of the Cluster that each was made from
+ * @param standard the names of clusters that an admin wrote, and their audience where berth.yml has none
+ */
+export function knownAudiences(
+  berth: string,
+  held: ReadonlyMap<string, string | undefined>,
+  standard: { readonly names: ReadonlySet<string>; readonly audience: string | undefined },
+): readonly KnownAudience[] {
+  const clusters = mappingOrEmpty(mappingOrEmpty(parsedYaml(berth)).clusters);
+  return [...held].flatMap(([name, path]) => {
+    const { audience: own } = mappingOrEmpty(mappingOrEmpty(clusters[name]).credentials);
+    const audience = own ?? (standard.names.has(name) ? standard.audience : undefined);
+    if (typeof audience !== 'string') return [];
+    const [namespace, cluster] = path?.split('/') ?? [];
+    return namespace === undefined || cluster === undefined
+      ? [{ name, audience }]
+      : [{ name, audience, from: { namespace, name: cluster } }];
+  });
 }
 
 /** The Cluster that a name of berth.yml is bound to. */

@@ -3,21 +3,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { berthDocument } from '../../rig/berth-document.ts';
-import { clusterApiCrds } from '../../rig/site/cluster-api/build.ts';
-import {
-  capiObjects,
-  capiSecret,
-  oidcArguments,
-} from '../../rig/site/cluster-api/cluster-objects.ts';
-import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { type HookResult, installDirectory, Portal } from '../../rig/site/portal.ts';
+import { capiObjects } from '../../rig/site/cluster-api/cluster-objects.ts';
+import type { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { installDirectory, type Portal } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
-import { openSite, type Site } from '../../rig/site/site.ts';
-import { TestUsers } from '../../rig/site/test-users.ts';
+import type { Site } from '../../rig/site/site.ts';
+import type { TestUsers } from '../../rig/site/test-users.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { yamlBombs } from '../../rig/yaml-bombs.ts';
+import { fleet, Management, other } from './management.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
+let management: Management;
 let site: Site;
 let cluster: LiveCluster;
 let newcomers: TestUsers;
@@ -25,61 +22,20 @@ let portal: Portal;
 let caDir: string;
 let newcomer: string;
 
-/** The namespaces of the Clusters. */
-const [fleet, other] = ['berth-test-capi', 'berth-test-capi-2'] as const;
-
 beforeAll(async () => {
-  site = await openSite();
-  cluster = new LiveCluster(site);
-  newcomers = new TestUsers(cluster);
-  await cluster.deleteNamespacesAndWait([fleet, other]);
-  newcomers.alsoRemove(fleet, other);
-  const files = (await clusterApiCrds()).flatMap((file) => ['-f', file]);
-  await cluster.applyCrds(files);
-  for (const namespace of [fleet, other]) await cluster.kubectl(['create', 'namespace', namespace]);
-  portal = await Portal.make(site, { clusters: {} });
-  caDir = join(portal.directory, 'cas');
+  management = await Management.open();
+  ({ site, cluster, newcomers, portal, caDir } = management);
 }, 120_000);
+afterAll(() => management.close(), 120_000);
 
-afterAll(async () => {
-  await newcomers.removeNamespaces();
-  const files = (await clusterApiCrds()).flatMap((file) => ['-f', file]);
-  await cluster.kubectl(['delete', '--ignore-not-found', ...files]);
-  await portal.remove();
-}, 120_000);
-
-const discover = (...more: string[]): Promise<HookResult> =>
-  portal.berth(
-    ...['clusters', 'discover', '--kubeconfig', site.adminKubeconfig],
-    ...['--clusters-dir', portal.files.clustersDir, '--ca-dir', caDir, ...more],
-  );
-interface Change {
-  readonly name: string;
-  readonly change: string;
-  readonly reason?: string;
-}
-const changes = async (...more: string[]): Promise<readonly Change[]> => {
-  const { stdout, stderr } = await discover('-o', 'json', ...more);
-  expect(stdout, stderr).not.toBe('');
-  return (berthDocument(stdout) as { clusters: readonly Change[] }).clusters;
-};
-const summary = async (...more: string[]): Promise<readonly string[]> =>
-  (await changes(...more)).map(({ name, change }) => `${name} ${change}`).sort();
+const discover: Management['discover'] = (...more) => management.discover(...more);
+const changes: Management['changes'] = (...more) => management.changes(...more);
+const summary: Management['summary'] = (...more) => management.summary(...more);
+const makeCluster: Management['makeCluster'] = (...of) => management.makeCluster(...of);
+const keepKubeconfig: Management['keepKubeconfig'] = (...of) => management.keepKubeconfig(...of);
+const deleteCluster: Management['deleteCluster'] = (...of) => management.deleteCluster(...of);
 const names = async (): Promise<readonly string[]> =>
   (await readdir(portal.files.clustersDir)).sort();
-
-const makeCluster = (namespace: string, name: string, oidc = true): Promise<void> =>
-  cluster.create(...capiObjects({ namespace, name }, oidc ? oidcArguments(site) : undefined));
-
-async function keepKubeconfig(namespace: string, name: string, change = (text: string) => text) {
-  const kubeconfig = change(await readFile(site.adminKubeconfig, 'utf8'));
-  await cluster.kubectl(['apply', '-f', '-'], capiSecret({ namespace, name }, kubeconfig));
-}
-
-async function deleteCluster(namespace: string, name: string): Promise<void> {
-  const others = [`kubeadmcontrolplane/${name}-cp`, `secret/${name}-kubeconfig`];
-  await cluster.kubectl(['delete', '-n', namespace, `cluster/${name}`, ...others]);
-}
 
 describe('berth clusters discover', () => {
   it('lists what it would write in a dry run, and writes nothing', async () => {
@@ -221,9 +177,7 @@ describe('berth clusters discover', () => {
   });
 
   it('skips a Cluster that names an issuer of its own, or is broken, and handles the others', async () => {
-    const args = oidcArguments(site).map((one) =>
-      one.name === 'oidc-issuer-url' ? { ...one, value: 'https://evil.example.org' } : one,
-    );
+    const args = management.withArgument('oidc-issuer-url', 'https://evil.example.org');
     await cluster.create(...capiObjects({ namespace: other, name: 'foreign' }, args));
     const texts = { broken: '{ [', ...yamlBombs, whole: undefined, foreign: undefined };
     for (const [name, text] of Object.entries(texts)) {
