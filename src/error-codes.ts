@@ -218,6 +218,7 @@ export const exitClasses = {
   'session-signalled': 'temporary',
   'session-start-file-failed': 'io',
   'pam-session-orphaned': 'temporary',
+  'connection-closed': 'temporary',
   'processes-not-killed': 'temporary',
   'freezer-failed': 'temporary',
   'sshd-missing': 'unavailable',

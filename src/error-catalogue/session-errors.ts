@@ -87,6 +87,11 @@ export const sessionErrors = {
     why: 'A file system, the directory service or an API server does not answer.',
     next: 'Look at the log lines before this one. `berth reap` cleans up the rest.',
   },
+  'connection-closed': {
+    what: 'A session was not started, because its SSH connection was closed before.',
+    why: 'sshd started the login program late. It runs xauth first, which waits if `~/.Xauthority` is not a regular file.',
+    next: 'Nothing, if the user has disconnected. Otherwise look in syslog for a sshd process that was killed.',
+  },
   'pam-session-orphaned': {
     what: '`pam-session` did not record a connection, because no running sshd started it.',
     why: 'sshd was killed while the user logged in. Or something other than the PAM stack of sshd ran the hook.',

@@ -43,6 +43,11 @@ export interface BerthProcess extends ProcessFacts {
   readonly part: 'inside' | 'support' | 'podman' | 'client' | 'sshd' | 'host';
   /** Name of the container that the process is in. */
   readonly container: string | undefined;
+  /**
+   * Parent of the sshd process that it is or descends from. Only the one that serves the connection is the monitor's child:
+   * another is about to start a session, and xauth(1) may keep it waiting for a FIFO in the home, also after its connection.
+   */
+  readonly sshdParent: number | undefined;
 }
 
 /** Identified by device and inode: a process inside can call itself conmon, but cannot run the host's. */
@@ -95,15 +100,29 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
       if (isBerths && program === podman) return 'podman';
       return isBerths || program === node ? 'client' : 'host';
     };
-    return { ...facts, part: part(), container };
+    return { ...facts, part: part(), container, sshdParent: sshdParentOf(facts) };
   });
+
+  function sshdParentOf(facts: ProcessFacts): number | undefined {
+    let at: ProcessFacts | undefined = facts;
+    for (let step = 0; at !== undefined && step < 16; step += 1) {
+      if (sshd.has(executableId(at.pid) ?? '')) return at.parent;
+      at = byPid.get(at.parent);
+    }
+    return undefined;
+  }
 }
 
-/** Whether the connection started it, by its audit session or by BERTH_CONNECTION in its environment. */
+/**
+ * Whether the connection started it, by its audit session or by BERTH_CONNECTION in its environment. Of those on the host, only
+ * what sshd started before a session, unless all are wanted.
+ */
 export function belongsToConnection(process_: BerthProcess, wanted: ConnectionFilter): boolean {
-  const { pid, part, session } = process_;
-  if (part === 'sshd' && !wanted.orphanedSshd) return false;
-  if (part === 'host' && !wanted.hostProcesses) return false;
+  const { pid, part, session, sshdParent } = process_;
+  const monitor = Number.parseInt(wanted.id, 10);
+  const startsSession = sshdParent !== undefined && sshdParent !== monitor;
+  if (part === 'sshd' && !wanted.orphanedSshd && !startsSession) return false;
+  if (part === 'host' && !wanted.hostProcesses && !startsSession) return false;
   if (wanted.session !== undefined && session === wanted.session) return true;
   return part !== 'sshd' && hasInitialVariable(pid, `BERTH_CONNECTION=${wanted.id}`);
 }

@@ -62,7 +62,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   }
   const { profile } = choice;
   if (profile.backend === 'pod') return podSession(input, settings, user, profile);
-  const host = sessionHost(settings, user, runtimeDirOf(user));
+  const host = sessionHost(settings, user, runtimeDirOf(user), isSsh(env));
   const name = containerName(profile, host.connection);
   const warm = runningContainer(host, name);
   const container =
@@ -100,7 +100,7 @@ async function podSession(
 ): Promise<OpenedSession> {
   const { openPodSession } = await import('../pod/open-pod-session.ts');
   // A pod session keeps nothing on this host.
-  const host = sessionHost(settings, user, '');
+  const host = sessionHost(settings, user, '', isSsh(env));
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
   const pod = { host, profile, request, env, umask, log, toolsDir };
@@ -189,8 +189,11 @@ function sessionHost(
   { storage, podman }: SshSettings,
   user: User,
   runtimeDir: string,
+  isSsh: boolean,
 ): SessionHost {
   const connection = currentConnection(userConnectionsDir({ run: runDir }, user.uid), user.uid);
+  if (isSsh && (connection === undefined || connection.endsWith('.closing')))
+    throw connectionClosed();
   return {
     user,
     storage,
@@ -198,6 +201,19 @@ function sessionHost(
     runtimeDir,
     ...(connection === undefined ? {} : { connection }),
   };
+}
+
+/** Whether sshd started this process; a console or `su -` has no connection. */
+function isSsh({ SSH_CONNECTION: connection }: OpenSessionInput['env']): boolean {
+  return connection !== undefined;
+}
+
+/** sshd's process for a session waited, for example for xauth(1), while its connection was closed and cleaned up. */
+function connectionClosed(): BerthError {
+  return new BerthError('the connection of this login was closed before the session started', {
+    code: 'connection-closed',
+    hint: 'Nothing is left to do. If a login that is still connected says so, look for a sshd that was killed: journalctl -t sshd.',
+  });
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {

@@ -21,6 +21,8 @@ export function containerName(profile: Profile, connection: string | undefined):
   return shared ? `berth-${profile.name}` : `berth-${profile.name}-${connection}`;
 }
 
+const hostsOwn = '/sys/fs/cgroup:/sys/fs/fuse/connections';
+
 /**
  * `podman run` for a container whose first process only waits; sessions join it. The user's UID and GID are
  * the same inside as outside (keep-id), and all groups keep their rights.
@@ -63,6 +65,8 @@ export function podmanRunCommand(
     ...podman.devices.flatMap((device) => ['--device', device]),
     ...podman.capabilities.add.flatMap((capability) => ['--cap-add', capability]),
     ...podman.capabilities.drop.flatMap((capability) => ['--cap-drop', capability]),
+    // Podman binds the host's /sys for its network, and the user may write to cgroups and FUSE connections of the user's own.
+    ...(profile.network === 'host' ? ['--security-opt', `mask=${hostsOwn}`] : []),
     ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
     ...['--pidfile', containerPidFile(host, name)],
     // Not the image's entry point: an init process that reaps zombies and waits.

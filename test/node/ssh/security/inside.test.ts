@@ -43,6 +43,12 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     expect(await inside('ada', `${sockets} 2>/dev/null`)).toBe('');
   });
 
+  it("no cgroups and FUSE connections of the host, which are the user's own", async () => {
+    const places = '/sys/fs/cgroup /sys/fs/fuse/connections';
+    expect(await inside('ada', `ls -A ${places}`)).toBe(`${places.replace(' ', ':\n\n')}:\n`);
+    expect(await inside('ada', 'mkdir /sys/fs/cgroup/mine')).toContain('Read-only file system');
+  });
+
   it('no processes of the host, and none can be reached', async () => {
     await host.asUser('ada', ['sh', '-c', 'setsid sleep 4343 >&- 2>&- & echo $! >~/pid']);
     expect(await inside('ada', 'ps -e -o comm= | sort | uniq | tr "\\n" " "')).toMatch(

@@ -86,7 +86,11 @@ describe('podman run', () => {
     [{ hostname: '$USER-box' }, '--hostname', ['ada-box']],
     [{ podman: { devices: ['/dev/fuse', 'nvidia.com/gpu=all'] } }, '--device', 2],
     [{ podman: { capabilities: { drop: ['ALL'] } } }, '--cap-drop', ['ALL']],
-    [{ podman: { selinux: 'disable' } }, '--security-opt', ['label=disable']],
+    [
+      { podman: { selinux: 'disable' } },
+      '--security-opt',
+      ['mask=/sys/fs/cgroup:/sys/fs/fuse/connections', 'label=disable'],
+    ],
     [{ pull: 'missing' }, '--pull', ['missing']],
     [{}, '--pull', ['never']],
   ])('%j: %s %j', (fields, option, expected) => {
