@@ -1,8 +1,10 @@
-import { chown, writeFile } from 'node:fs/promises';
+import { chown, readdir, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
+import { run } from '../../rig/login-node/run-program.ts';
+import { waitFor } from '../../rig/site/wait.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
@@ -15,6 +17,7 @@ describe('at the close of a connection', () => {
     const hook = `pam_exec.so quiet ${installDirectory}/hooks/pam-session${words}`;
     host = await SshHost.start({
       ...{ mode: 'forced', users: { ada: [] }, pam: `session optional ${hook}` },
+      sshd: 'X11Forwarding yes',
       profiles: {
         base: {
           ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
@@ -41,6 +44,27 @@ describe('at the close of a connection', () => {
     await expect.poll(closes, { timeout: 20_000 }).toBe(1);
     const { processes } = await findLeftovers(on, 'ada');
     expect(processes.filter((line) => line.endsWith(' sleep 8000'))).toHaveLength(left);
+  });
+
+  it('sshd that waits for a FIFO in the home is ended, and starts no session after that', async () => {
+    const on = await start('');
+    const { uid } = on.account('ada');
+    await on.ssh('ada', ['mkfifo ~/.Xauthority']);
+    const words = [...on.clientOptions('ada'), '-p', String(on.port), '-Y', 'ada@127.0.0.1'];
+    const opening = run('ssh', [...words, 'touch ~/late'], { env: { DISPLAY: ':99' } });
+    await waitFor(
+      { what: 'xauth', timeoutMs: 20_000, everyMs: 50 },
+      async () =>
+        (await on.asRoot(['pgrep', '-u', 'ada', '-x', 'xauth'])).exitCode === 0 || undefined,
+    );
+    const [record = ''] = await readdir(on.path(`/run/berth/connections/${uid}`));
+    await on.asRoot(['pkill', '-P', record.replace(/\..*/, '')]);
+    await opening;
+    await expect
+      .poll(async () => (await findLeftovers(on, 'ada')).processes, { timeout: 20_000 })
+      .toEqual([]);
+    const release = 'timeout 2 sh -c ": >~/.Xauthority"; rm ~/.Xauthority; sleep 1; ls ~';
+    expect((await on.ssh('ada', [release])).stdout.toString()).not.toContain('late');
   });
 
   it('a new login at the same moment gets its session', async () => {

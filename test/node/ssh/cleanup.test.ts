@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import { run } from '../../rig/login-node/run-program.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
 import { waitFor } from '../../rig/site/wait.ts';
@@ -26,7 +25,7 @@ describe('what a connection started', () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users },
       // sshd gives up on a client that does not answer after two seconds.
-      sshd: 'ClientAliveInterval 1\nClientAliveCountMax 2\nX11Forwarding yes',
+      sshd: 'ClientAliveInterval 1\nClientAliveCountMax 2',
       sshYml: {
         rules: [
           { profile: 'own', users: ['ada'] },
@@ -67,22 +66,6 @@ describe('what a connection started', () => {
     await host.asRoot(['sh', '-c', `umount ${planted} && rmdir ${planted}`]);
     await session.kill();
     await expectNothing('ada');
-  });
-
-  it('is gone when sshd waits for a FIFO in the home, and no session starts after that', async () => {
-    await host.ssh('ada', ['mkfifo ~/.Xauthority']);
-    const words = [...host.clientOptions('ada'), '-p', String(host.port), '-Y', 'ada@127.0.0.1'];
-    const opening = run('ssh', [...words, 'touch ~/late'], { env: { DISPLAY: ':99' } });
-    await waitFor(
-      { what: 'xauth', timeoutMs: 20_000, everyMs: 50 },
-      async () =>
-        (await host.asRoot(['pgrep', '-u', 'ada', '-x', 'xauth'])).exitCode === 0 || undefined,
-    );
-    for (const monitor of await monitors('ada')) await host.asRoot(['pkill', '-P', monitor]);
-    await opening;
-    await expectNothing('ada');
-    const release = 'timeout 2 sh -c ": >~/.Xauthority"; rm ~/.Xauthority; sleep 1; ls ~';
-    expect((await host.ssh('ada', [release])).stdout.toString()).not.toContain('late');
   });
 
   it('is gone when the client is killed, and syslog has open and close of the session', async () => {
