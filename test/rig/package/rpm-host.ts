@@ -53,14 +53,16 @@ export class RpmHost {
     const [key, archive] = [join(directory, 'rpm-key'), join(directory, 'rpm-image.tar')];
     await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
     await copyFile(await savedBusybox(), archive);
-    // Doctor misses the image, which is not on a registry.
+    // Doctor misses the image, which is not on a registry: accounts keep their shells until init runs again.
     await this.script(`
       ssh-keygen -A
       useradd --create-home --shell /bin/bash alice
       install -d -m 0700 -o alice ~alice/.ssh
       install -m 0600 -o alice ${key}.pub ~alice/.ssh/authorized_keys
-      berth init login-node --yes --image ${savedBusyboxName} --user alice --port ${port} --pull no >&2 || [ $? = 1 ]
-      berth images pull --from-archive ${archive} >&2`);
+      init='berth init login-node --yes --user alice --port ${port} --pull no'
+      $init --image ${savedBusyboxName} >&2 || [ $? = 1 ]
+      berth images pull --yes --from-archive ${archive} >&2
+      $init >&2`);
     const { stdout, stderr } = await run('ssh', [
       ...['-F', '/dev/null', '-i', key, '-o', 'BatchMode=yes', '-o', 'LogLevel=ERROR'],
       ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
