@@ -192,10 +192,9 @@ class SetupRun {
 
   /** The last change first. */
   get #back(): string[] {
-    return [...this.#results]
-      .flatMap(([step, result]) => undoOf(step, result) ?? [])
-      .reverse()
-      .map((words) => `go back: ${words}`);
+    const earlier = (this.#setup.undo ?? []).map(shellWords);
+    const now = [...this.#results].flatMap(([step, result]) => undoOf(step, result) ?? []);
+    return [...earlier, ...now.reverse()].map((words) => `go back: ${words}`);
   }
 
   async #do(step: OpenStep): Promise<Partial<StepResult>> {
@@ -231,12 +230,13 @@ class SetupRun {
 function undoOf(step: OpenStep, { result, kept }: StepResult): string | undefined {
   if (!isChange(step))
     return result === 'done' && step.undo !== undefined ? shellWords(step.undo) : undefined;
-  const { path, copy, change } = step;
-  // An earlier run has changed the file of the host.
-  const earlier = change === 'unchanged' && copy !== undefined && existsSync(copy);
-  const former = kept ?? (earlier ? copy : undefined);
+  const { path, copy, change, kind } = step;
+  // An earlier run has written the file, or changed that of the host.
+  const earlier = change === 'unchanged';
+  const former = kept ?? (earlier && copy !== undefined && existsSync(copy) ? copy : undefined);
   if (former !== undefined) return shellWords(['cp', '-p', former, path]);
-  return result === 'done' && change === 'new' ? shellWords(['rm', path]) : undefined;
+  const isOwn = (result === 'done' && change === 'new') || (earlier && kind === 'whole');
+  return isOwn ? shellWords(['rm', path]) : undefined;
 }
 
 /** Nobody can be asked whether it may be replaced. */

@@ -127,7 +127,20 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     last: [...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
     doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
     next: nextLines(answers, accounts, pam !== undefined),
+    undo: undoPresent(answers, accounts, started.length === 0),
   };
+}
+
+/** What an earlier run did to units and accounts. The shells that accounts had are in the output of that run. */
+function undoPresent({ mode, start }: LoginNodeAnswers, accounts: AccountState, runs: boolean) {
+  const login = installedPath('shell/login');
+  const present = accounts.local.filter(({ member }) => member);
+  const shells = present.filter(({ shell }) => mode !== 'forced' && shell === login);
+  return [
+    ...(start && hasSystemd() && runs ? [['systemctl', 'disable', '--now', sshdUnit]] : []),
+    ...shells.map(({ name }) => ['usermod', '--shell', '/bin/bash', name]),
+    ...present.map(({ name }) => ['gpasswd', '--delete', name, group]),
+  ];
 }
 
 /** With the image, doctor can try it. */

@@ -7,6 +7,8 @@ export interface Setup {
   readonly doctor: readonly string[];
   /** What the admin does then, one line each. */
   readonly next: readonly string[];
+  /** Commands that undo what an earlier run did and this one finds done, the last change first. */
+  readonly undo?: readonly (readonly string[])[];
 }
 
 export type SetupStep = FileStep | CommandStep;

@@ -1,30 +1,32 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withInstalledPaths } from '../installed-path.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { SetupStep } from './setup.ts';
 
-/** Where systemd looks for units: those of packages are not copied. */
-const directories = ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'];
+const ownDirectory = '/etc/systemd/system';
+const packageDirectories = ['/usr/lib/systemd/system', '/lib/systemd/system'];
 
 /**
- * Installs the units that systemd does not have.
+ * Installs the units that systemd does not have. Those of packages are not copied, and one with another text is the
+ * admin's.
  *
  * @param units text of each by its name
  */
 export function unitSteps(units: Readonly<Record<string, string>>): SetupStep[] {
   if (!hasSystemd()) return [];
-  const missing = Object.entries(units).filter(
-    ([name]) => !directories.some((directory) => existsSync(join(directory, name))),
-  );
-  if (missing.length === 0) return [];
-  return [
-    ...missing.map(([name, text]) => ({
-      path: `/etc/systemd/system/${name}`,
+  const steps = Object.entries(units)
+    .filter(([name]) => !packageDirectories.some((one) => existsSync(join(one, name))))
+    .map(([name, text]) => ({
+      path: join(ownDirectory, name),
       text: withInstalledPaths(text),
       mode: 0o644,
       kind: 'whole' as const,
-    })),
-    { argv: ['systemctl', 'daemon-reload'] },
-  ];
+    }));
+  const missing = steps.filter(({ path }) => !existsSync(path));
+  const same = steps.filter(
+    ({ path, text }) => existsSync(path) && readFileSync(path, 'utf8') === text,
+  );
+  const reload = missing.length === 0 ? [] : [{ argv: ['systemctl', 'daemon-reload'] }];
+  return [...same, ...missing, ...reload];
 }

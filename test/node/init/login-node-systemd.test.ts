@@ -219,6 +219,12 @@ describe('berth init login-node on a host with systemd', () => {
     for (const more of [[], ['--image', savedBusyboxName, '--address', address]]) {
       const again = await init(...more);
       expect(again.stdout.toString()).toContain('nothing to change');
+      for (const undo of [
+        'systemctl disable --now berth-sshd@login.service',
+        'usermod --shell /bin/bash alice\nnext: go back: gpasswd --delete alice berth',
+        'rm /etc/systemd/system/user@.service.d/berth.conf',
+      ])
+        expect(again.stdout.toString()).toContain(`next: go back: ${undo}\n`);
       expect(again.exitCode, again.stdout.toString() + again.stderr).toBe(0);
     }
   });
@@ -230,7 +236,7 @@ describe('berth init login-node on a host with systemd', () => {
       sed -i "s/$config/$id.json/" other/manifest.json; tar -cf image.tar -C other .`);
     const { stdout, stderr, exitCode } = await init('--address', 'all');
     expect(stdout.toString(), stderr).toContain(
-      `$ berth images pull --from-archive ${archive()}\n`,
+      `$ berth images pull --from-archive ${archive()} ${savedBusyboxName}\n`,
     );
     expect(stdout.toString()).toContain('login.conf: changed');
     expect(exitCode, stdout.toString() + stderr).toBe(0);
