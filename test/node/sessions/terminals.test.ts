@@ -1,5 +1,4 @@
 import { chown, readFile, rm, writeFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
@@ -115,11 +114,12 @@ describe('sessions with terminals', () => {
     const ada = await withTerminal(
       ...(['ada', 'while :; do touch -a -d "+1 day" "$(tty)"; sleep 0.2; done'] as const),
     );
-    await sleep(2_500);
-    expect(await listed(host, '--idle-over', '2s')).toMatchObject([{ user: 'ada' }]);
+    await expect
+      .poll(() => listed(host, '--idle-over', '4s'), { timeout: 60_000 })
+      .toMatchObject([{ user: 'ada' }]);
     ada.client.stdin?.write('x\n');
     await ada.waitForOutput('x');
-    expect(await listed(host, '--idle-over', '1s')).toEqual([]);
+    expect(await listed(host, '--idle-over', '4s')).toEqual([]);
     await ada.kill();
   });
 
