@@ -145,6 +145,11 @@ describe("what root does at a user's open and close", () => {
     const { stdout } = await host.asRoot(['stat', '-c', '%u %a', '/root/treasure']);
     expect(stdout.toString()).toBe('0 700\n');
     await host.asRoot(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
+    // The hook could not look for containers there.
+    await waitFor({ what: 'the reaper to close it', timeoutMs: 20_000 }, async () => {
+      await host.asRoot([`${installDirectory}/berth`, 'reap']);
+      return (await findLeftovers(host, 'ada')).files.length === 0 || undefined;
+    });
   });
 
   it('refuses users who run the hook themselves', async () => {
