@@ -30,6 +30,9 @@ describe('berth init login-node on a host with systemd', () => {
     host = await SystemdHost.boot(options);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(host.directory, 'key')]);
     await copyFile(await savedBusybox(), join(host.directory, 'image.tar'));
+    // Then logins start the manager of their user. Only on this host: firewalld on others waits for polkit with it.
+    await host.script(`export DEBIAN_FRONTEND=noninteractive
+      apt-get install --quiet --yes --no-install-recommends libpam-systemd dbus-user-session >&2`);
     await host.script(`ssh-keygen -A; useradd --create-home --shell /bin/bash alice
       install -d -o alice -m 0700 ~alice/.ssh
       install -o alice -m 0600 ${host.directory}/key.pub ~alice/.ssh/authorized_keys`);

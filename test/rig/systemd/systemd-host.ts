@@ -1,7 +1,6 @@
 import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { accountFiles } from '../site/account-files.ts';
-import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { BootedSystem } from './booted-system.ts';
 import type { ClientOptions, ClientResult } from '../login-node/run-program.ts';
@@ -38,8 +37,6 @@ export class SystemdHost {
 
   /** Boots a host. @throws Error with what it printed if systemd does not start */
   static async boot(options: SystemdHostOptions): Promise<SystemdHost> {
-    // Logins start the manager of their user.
-    await ensurePackages(['libpam-systemd', 'dbus-user-session']);
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, `${options.name}-`));
     await chmod(directory, 0o755);
