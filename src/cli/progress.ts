@@ -4,8 +4,9 @@ import type { Terminal } from './terminal.ts';
 const patience = 1000;
 
 /**
- * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is
- * on standard error (none for an empty text, during a question) and is removed when the work is done; a pipe gets nothing, and nobody with `--quiet`.
+ * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is on standard
+ * error (none for an empty text, during a question) and is removed when the work is done; a pipe gets nothing, and
+ * nobody with `--quiet`.
  */
 export async function withProgress<T>(
   terminal: Terminal,

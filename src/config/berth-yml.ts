@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { network, rewrittenNetwork } from './cidr.ts';
+import { isCidr, network, rewrittenNetwork } from './cidr.ts';
 import { configProblemsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
 import { namespaceName, objectName } from './object-name.ts';
@@ -15,9 +15,7 @@ import type { SettingsWarning } from './settings.ts';
 const maximumId = 4_294_967_294;
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
-const cidr = z
-  .string()
-  .check(z.refine((one) => network(one) !== undefined, 'must be address/length, e.g. 10.0.0.0/8'));
+const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
 const issuer = z
   .string()
   .check(

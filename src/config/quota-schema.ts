@@ -19,15 +19,18 @@ const quotaResources = [
   ...['requests.storage', ...counted],
 ];
 
-const podQuotas = ['pods', 'cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu'];
+const podQuotas = [
+  ...['pods', 'cpu', 'memory', 'limits.cpu', 'limits.memory'],
+  ...['requests.cpu', 'requests.memory'],
+];
 /** The resources that a scope can count. */
 const scopeResources: Readonly<Record<string, readonly string[]>> = {
-  Terminating: [...podQuotas, 'requests.memory'],
-  NotTerminating: [...podQuotas, 'requests.memory'],
+  Terminating: podQuotas,
+  NotTerminating: podQuotas,
   BestEffort: ['pods'],
-  NotBestEffort: [...podQuotas, 'requests.memory'],
-  PriorityClass: [...podQuotas, 'requests.memory'],
-  CrossNamespacePodAffinity: [...podQuotas, 'requests.memory'],
+  NotBestEffort: podQuotas,
+  PriorityClass: podQuotas,
+  CrossNamespacePodAffinity: podQuotas,
   VolumeAttributesClass: ['persistentvolumeclaims', 'requests.storage'],
 };
 const scope = z.enum(Object.keys(scopeResources));
@@ -35,41 +38,37 @@ const withValues = ['In', 'NotIn'];
 
 const quantities = z.record(z.string(), quantity);
 
-/** `ResourceQuotaSpec` of Kubernetes. */
-export const resourceQuota = z
-  .strictObject({
-    hard: quantities,
-    scopes: z.optional(z.array(scope)),
-    scopeSelector: z.optional(
-      z.strictObject({
-        matchExpressions: z.optional(
-          z.array(
-            z.strictObject({
-              scopeName: scope,
-              operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-              values: z.optional(z.array(z.string())),
-            }),
-          ),
+const quotaSpec = z.strictObject({
+  hard: quantities,
+  scopes: z.optional(z.array(scope)),
+  scopeSelector: z.optional(
+    z.strictObject({
+      matchExpressions: z.optional(
+        z.array(
+          z.strictObject({
+            scopeName: scope,
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+            values: z.optional(z.array(z.string())),
+          }),
         ),
-      }),
-    ),
-  })
-  .check(reporting(quotaProblems));
+      ),
+    }),
+  ),
+});
+
+/** `ResourceQuotaSpec` of Kubernetes. */
+export const resourceQuota = quotaSpec.check(reporting(quotaProblems));
+
+const limitItem = z.strictObject({
+  type: z.enum(['Container', 'Pod', 'PersistentVolumeClaim']),
+  ...{ max: z.optional(quantities), min: z.optional(quantities) },
+  ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
+  maxLimitRequestRatio: z.optional(quantities),
+});
 
 /** `LimitRangeSpec` of Kubernetes. */
 export const limitRange = z.strictObject({
-  limits: z
-    .array(
-      z
-        .strictObject({
-          type: z.enum(['Container', 'Pod', 'PersistentVolumeClaim']),
-          ...{ max: z.optional(quantities), min: z.optional(quantities) },
-          ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
-          maxLimitRequestRatio: z.optional(quantities),
-        })
-        .check(reporting(limitProblems)),
-    )
-    .check(reporting(repeatedTypes)),
+  limits: z.array(limitItem.check(reporting(limitProblems))).check(reporting(repeatedTypes)),
 });
 
 interface Found {
@@ -86,25 +85,11 @@ function reporting<T>(problems: (value: T) => Iterable<Found>): z.core.CheckFn<T
 
 type Quantities = z.output<typeof quantities>;
 
-function* quotaProblems(quota: {
-  readonly hard: Quantities;
-  readonly scopes?: readonly string[] | undefined;
-  readonly scopeSelector?:
-    | {
-        readonly matchExpressions?:
-          | readonly {
-              readonly scopeName: string;
-              readonly operator: string;
-              readonly values?: readonly string[] | undefined;
-            }[]
-          | undefined;
-      }
-    | undefined;
-}): Generator<Found> {
+function* quotaProblems(quota: z.output<typeof quotaSpec>): Generator<Found> {
   const { hard, scopes = [], scopeSelector } = quota;
   for (const [name, amount] of Object.entries(hard)) {
     const path = ['hard', name];
-    if (!isResource(name, [...quotaResources], /^(?:requests\.)?hugepages-./))
+    if (!isResource(name, quotaResources, /^(?:requests\.)?hugepages-./))
       yield { path, message: `is not a resource that a quota limits${countHint(name)}` };
     if ((counted.includes(name) || isExtendedResource(name)) && !isWhole(amount))
       yield { path, message: 'must be a whole number' };
@@ -137,14 +122,7 @@ function* scopeProblems(
   if (wrong !== undefined) yield { path, message: `${name} cannot be used with hard.${wrong}` };
 }
 
-interface Limit {
-  readonly type: string;
-  readonly max?: Quantities | undefined;
-  readonly min?: Quantities | undefined;
-  readonly default?: Quantities | undefined;
-  readonly defaultRequest?: Quantities | undefined;
-  readonly maxLimitRequestRatio?: Quantities | undefined;
-}
+type Limit = z.output<typeof limitItem>;
 
 /** Pairs of keys of which the first must not be greater than the second. */
 const ordered = [

@@ -139,7 +139,7 @@ function undoPresent({ mode, start }: LoginNodeAnswers, accounts: AccountState, 
   return [
     ...(start && hasSystemd() && runs ? [['systemctl', 'disable', '--now', sshdUnit]] : []),
     ...shells.map(({ name }) => ['usermod', '--shell', '/bin/bash', name]),
-    ...present.map(({ name }) => ['gpasswd', '--delete', name, group]),
+    ...present.map(({ name }) => leaveGroup(name)),
   ];
 }
 
@@ -204,6 +204,10 @@ function profileWith(image: string): string {
   return texts.profile.replace(/^image: .*$/m, () => `image: ${image}`);
 }
 
+function leaveGroup(name: string): string[] {
+  return ['gpasswd', '--delete', name, group];
+}
+
 /** Without Berth as their shell, members would have one of the host at this sshd. */
 function memberSteps({ local }: AccountState): CommandStep[] {
   return local.flatMap(({ name, member }) =>
@@ -211,7 +215,7 @@ function memberSteps({ local }: AccountState): CommandStep[] {
       ? []
       : {
           argv: ['usermod', '--append', '--groups', group, name],
-          undo: ['gpasswd', '--delete', name, group],
+          undo: leaveGroup(name),
           untilChecked: true,
         },
   );

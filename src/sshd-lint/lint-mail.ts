@@ -43,15 +43,19 @@ export async function mailFindings(): Promise<SshdFinding[]> {
     if (!existsSync(file) || !existsSync(program)) continue;
     const { error, stdout } = await runProgram(program, args, { timeout: 5_000, env: {} });
     if (error === undefined && !runs.test(stdout)) continue;
-    findings.push({
-      code: 'mail-runs-home-commands',
-      severity: error === undefined ? 'door' : 'weakness',
-      message:
-        error === undefined
-          ? `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`
-          : `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
-      closedBy: error === undefined ? closedBy : `correct ${file}, then run berth lint sshd again`,
-    });
+    const code = 'mail-runs-home-commands';
+    findings.push(
+      error === undefined
+        ? {
+            ...{ code, severity: 'door', closedBy },
+            message: `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`,
+          }
+        : {
+            ...{ code, severity: 'weakness' },
+            message: `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
+            closedBy: `correct ${file}, then run berth lint sshd again`,
+          },
+    );
   }
   return findings;
 }

@@ -74,9 +74,10 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   const podman = fileId(owner.podman);
   const node = executableId(process.pid);
   const here = namespaceInode(process.pid, 'pid');
-  const isPause = (pid: number): boolean => pid === owner.pausePid && executableId(pid) === podman;
+  const programs = new Map(own.map(({ pid }) => [pid, executableId(pid)]));
+  const isPause = (pid: number): boolean => pid === owner.pausePid && programs.get(pid) === podman;
   const supporting = new Set(
-    own.flatMap(({ pid }) => (support.has(executableId(pid) ?? '') || isPause(pid) ? [pid] : [])),
+    own.flatMap(({ pid }) => (support.has(programs.get(pid) ?? '') || isPause(pid) ? [pid] : [])),
   );
   const names = new Map<number, string>();
   const firsts = new Set<number>();
@@ -94,7 +95,7 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
       const { pid } = facts;
       if (supporting.has(pid) || firsts.has(pid)) return 'support';
       if (namespaceInode(pid, 'pid') !== here) return 'inside';
-      const program = executableId(pid) ?? '';
+      const program = programs.get(pid) ?? '';
       if (sshd.has(program)) return 'sshd';
       const isBerths = isBerthSupport(owner, pid);
       if (isBerths && program === podman) return 'podman';
@@ -106,7 +107,7 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   function sshdParentOf(facts: ProcessFacts): number | undefined {
     let at: ProcessFacts | undefined = facts;
     for (let step = 0; at !== undefined && step < 16; step += 1) {
-      if (sshd.has(executableId(at.pid) ?? '')) return at.parent;
+      if (sshd.has(programs.get(at.pid) ?? '')) return at.parent;
       at = byPid.get(at.parent);
     }
     return undefined;

@@ -62,7 +62,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   }
   const { profile } = choice;
   if (profile.backend === 'pod') return podSession(input, settings, user, profile);
-  const host = sessionHost(settings, user, runtimeDirOf(user), isSsh(env));
+  const host = sessionHost(settings, user, runtimeDirOf(user), env);
   const name = containerName(profile, host.connection);
   const warm = runningContainer(host, name);
   const container =
@@ -100,7 +100,7 @@ async function podSession(
 ): Promise<OpenedSession> {
   const { openPodSession } = await import('../pod/open-pod-session.ts');
   // A pod session keeps nothing on this host.
-  const host = sessionHost(settings, user, '', isSsh(env));
+  const host = sessionHost(settings, user, '', env);
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
   const pod = { host, profile, request, env, umask, log, toolsDir };
@@ -189,9 +189,11 @@ function sessionHost(
   { storage, podman }: SshSettings,
   user: User,
   runtimeDir: string,
-  isSsh: boolean,
+  env: OpenSessionInput['env'],
 ): SessionHost {
   const connection = currentConnection(userConnectionsDir({ run: runDir }, user.uid), user.uid);
+  // A console or `su -` has no connection.
+  const isSsh = env.SSH_CONNECTION !== undefined;
   if (isSsh && (connection === undefined || connection.endsWith('.closing')))
     throw connectionClosed();
   return {
@@ -201,11 +203,6 @@ function sessionHost(
     runtimeDir,
     ...(connection === undefined ? {} : { connection }),
   };
-}
-
-/** Whether sshd started this process; a console or `su -` has no connection. */
-function isSsh({ SSH_CONNECTION: connection }: OpenSessionInput['env']): boolean {
-  return connection !== undefined;
 }
 
 /** sshd's process for a session waited, for example for xauth(1), while its connection was closed and cleaned up. */

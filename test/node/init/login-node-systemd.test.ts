@@ -12,6 +12,7 @@ import { homeFiles } from './home-files.ts';
 
 const address = '127.18.2.1';
 const berth = join(installDirectory, 'berth');
+const login = join(installDirectory, 'shell/login');
 
 describe('berth init login-node on a host with systemd', () => {
   let host: SystemdHost;
@@ -49,7 +50,7 @@ describe('berth init login-node on a host with systemd', () => {
   const init = (...more: string[]) =>
     host.asRoot(
       [
-        ...[join(installDirectory, 'berth'), 'init', 'login-node', '--yes', '--user', 'alice'],
+        ...[berth, 'init', 'login-node', '--yes', '--user', 'alice'],
         ...['--port', String(port), '--from-archive', archive(), ...more],
       ],
       { timeout: 120_000 },
@@ -89,7 +90,7 @@ describe('berth init login-node on a host with systemd', () => {
       host.asRoot([
         ...[berth, 'lint', 'sshd', '-o', 'json'],
         ...['--config', '/etc/ssh/berth/login.conf'],
-        ...['--login', join(installDirectory, 'shell/login')],
+        ...['--login', login],
       ]);
     const ranOnHost = (): Promise<string> =>
       host.script(`ls -d ${runtime}/canary-* 2>/dev/null | sed 's/.*canary-//' || true
@@ -159,7 +160,6 @@ describe('berth init login-node on a host with systemd', () => {
 
     it.each(['login-shell', 'forced'])('does not run on the host at a login: %s', async (mode) => {
       await restarted();
-      const login = join(installDirectory, 'shell/login');
       if (mode === 'forced')
         await host.script(`usermod --shell /bin/sh alice
           ${berth} sshd new forced --mode forced --port ${forcedPort} --address ${address}

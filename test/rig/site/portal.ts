@@ -5,11 +5,8 @@ import { stringify } from 'yaml';
 import { publicDirectory } from './directories.ts';
 import type { Site } from './site.ts';
 
-/**
- * Where the outputs are installed. Users can read this directory, but perhaps not the checkout. With another
- * BERTH_TEST_INSTALL, tests of two checkouts can run at the same time.
- */
-export const installDirectory = join(publicDirectory, process.env.BERTH_TEST_INSTALL ?? 'berth');
+/** Where the outputs are installed. Users can read this directory, but perhaps not the checkout. */
+export const installDirectory = join(publicDirectory, 'berth');
 
 export interface PortalTokens {
   readonly accessToken?: string | undefined;
