@@ -13,6 +13,8 @@ import { homeFiles } from './home-files.ts';
 const address = '127.18.2.1';
 const berth = join(installDirectory, 'berth');
 const login = join(installDirectory, 'shell/login');
+/** Of alice: no other account of the machine has it. */
+const uid = 4711;
 
 describe('berth init login-node on a host with systemd', () => {
   let host: SystemdHost;
@@ -34,7 +36,7 @@ describe('berth init login-node on a host with systemd', () => {
     // Then logins start the manager of their user. Only on this host: firewalld on others waits for polkit with it.
     await host.script(`export DEBIAN_FRONTEND=noninteractive
       apt-get install --quiet --yes --no-install-recommends libpam-systemd dbus-user-session >&2`);
-    await host.script(`ssh-keygen -A; useradd --create-home --shell /bin/bash alice
+    await host.script(`ssh-keygen -A; useradd --uid ${uid} --create-home --shell /bin/bash alice
       install -d -o alice -m 0700 ~alice/.ssh
       install -o alice -m 0600 ${host.directory}/key.pub ~alice/.ssh/authorized_keys`);
   }, 120_000);
@@ -84,7 +86,7 @@ describe('berth init login-node on a host with systemd', () => {
   );
 
   describe('what a session writes into the home', () => {
-    const runtime = '/run/user/1001';
+    const runtime = `/run/user/${uid}`;
     const dropIn = '/etc/systemd/system/user@.service.d/berth.conf';
     const lint = () =>
       host.asRoot([
@@ -99,16 +101,15 @@ describe('berth init login-node on a host with systemd', () => {
         done | sort -u`);
     const callBus = () =>
       host.asRoot([
-        ...['setpriv', '--reuid', '1001', '--regid', '1001', '--init-groups'],
+        ...['setpriv', '--reuid', String(uid), '--regid', String(uid), '--init-groups'],
         ...['env', '-i', `XDG_RUNTIME_DIR=${runtime}`, 'busctl', '--user', '--timeout=2', 'call'],
         ...['org.example.Canary', '/', 'org.example.Canary', 'Run'],
       ]);
     /** A manager that starts again, as at the next login. */
     const restarted = (): Promise<string> =>
-      host.script(`systemctl stop user@1001.service; rm -f ${runtime}/canary-*`);
+      host.script(`systemctl stop user@${uid}.service; rm -f ${runtime}/canary-*`);
 
     beforeAll(async () => {
-      expect(await host.script('id -u alice')).toBe('1001\n');
       const lines = Object.entries(homeFiles(runtime)).map(([path, text]) =>
         text.startsWith('->')
           ? `mkdir -p "$(dirname ~/${path})" && ln -sf '${text.slice(2)}' ~/${path}`
@@ -121,7 +122,7 @@ describe('berth init login-node on a host with systemd', () => {
     afterAll(() => host.script('loginctl disable-linger alice'));
 
     it('would run on a host without the drop-in, so these tests are meaningful', async () => {
-      await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@1001`);
+      await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@${uid}`);
       const session = ssh('sleep 60');
       try {
         const all = [
@@ -143,9 +144,11 @@ describe('berth init login-node on a host with systemd', () => {
           codes: expect.arrayContaining(['user-manager-reads-home']) as unknown,
         });
         const sessions = await host.asRoot([berth, 'sessions', 'list']);
-        expect(sessions.stdout.toString()).toMatch(/\n +1001 +unit\.service +1\n$/);
+        expect(sessions.stdout.toString()).toMatch(
+          new RegExp(`\\n +${uid} +unit\\.service +1\\n$`),
+        );
         const reaped = await host.asRoot([berth, 'reap', '--dry-run']);
-        expect(reaped.stdout.toString()).toContain('UID 1001 runs unit.service on this host');
+        expect(reaped.stdout.toString()).toContain(`UID ${uid} runs unit.service on this host`);
         await host.script(`cp /root/berth.conf ${dropIn}; systemctl daemon-reload`);
         // The manager that runs is still the former one.
         expect((await lint()).stdout.toString()).toContain(
@@ -182,7 +185,7 @@ describe('berth init login-node on a host with systemd', () => {
 
     it('does not run on the host with lingering, from boot on', async () => {
       await restarted();
-      await host.script('loginctl enable-linger alice; systemctl start user@1001.service');
+      await host.script(`loginctl enable-linger alice; systemctl start user@${uid}.service`);
       const bus = await callBus();
       expect(bus.stderr).toContain('org.example.Canary was not provided by any .service files');
       expect(await ranOnHost()).toBe('');

@@ -7,6 +7,10 @@ import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts'
 /** Longer than a terminal's line, and with all that a line, a shell and a URI have a use for. */
 const awkward = `two\nlines\t'"\`$HOME\\ %41+&=é ${'long '.repeat(1000)}end\n`;
 
+/** Output without the progress that a terminal is shown and that is erased again, when a pod starts slowly. */
+const afterProgress = (output: Buffer): string =>
+  output.toString().replace(/^(?:\r\u001b\[K(?:your session: [^\r]*)?)+/, '');
+
 describe('what a session in a pod is told', () => {
   const user = 'pod-env';
   const fromClient = 'client-only-7c2e';
@@ -48,7 +52,7 @@ describe('what a session in a pod is told', () => {
       `echo "<$LC_MARK> <$SITE_VALUE>"; echo begin; ${look} # ${ofCommand}`,
     );
     expect([exitCode, stderr.replaceAll(/Connection to .* closed\.\r?\n/g, '')]).toEqual([0, '']);
-    const [said = '', lines = ''] = stdout.toString().replaceAll('\r', '').split('begin\n');
+    const [said = '', lines = ''] = afterProgress(stdout).replaceAll('\r', '').split('begin\n');
     expect(said).toBe(`<${fromClient}> <${fromProfile}>\n`);
     // Positive control: the pod's own process, and ours around the command.
     expect(lines).toContain('sleep infinity');
@@ -64,7 +68,7 @@ describe('what a session in a pod is told', () => {
     ['with a terminal', ['-tt'], 'stty -opost; '],
   ])('arrives unchanged, %s', async (_, options, before) => {
     const { stdout } = await session(options, `${before}printf '%s' "$AWKWARD"`);
-    expect(stdout.toString()).toBe(awkward.replace('$HOME', pods.host.account(user).home));
+    expect(afterProgress(stdout)).toBe(awkward.replace('$HOME', pods.host.account(user).home));
   });
 
   it('leaves input to the command, also if it is sent at once', async () => {
