@@ -11,6 +11,8 @@ const environments = {
   site: 'test/rig/site/vitest-setup.ts',
   /** Tests that change shared parts of the test site: policies, the node, the identity provider. */
   'site-exclusive': 'test/rig/site/vitest-setup.ts',
+  /** Tests of programs of others, such as Flux or Cilium, some of which take minutes to build. They run last. */
+  integrations: 'test/rig/site/vitest-setup.ts',
   /** Tests that stop the test site's API server; no other test can use the site at the same time. */
   'site-outage': 'test/rig/site/vitest-setup.ts',
 };

@@ -1,7 +1,7 @@
 /**
- * `npm test`: runs the project `unit`, then two streams at the same time, since both often wait: `site-outage`
- * and then `site-exclusive`; `node` and then `site`. At the end it prints the time of each file, the skipped
- * tests and the failures.
+ * `npm test`: runs the project `unit` while the site starts, then two streams at the same time, since both often wait:
+ * `site-outage`, `site-exclusive`, and `integrations` when its programs are built; `node` and then `site`. At the end it
+ * prints the time of each file, the skipped tests and the failures, and writes test/times.md.
  * `npm test -- NAME…` runs the files whose paths contain NAME, one after the other.
  */
 import '../scripts/check-node.ts';
@@ -15,6 +15,7 @@ import { testPackages } from './rig/site/test-packages.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
 import { readDurations, durationsTable, type FileDuration } from './duration-reporter.ts';
+import { cachesAreEmpty, writeTimes } from './run-times.ts';
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
 
@@ -36,26 +37,35 @@ async function runAll(times: string): Promise<number> {
       { BERTH_TEST_SITE: 'ready', BERTH_TEST_TIMES: times },
     );
   const started = performance.now();
-  const [unit] = await Promise.all([start('unit'), ensurePackages(testPackages)]);
+  const caches = cachesAreEmpty() ? 'empty' : 'warm';
+  const ready = ensurePackages(testPackages).then(setup);
+  const [unit] = await Promise.all([start('unit'), ready]);
   const codes = [unit];
-  await setup();
-  const ahead = prebuild();
+  const built = prebuild();
   try {
-    const outages = start('site-outage');
     const node = start('node');
-    codes.push(await outages);
-    const site = node.then(() => start('site'));
-    codes.push(...(await Promise.all([start('site-exclusive'), node, site])));
+    const alone = async (): Promise<void> => {
+      for (const project of ['site-outage', 'site-exclusive']) codes.push(await start(project));
+      await built;
+      codes.push(await start('integrations'));
+    };
+    codes.push(
+      ...(await Promise.all([node, node.then(() => start('site')), alone().then(() => 0)])),
+    );
   } finally {
-    await ahead;
+    await built;
     await teardown();
   }
   const minutes = (performance.now() - started) / 60_000;
   const files = readDurations(times);
-  console.log(`${durationsTable(files)}\n\n${minutes.toFixed(1)} minutes`);
+  const table = durationsTable(files);
+  console.log(`${table}\n\n${minutes.toFixed(1)} minutes`);
+  const code = Math.max(...codes, skipped(files));
+  // Only of a whole run that passed.
+  if (code === 0) await writeTimes({ caches, minutes, table });
   for (const { file, failed } of files)
     for (const each of failed) console.log(`\nFAILED ${file}: ${each}`);
-  return Math.max(...codes, skipped(files));
+  return code;
 }
 
 /** Prints the skipped tests. @returns the exit code: 1 if tests were skipped and `CI=true` */

@@ -1,4 +1,4 @@
-import { kyverno } from '../../site-exclusive/admission/kyverno/kyverno-cli.ts';
+import { kyverno } from '../kyverno/kyverno-cli.ts';
 import { balancerImage } from '../addresses/balancer-image.ts';
 import { externalDnsBinary } from '../addresses/external-dns/build.ts';
 import { kubeProxyBinary } from '../addresses/kube-proxy/build.ts';
@@ -10,9 +10,8 @@ import { coreController } from './cluster-api/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
 /**
- * Builds programs that only some tests need and that take minutes to build once, while other tests run. A
- * test that needs one waits for its build. Errors are ignored here: the test that needs the program builds
- * it again and reports the error.
+ * Builds the programs of the project `integrations` one after the other while other tests run, which takes minutes
+ * once. Errors are ignored here: the test that needs the program builds it again and reports the error.
  */
 export async function prebuild(): Promise<void> {
   const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];

@@ -4,12 +4,12 @@ import { parse } from 'yaml';
 import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { annotated, type HostileObject } from './hostile.ts';
-import { claimOf, friendlyDevices, hostileClaims, hostileDevices } from './hostile-claims.ts';
-import { hostilePods } from './hostile-pods.ts';
-import { hostileServices, service } from './hostile-services.ts';
-import { hostileTemplates } from './hostile-templates.ts';
-import { kyvernoApply, type Refusals } from './kyverno/kyverno-cli.ts';
+import { annotated, type HostileObject } from '../../site-exclusive/admission/hostile.ts';
+import { claimOf, friendlyDevices, hostileClaims, hostileDevices } from '../../site-exclusive/admission/hostile-claims.ts';
+import { hostilePods } from '../../site-exclusive/admission/hostile-pods.ts';
+import { hostileServices, service } from '../../site-exclusive/admission/hostile-services.ts';
+import { hostileTemplates } from '../../site-exclusive/admission/hostile-templates.ts';
+import { kyvernoApply, type Refusals } from '../../rig/kyverno/kyverno-cli.ts';
 import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 
 // Kyverno's command line knows objects that are created. Updates, with what was there before, and

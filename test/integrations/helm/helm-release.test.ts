@@ -6,7 +6,7 @@ import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { berthImage } from './image.ts';
+import { berthImage } from '../../site-exclusive/in-cluster/image.ts';
 
 let site: Site;
 let cluster: LiveCluster;

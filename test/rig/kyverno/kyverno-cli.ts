@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import type { Manifest } from '../../../../src/admission/manifest.ts';
-import { goPrograms, requiredVersion } from '../../../rig/site/go-build.ts';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { goPrograms, requiredVersion } from '../site/go-build.ts';
 
 const module = new URL('.', import.meta.url).pathname;
 const path = 'github.com/kyverno/kyverno';
