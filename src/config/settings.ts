@@ -65,7 +65,7 @@ export interface ClusterSettings {
 export interface SshSessionsOfCluster {
   /**
    * Name of the Secret in the user's namespace to which this host's tokens are bound: deleting it revokes
-   * them. Each login node needs its own.
+   * them. Login nodes share it, unless tokens have to end with the last connection to one of them.
    */
   readonly secret: string;
 }

@@ -8,7 +8,7 @@ import { firstDirectoryNames } from '../system/user-file.ts';
  */
 export interface DescendantToken {
   readonly refreshToken: string;
-  /** The portal's refresh token (`originOf`). */
+  /** The portal's refresh token (`refreshTokenDigest`). */
   readonly origin: string;
   /** How many renewals lie between the two; 0 if absent. */
   readonly turn?: number;

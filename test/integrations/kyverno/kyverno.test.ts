@@ -5,7 +5,12 @@ import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { annotated, type HostileObject } from '../../site-exclusive/admission/hostile.ts';
-import { claimOf, friendlyDevices, hostileClaims, hostileDevices } from '../../site-exclusive/admission/hostile-claims.ts';
+import {
+  claimOf,
+  friendlyDevices,
+  hostileClaims,
+  hostileDevices,
+} from '../../site-exclusive/admission/hostile-claims.ts';
 import { hostilePods } from '../../site-exclusive/admission/hostile-pods.ts';
 import { hostileServices, service } from '../../site-exclusive/admission/hostile-services.ts';
 import { hostileTemplates } from '../../site-exclusive/admission/hostile-templates.ts';

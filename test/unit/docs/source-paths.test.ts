@@ -1,8 +1,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 describe('the paths in the documentation', () => {
-  const named = globSync(['*.md', 'docs/*.md']).flatMap((file) =>
+  const named = globSync(['*.md', 'docs/*.md', 'docs/decisions/*.md']).flatMap((file) =>
     [
       ...readFileSync(file, 'utf8').matchAll(
         /`((?:src|hooks|shell|test|scripts|etc|docs)\/[^`*\s]+)`/g,
@@ -17,6 +18,20 @@ describe('the paths in the documentation', () => {
     const exists = (path: string): boolean =>
       existsSync(path) || (/^(?:hooks|shell)\//.test(path) && existsSync(`${path}.ts`));
     expect(named.filter(({ path }) => !exists(path))).toEqual([]);
+  });
+
+  it('are of source files that exist, also where only the name is given', () => {
+    const files = new Set(
+      globSync(['*.ts', '{src,test,hooks,shell,scripts}/**/*.ts']).map((path) => basename(path)),
+    );
+    const names = globSync(['*.md', 'docs/*.md', 'docs/decisions/*.md']).flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/`([\w.-]+\.ts)`/g)].map(([, name = '']) => ({
+        file,
+        name,
+      })),
+    );
+    expect(names.length).toBeGreaterThan(3);
+    expect(names.filter(({ name }) => !files.has(name))).toEqual([]);
   });
 
   it('are programs in the pictures', () => {
