@@ -113,15 +113,34 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         directive: `${keyword}User`,
       });
   }
-  const authority = options.pubkeyAuthentication ? options.trustedUserCaKeys : undefined;
-  const open = paths.get(authority ?? '')?.open;
-  if (authority !== undefined && open !== undefined)
-    findings.push({
-      code: 'ca-keys-writable',
-      severity: 'door',
-      message: `TrustedUserCAKeys names the CA keys that can sign user certificates for every account, and ${open.message}`,
-      closedBy: open.closedBy,
-    });
+  for (const [keyword, path] of options.ownPrograms) {
+    const open = paths.get(path)?.open;
+    if (open !== undefined)
+      findings.push({
+        code: 'program-writable',
+        severity: 'door',
+        message: `sshd runs ${keyword} as root, and ${open.message}`,
+        closedBy: open.closedBy,
+        directive: keyword,
+      });
+  }
+  const { trustedUserCaKeys, revokedKeys } = options.pubkeyAuthentication ? options : {};
+  const keyFiles = [
+    [
+      'TrustedUserCAKeys',
+      trustedUserCaKeys,
+      'the CA keys that can sign user certificates for every account',
+    ],
+    ['RevokedKeys', revokedKeys, 'the keys that are no longer valid'],
+  ] as const;
+  for (const [directive, path = '', of] of keyFiles) {
+    const open = paths.get(path)?.open;
+    if (open !== undefined)
+      findings.push({
+        ...{ code: 'ca-keys-writable', severity: 'door', directive, closedBy: open.closedBy },
+        message: `${directive} names ${of}, and ${open.message}`,
+      });
+  }
   const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
   if (options.pubkeyAuthentication && shared.length > 0)
     findings.push({

@@ -41,6 +41,9 @@ export interface SshdOptions {
   readonly authorizedPrincipalsCommand?: string;
   readonly authorizedPrincipalsCommandUser?: string;
   readonly trustedUserCaKeys?: string;
+  readonly revokedKeys?: string;
+  /** Keyword and path of the programs and libraries that sshd runs as root for each connection, where it names one. */
+  readonly ownPrograms: readonly (readonly [keyword: string, path: string])[];
   readonly clientAliveInterval: number;
   readonly clientAliveCountMax: number;
   readonly maxSessions: number;
@@ -60,6 +63,9 @@ export interface SshdOptions {
   readonly allowGroups: readonly string[];
   readonly denyGroups: readonly string[];
 }
+
+/** SshdSessionPath is of OpenSSH 9.8 and later, SshdAuthPath of 10.0; `internal` is a SecurityKeyProvider without a path. */
+const ownPrograms = ['SshdSessionPath', 'SshdAuthPath', 'SecurityKeyProvider'];
 
 export interface Subsystem {
   readonly name: string;
@@ -139,6 +145,10 @@ export function parseSshdOptions(
     ...optional('authorizedPrincipalsCommand', first('authorizedprincipalscommand')),
     ...optional('authorizedPrincipalsCommandUser', first('authorizedprincipalscommanduser')),
     ...optional('trustedUserCaKeys', first('trustedusercakeys')),
+    ...optional('revokedKeys', first('revokedkeys')),
+    ownPrograms: ownPrograms.flatMap((keyword) =>
+      all(keyword.toLowerCase()).map((path) => [keyword, path] as const),
+    ),
     clientAliveInterval: Number(first('clientaliveinterval') ?? 0),
     clientAliveCountMax: Number(first('clientalivecountmax') ?? 3),
     maxSessions: Number(first('maxsessions') ?? 10),

@@ -3,12 +3,14 @@ import type { SshdOptions } from './options.ts';
 
 /** Absolute paths in one account's options and passwd entry that decide what runs or who is admitted. */
 export function relevantPaths(options: SshdOptions, shell: string | undefined): string[] {
-  const { forceCommand, x11Forwarding, xauthLocation, trustedUserCaKeys } = options;
+  const { forceCommand, x11Forwarding, xauthLocation, trustedUserCaKeys, revokedKeys } = options;
   const paths = [
     shell,
     forceCommand === undefined ? undefined : forcedProgram(forceCommand),
     x11Forwarding ? xauthLocation : undefined,
     trustedUserCaKeys,
+    revokedKeys,
+    ...options.ownPrograms.map(([, path]) => path),
     ...keysCommands(options).map(({ program }) => program),
     ...options.setEnv.flatMap(pathsInAssignment),
   ];

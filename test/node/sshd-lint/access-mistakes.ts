@@ -43,6 +43,16 @@ export const accessMistakes: readonly Mistake[] = [
     code: 'ca-keys-writable',
   },
   {
+    what: 'RevokedKeys that any user can create',
+    seed: before('RevokedKeys /tmp/berth-lint-nobody-made-it.krl'),
+    code: 'ca-keys-writable',
+  },
+  {
+    what: 'a library that sshd loads from a directory that any user can write to',
+    seed: before('SecurityKeyProvider /tmp/berth-lint-nobody-made-it/sk.so'),
+    code: 'program-writable',
+  },
+  {
     what: 'an AuthorizedKeysFile that is the same for all accounts',
     seed: before('AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys'),
     code: 'authorized-keys-shared',
