@@ -102,12 +102,20 @@ export function nodeOptionsFor(entry: string): readonly string[] {
  */
 function banner(node: string, entry: string): string {
   const options = nodeOptionsFor(entry).join(' ');
+  const run = `exec '${node}' ${options} "$0" "$@"`;
+  if (entry === 'src/cli/berth.ts') return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
-  const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; exec' : 'exec';
-  return `${line}\n':' //; ${shell} '${node}' ${options} "$0" "$@"`;
+  const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; ' : '';
+  return `${line}\n':' //; ${shell}${run}`;
 }
+
+/**
+ * Node would replace a closed standard output (`>&-`) by /dev/null, and output would be lost without an error. So it becomes
+ * a descriptor that cannot be written.
+ */
+const unwritableIfClosed = '{ true 3>&1; } 2>/dev/null || exec 1</dev/null';
 
 /**
  * pam_exec passes on what pam_env has read, also from ~/.pam_environment. Node runs as root and must only see the variables

@@ -36,7 +36,7 @@ export async function confirmMoves(
   terminal: Terminal,
 ): Promise<boolean> {
   if (yes) return true;
-  const asking = asker('berth images pull', yes, terminal);
+  const asking = asker('berth images pull', { yes }, terminal);
   if (!asking.asks) return false;
   const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
   terminal.stderr.write(`\r\u001b[KThese names would move:\n${lines.join('')}`);

@@ -3,6 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { NameMove } from '../images/image-names.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { confirmMoves, reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
@@ -164,7 +165,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
         ),
     handler: (args) =>
       guarded(terminal, 'files', async () => {
-        assertRoot('files');
+        assertRoot();
         const { installTransferTools } = await import('../images/copy-transfer-tools.ts');
         const { directory, changed, removed } = await installTransferTools(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
@@ -183,7 +184,7 @@ async function guarded(terminal: Terminal, name: string, work: () => Promise<voi
 }
 
 async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
-  assertRoot('pull');
+  assertRoot();
   const { image: named = [], 'from-archive': archive, timeout } = args;
   const [{ pullImages }, { loadArchive }, { wantedImages }, { readImageArchive }] =
     await Promise.all([
@@ -244,7 +245,7 @@ async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
 }
 
 async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
-  assertRoot('gc');
+  assertRoot();
   const [{ collectImages }, { gcText, gcJson }] = await Promise.all([
     import('../images/collect-garbage.ts'),
     import('./images-gc-report.ts'),
@@ -281,14 +282,6 @@ async function assertReferences(images: readonly string[]): Promise<void> {
     const problem = imageProblem(image);
     if (problem !== undefined) throw usage(`${image} ${problem}`);
   }
-}
-
-function assertRoot(name: string): void {
-  if (process.geteuid?.() === 0) return;
-  throw new BerthError(`berth images ${name} must be run as root, because root owns the store`, {
-    code: 'not-root',
-    hint: `Run \`sudo berth images ${name}\`.`,
-  });
 }
 
 function usage(message: string): BerthError {

@@ -75,7 +75,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
     import('../init/present-portal.ts'),
     import('./run-setup.ts'),
   ]);
-  const asking = asker('berth init cluster', args.yes, terminal);
+  const asking = asker('berth init cluster', args, terminal);
   const { name, kubeconfig, credentials, apply, context } = args;
   const answers = await asking.answers(questions, { name, kubeconfig, credentials, apply });
   const config = resolve(args.config);

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { asker, splitAnswer, yesAndNo } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -100,8 +101,9 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     import('./login-node-questions.ts'),
     import('../init/host-addresses.ts'),
   ]);
+  assertRoot();
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
-  const asking = asker('berth init login-node', args.yes, terminal);
+  const asking = asker('berth init login-node', args, terminal);
   const present = await presentAnswers();
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
   const questions = loginNodeQuestions(present, archive, asking.asks);

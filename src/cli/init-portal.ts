@@ -80,13 +80,13 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     import('../init/osc-report.ts'),
     import('./run-setup.ts'),
   ]);
+  const asking = asker('berth init portal', args, terminal);
   const { audience, 'subject-prefix': subjectPrefix, 'ca-file': caFile } = args;
   const config = resolve(args.config);
   const oodDirectory = resolve(args['ood-directory']);
   const osc = args['from-osc'] === undefined ? undefined : oscReport(resolve(args['from-osc']));
   if (osc !== undefined && args.output === 'text') terminal.stdout.write(oscText(osc));
   const present = await presentPortal(config);
-  const asking = asker('berth init portal', args.yes, terminal);
   const questions: Question[] = [
     {
       option: 'subject-prefix',

@@ -1,4 +1,5 @@
 import { imageProblem } from '../config/profile/image-reference.ts';
+import { accountState } from '../init/account-state.ts';
 import type { ImageArchive } from '../images/image-archive.ts';
 import {
   addressProblem,
@@ -6,7 +7,7 @@ import {
   hasSeveralAddresses,
   hostAddresses,
 } from '../init/host-addresses.ts';
-import type { presentAnswers } from '../init/login-node-setup.ts';
+import { group, type presentAnswers } from '../init/login-node-setup.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { type Question, splitAnswer, yesOrNo } from './questions.ts';
@@ -35,10 +36,12 @@ export function loginNodeQuestions(
     },
     {
       ...{ option: 'user', text: 'Accounts that may log in, separated by spaces', fallback: '' },
-      problem: (answer) =>
-        splitAnswer(answer).every((name) => /^[\w.@-]+\$?$/.test(name))
-          ? undefined
-          : 'must be names of accounts',
+      problem: async (answer) => {
+        const names = splitAnswer(answer);
+        if (!names.every((name) => /^[\w.@-]+\$?$/.test(name))) return 'must be names of accounts';
+        await accountState(names, group);
+        return undefined;
+      },
     },
     {
       ...{ option: 'port', text: "Port of the sessions' own sshd, best below 1024" },

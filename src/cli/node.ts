@@ -1,6 +1,7 @@
 import type { Argv, CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError } from '../errors.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import {
   drainedText,
@@ -162,14 +163,6 @@ async function admin(): Promise<string> {
   const uid = /^[0-9]+$/.test(text) ? Number(text) : 0;
   // AUDIT_UID_UNSET: no login, such as a timer.
   return uid === 0 || uid === 0xffff_ffff ? 'root' : (userOfUid(uid)?.name ?? `UID ${uid}`);
-}
-
-function assertRoot(): void {
-  if (process.geteuid?.() === 0) return;
-  throw new BerthError('only root can run `berth node`', {
-    code: 'not-root',
-    hint: 'Run it with sudo.',
-  });
 }
 
 async function guarded(terminal: Terminal, what: string, work: () => Promise<void>): Promise<void> {

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { BerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
+import { assertRoot } from '../system/as-user.ts';
 import type { Terminal } from './terminal.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
@@ -11,8 +12,8 @@ export interface Question {
   readonly fallback?: string;
   /** False: without the option, the fallback is the answer. */
   readonly asked?: boolean;
-  /** Why an answer cannot be used, as the end of a sentence. */
-  readonly problem?: (answer: string) => string | undefined;
+  /** Why an answer cannot be used, as the end of a sentence. @throws {BerthError} the same, with a code of its own */
+  readonly problem?: (answer: string) => string | undefined | Promise<string | undefined>;
 }
 
 /** Asks on the terminal: questions are on standard error, so that standard output has the result only. */
@@ -27,33 +28,39 @@ export interface Asker {
   confirm(text: string): Promise<boolean>;
 }
 
+interface WithoutQuestions {
+  /** Take the fallback of each question that no option answers. */
+  readonly yes: boolean;
+  /** Nothing is to be confirmed. */
+  readonly 'dry-run'?: boolean;
+}
+
 /**
- * @param yes take the fallback of each question that no option answers
- * @throws {BerthError} `usage` from `answers`, which names the options that are missing; `init-cancelled`
+ * @throws {BerthError} `not-root`, unless it is a dry run; from `answers` those of the questions and `usage`, which names the
+ *   options that are missing; `init-cancelled`
  */
-export function asker(command: string, yes: boolean, terminal: Terminal): Asker {
-  const asks = !yes && terminal.stdinIsTTY;
+export function asker(command: string, without: WithoutQuestions, terminal: Terminal): Asker {
+  const asks = !without.yes && terminal.stdinIsTTY;
+  if (without['dry-run'] !== true) assertRoot();
   const read = lineReader(terminal);
   return {
     asks,
     answers: async (questions, given) => {
       const answers = new Map<string, string>();
-      const take = (question: Question): void => {
-        const { option, fallback = '' } = question;
-        answers.set(option, fallback === '' ? '' : valid(command, question, fallback));
+      const take = async (question: Question, answer = question.fallback ?? ''): Promise<void> => {
+        if (answer !== '') await assertValid(command, question, answer);
+        answers.set(question.option, answer);
       };
       for (const question of questions) {
         const answer = given[question.option];
-        if (answer !== undefined) answers.set(question.option, valid(command, question, answer));
-        else if (question.asked === false) take(question);
+        if (answer !== undefined || question.asked === false) await take(question, answer);
       }
       const open = questions.filter(({ option }) => !answers.has(option));
-      if (!asks) {
-        assertAnswered(command, yes, open);
-        open.forEach(take);
-      } else
-        for (const question of open)
-          answers.set(question.option, await ask(question, read, terminal));
+      if (!asks) assertAnswered(command, without, open);
+      for (const question of open) {
+        if (asks) answers.set(question.option, await ask(question, read, terminal));
+        else await take(question);
+      }
       return answers;
     },
     confirm: async (text) =>
@@ -65,13 +72,14 @@ export function asker(command: string, yes: boolean, terminal: Terminal): Asker 
 type Read = (prompt: string, fresh?: boolean) => Promise<string>;
 
 async function ask(question: Question, read: Read, terminal: Terminal): Promise<string> {
-  const { text, fallback, problem } = question;
+  const { text, fallback } = question;
   const shown =
     fallback === undefined ? '' : ` [${fallback === '' ? 'none' : escapedForTerminal(fallback)}]`;
   for (;;) {
     const typed = (await read(`${text}${shown}: `)).trim();
     const answer = typed === '' && fallback !== undefined ? fallback : typed;
-    const wrong = answer === '' && fallback !== '' ? 'an answer is needed' : problem?.(answer);
+    const wrong =
+      answer === '' && fallback !== '' ? 'an answer is needed' : await problemOf(question, answer);
     if (wrong === undefined) return answer;
     terminal.stderr.write(`${answer === '' ? '' : `${escapedForTerminal(answer)}: `}${wrong}\n`);
   }
@@ -127,20 +135,41 @@ function cancelled(): BerthError {
   });
 }
 
-function valid(command: string, { option, problem }: Question, answer: string): string {
-  const wrong = problem?.(answer);
-  if (wrong !== undefined) throw usage(command, `--${option} ${answer}: ${wrong}`);
-  return answer;
+async function problemOf({ problem }: Question, answer: string): Promise<string | undefined> {
+  try {
+    return await problem?.(answer);
+  } catch (thrown) {
+    if (thrown instanceof BerthError) return thrown.message;
+    throw thrown;
+  }
 }
 
-function assertAnswered(command: string, yes: boolean, open: readonly Question[]): void {
-  const missing = yes ? open.filter(({ fallback }) => fallback === undefined) : open;
-  if (missing.length === 0) return;
-  const names = missing.map(({ option }) => `--${option}`).join(', ');
-  const message = yes
-    ? `there is no default for ${names}`
-    : `there is no terminal to ask on: give ${names}, or --yes for the defaults`;
-  throw usage(command, message);
+async function assertValid(
+  command: string,
+  { option, problem }: Question,
+  answer: string,
+): Promise<void> {
+  const wrong = await problem?.(answer);
+  if (wrong !== undefined) throw usage(command, `--${option} ${answer}: ${wrong}`);
+}
+
+/** @param open questions that no option answers */
+function assertAnswered(
+  command: string,
+  { yes, 'dry-run': dryRun = false }: WithoutQuestions,
+  open: readonly Question[],
+): void {
+  const [needed, others] = [true, false].map((isNeeded) =>
+    open
+      .filter(({ fallback }) => (fallback === undefined) === isNeeded)
+      .map(({ option }) => `--${option}`)
+      .join(', '),
+  );
+  if (yes && needed !== '') throw usage(command, `there is no default for ${needed}`);
+  if (yes || (dryRun && open.length === 0)) return;
+  const more = needed === '' ? '' : `, ${needed}`;
+  const defaults = others === '' ? '' : `; the defaults of ${others} then apply`;
+  throw usage(command, `there is no terminal to ask on: give --yes${more}${defaults}`);
 }
 
 function usage(command: string, message: string): BerthError {

@@ -4,7 +4,6 @@ import { fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
 import { isFileStep, type Setup, type SetupStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
-import { assertRoot } from '../system/as-user.ts';
 import type { Documents } from './documents.ts';
 import type { FlowArguments } from './init-options.ts';
 import { documentText } from './json-document.ts';
@@ -18,7 +17,7 @@ import type { Terminal, TextStream } from './terminal.ts';
  * one document, also if a step fails, and an admin who is asked sees the changes on standard error.
  *
  * @param fields for the document
- * @throws {BerthError} `not-root`, `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
+ * @throws {BerthError} `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
  *   `placeFile`
  */
 export async function runSetup(
@@ -28,7 +27,6 @@ export async function runSetup(
   terminal: Terminal,
   fields: Pick<Documents['Setup'], 'osc'> = {},
 ): Promise<void> {
-  if (!dryRun) assertRoot();
   const run = new SetupRun(setup, terminal, output === 'json', asker.asks);
   await run.look();
   if (!dryRun) await run.choose(asker, yes);

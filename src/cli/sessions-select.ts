@@ -1,10 +1,11 @@
 import type { Argv } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError } from '../errors.ts';
 import type { SessionFilter, SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from '../count-text.ts';
+import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';
@@ -73,7 +74,7 @@ export async function readAll(
   words: readonly string[],
   { terminal, config }: { readonly terminal: Terminal; readonly config?: string | undefined },
 ): Promise<AllFound> {
-  assertRoot();
+  assertRoot('only root sees the sessions of this node');
   const read = await readSessionSettings(config);
   if (read.error !== undefined) terminal.stderr.write(errorText(read.error));
   const sessions = await readSessions(terminal, read.settings);
@@ -86,7 +87,7 @@ export async function readAll(
 
 /** The sessions of this node, for counting and ending: without profiles and the addresses of clients. @throws {BerthError} `not-root` */
 export async function openSessions(): Promise<readonly Session[]> {
-  assertRoot();
+  assertRoot('only root sees the sessions of this node');
   const { listSessions } = await import('../ssh/sessions/list-sessions.ts');
   return listSessions({
     ...{ run: runDir, now: Date.now, balancerLog: () => '', onTooManySockets: () => undefined },
@@ -156,14 +157,3 @@ export function podsLeftOutText({ from, 'idle-over': idle }: FilterArguments): s
 
 /** Bytes of the balancer's log: about the last 35,000 connections. */
 const longestLog = 8 * 1024 * 1024;
-
-function assertRoot(): void {
-  if (process.geteuid?.() !== 0) throw notRoot();
-}
-
-function notRoot(): BerthError {
-  return new BerthError('only root sees the sessions of this node', {
-    code: 'not-root',
-    hint: 'Run it with sudo. Users see their own processes with `ps` inside their session.',
-  });
-}

@@ -29,7 +29,9 @@ export function textOutputs(): TextOutputs {
     if (isErrno(error, 'EPIPE', 'ECONNRESET')) return readerGone;
     const failed = new BerthError(`standard output cannot be written: ${error.message}`, {
       code: 'output-failed',
-      hint: 'The output is incomplete. Free space where it goes (df, quota), and run the command again.',
+      hint: isErrno(error, 'EBADF')
+        ? 'It is closed. Run the command again without `>&-`; `>/dev/null` discards the output.'
+        : 'The output is incomplete. Free space where it goes (df, quota), and run the command again.',
     });
     stderr.write(errorText(failed));
     return failed.exitCode;

@@ -28,7 +28,7 @@ export const programErrors = {
     next: 'Run `berth doctor --user NAME` to see what is slow. The next login tries again. For a command with `--timeout`, give more time with it.',
   },
   'not-root': {
-    what: 'A program that acts on behalf of other users was not started as root.',
+    what: 'A command or a hook that needs root was not started as root.',
     why: '`berth` was run without sudo, or a hook was started by hand, or by something other than OnDemand or PAM.',
     next: 'Run the command as root. OnDemand and PAM run the hooks as root already.',
   },

@@ -7,7 +7,6 @@ import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind-files.ts';
 import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
-import { assertRoot } from '../system/as-user.ts';
 import { readIfPresent } from '../system/read-if-present.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
@@ -55,7 +54,7 @@ export async function presentAnswers(): Promise<{
 /** The name of the sshd, as in docs/getting-started-login-node.md. */
 const kindName = 'login';
 /** AllowGroups in etc/sshd. */
-const group = 'berth';
+export const group = 'berth';
 const profileFile = '/etc/berth/profiles/minimal.yml';
 const settings = '/etc/berth/ssh.yml';
 const pamFile = '/etc/pam.d/sshd';
@@ -85,11 +84,10 @@ const units: Readonly<Record<string, string>> = {
  * login program as their shell last, if doctor finds no fault.
  *
  * @param toolsDir where `berth images files` puts the transfer tools
- * @throws {BerthError} `not-root`, `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
+ * @throws {BerthError} `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
  */
 export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
   const { image, start } = answers;
-  assertRoot();
   const accounts = await accountState(answers.users, group);
   const present = await presentAnswers();
   const pam = await readIfPresent(pamFile);

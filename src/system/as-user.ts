@@ -36,7 +36,9 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
   const realUid = process.getuid?.();
   if (realUid !== 0) {
     if (realUid === user.uid) return work();
-    return Promise.reject(notRoot(`files of ${user.name} cannot be written`));
+    const attempted = `files of ${user.name} cannot be written`;
+    const hook = 'Run it as root, for example with sudo. OnDemand runs its pre-PUN hook as root.';
+    return Promise.reject(notRoot(attempted, hook));
   }
   return inTurn(() => {
     wear(user);
@@ -68,9 +70,12 @@ export function asInvoker<T>(work: () => Promise<T> | T): Promise<T> {
   });
 }
 
-/** @throws {BerthError} `not-root` if the effective user is not root, also inside a user's section */
-export function assertRoot(): void {
-  if (process.geteuid?.() !== 0) throw notRoot('this needs root');
+/**
+ * @param message what only root can do
+ * @throws {BerthError} `not-root` if the effective user is not root, also inside a user's section
+ */
+export function assertRoot(message = 'this needs root'): void {
+  if (process.geteuid?.() !== 0) throw notRoot(message);
 }
 
 function inTurn<T>(section: () => Promise<T>): Promise<T> {
@@ -125,9 +130,6 @@ function becomeAgain(before: Before): void {
   process.setgroups?.([...before.groups]);
 }
 
-function notRoot(attempted: string): BerthError {
-  return new BerthError(attempted, {
-    code: 'not-root',
-    hint: 'Run it as root, for example with sudo. OnDemand runs its pre-PUN hook as root.',
-  });
+function notRoot(message: string, hint = 'Run it as root, for example with sudo.'): BerthError {
+  return new BerthError(message, { code: 'not-root', hint });
 }

@@ -37,7 +37,9 @@ describe('the questions of berth init login-node on a terminal', () => {
       [/Image of the sessions \[\S+\]: /, 'Not an image\r'],
       [/Not an image: .*\r\n[^\r\n]*Image of the sessions/, 'localhost/berth-site:1\r'],
       [/Accounts that may log in, separated by spaces \[none\]: /, 'al;ice\r'],
-      [/al;ice: must be names of accounts\r\n[^\r\n]*Accounts/, 'alice\r'],
+      [/al;ice: must be names of accounts\r\n[^\r\n]*Accounts/, 'alcie\r'],
+      [/alcie: there is no account "alcie"\r\n[^\r\n]*Accounts/, 'daemon\r'],
+      [/daemon: daemon is a system account .*\r\n[^\r\n]*Accounts/, 'alice\r'],
       [/Port of the sessions' own sshd, best below 1024 \[332\]: /, '70000\r'],
       [/70000: must be a port from 1 to 65535\r\n[^\r\n]*Port/, `${host.port}\r`],
       [/login-shell \(.*\) or forced \[login-shell\]: /, 'both\r'],
@@ -156,6 +158,21 @@ describe('the questions of berth init login-node on a terminal', () => {
     expect(await terminal.waitForExit()).toBe(75);
     expect(terminal.text).toContain('[init-file-changed]');
     expect((await host.shell(`cat ${file}`)).stdout).toBe('image: localhost/other:1\n');
+  });
+});
+
+describe('without a terminal, before anything is shown,', () => {
+  const common = `login-node --image localhost/berth-site:1 --user alice --mode forced`;
+  it.each([
+    [common, 64, 'there is no terminal to ask on: give --yes; the defaults of --port, --pull then'],
+    [`${common} --port 332 --pull no`, 64, 'there is no terminal to ask on: give --yes [usage]'],
+    ['cluster --name prod', 64, 'there is no terminal to ask on: give --yes, --kubeconfig; the'],
+    [`${common} --user nosuch --yes`, 67, 'there is no account "nosuch" [user-unknown]'],
+  ])('berth init %s is refused', async (words, exitCode, message) => {
+    expect(await host.init(words)).toMatchObject({
+      ...{ exitCode, stdout: '' },
+      stderr: expect.stringContaining(`berth: ${message}`) as unknown,
+    });
   });
 });
 

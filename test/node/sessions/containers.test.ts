@@ -84,7 +84,7 @@ describe('sessions in containers', () => {
   it('are nobody else’s business', async () => {
     const { exitCode, stderr } = await host.asUser('ada', [berth, ...['sessions', 'list']]);
     expect(exitCode).toBe(77);
-    expect(stderr).toMatch(/\[not-root\]\nnext: Run it with sudo/);
+    expect(stderr).toMatch(/\[not-root\]\nnext: Run it as root/);
     expect(await berthOn(host, ['sessions', 'end', '4711'])).toMatchObject({ code: 69 });
     expect(await berthOn(host, ['sessions', 'end'])).toMatchObject({ code: 64 });
     expect(await berthOn(host, ['sessions', 'list', '--from', '1.2.3'])).toMatchObject({

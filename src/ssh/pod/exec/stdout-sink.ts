@@ -34,13 +34,22 @@ export function processOutput(descriptor: 1 | 2): StdoutSink {
   return output(descriptor, socket);
 }
 
-/** Opens a non-blocking descriptor of its own: other processes use the terminal's descriptor too. */
 function terminalOutput(descriptor: number): StdoutSink {
-  const own = openSync(
-    `/proc/self/fd/${descriptor}`,
-    constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
-  );
+  const own = reopened(descriptor);
   return output(own, new TerminalQueue(own));
+}
+
+/**
+ * Opens a non-blocking descriptor of its own: other processes use the terminal's descriptor too. After su(1), the
+ * terminal belongs to somebody else and cannot be opened again; then this one is used as it is.
+ */
+function reopened(descriptor: number): number {
+  try {
+    const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+    return openSync(`/proc/self/fd/${descriptor}`, flags);
+  } catch {
+    return descriptor;
+  }
 }
 
 /** Node cannot wait for a terminal to become writable, so it is tried again, at most every 50 ms. Keeps the order. */
