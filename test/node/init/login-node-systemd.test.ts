@@ -35,7 +35,8 @@ describe('berth init login-node on a host with systemd', () => {
     await copyFile(await savedBusybox(), join(host.directory, 'image.tar'));
     // Then logins start the manager of their user. Only on this host: firewalld on others waits for polkit with it.
     await host.script(`export DEBIAN_FRONTEND=noninteractive
-      apt-get install --quiet --yes --no-install-recommends libpam-systemd dbus-user-session >&2`);
+      apt-get install --quiet --yes --no-install-recommends libpam-systemd dbus-user-session >&2
+      systemctl start dbus.socket; systemctl restart systemd-logind`);
     await host.script(`ssh-keygen -A; useradd --uid ${uid} --create-home --shell /bin/bash alice
       install -d -o alice -m 0700 ~alice/.ssh
       install -o alice -m 0600 ${host.directory}/key.pub ~alice/.ssh/authorized_keys`);
