@@ -19,7 +19,7 @@ const context = {
 };
 
 /** A pod that no site's policy refuses, except for the given fields. */
-function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fields {
+export function probePod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fields {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -62,14 +62,14 @@ interface Tried {
 /** Objects that the policies must refuse on every site. Images are not tested: a site may allow all. */
 const hostile: readonly Tried[] = [
   ...[
-    pod({ securityContext: { ...context, runAsUser: 1 } }),
-    pod({ hostPID: true }),
-    pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
-    pod({ nodeName: 'berth-doctor' }),
+    probePod({ securityContext: { ...context, runAsUser: 1 } }),
+    probePod({ hostPID: true }),
+    probePod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
+    probePod({ nodeName: 'berth-doctor' }),
   ].map((object) => ({ policy: 'pod-spec', resource: 'pods' as const, object })),
   ...[
-    pod({}, {}, { [lifetimeAnnotation]: '99999h' }),
-    pod({}, {}, { 'berth-doctor.invalid/order': '' }),
+    probePod({}, {}, { [lifetimeAnnotation]: '99999h' }),
+    probePod({}, {}, { 'berth-doctor.invalid/order': '' }),
   ].map((object) => ({ policy: 'pod-metadata', resource: 'pods' as const, object })),
   { policy: 'services', resource: 'services', object: service },
 ];

@@ -30,11 +30,15 @@ import { sessionRightsFinding } from './session-rights-check.ts';
 import { hookTokenFinding } from './hook-token-check.ts';
 import { objectsFinding } from './objects-check.ts';
 import { namespaceFinding } from './namespace-check.ts';
+import type { OndemandKeys } from './ondemand-keys.ts';
+import { kubectlFinding, mountsFinding } from './ondemand-on-cluster.ts';
 
 export interface ClusterCheckInput {
   readonly cluster: ClusterSettings;
   readonly clusterCount: number;
   readonly stateDir: string;
+  /** On a portal: what OnDemand reads of the cluster. */
+  readonly ondemand?: OndemandKeys | undefined;
   /** The user to check for; without one, objects of an invented user are used. */
   readonly user?: User;
   /** Seconds since the epoch. */
@@ -63,6 +67,8 @@ const dependent = [
   'admission',
   'ssh-sessions',
   'user-namespace',
+  'ondemand-kubectl',
+  'ondemand-mounts',
 ] as const;
 const probed = ['api-certificate', 'api-clock'] as const;
 
@@ -77,6 +83,7 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
   const skip = (ids: readonly string[], why: string): CheckResult[] =>
     ids
       .filter((id) => id !== 'user-namespace' || input.user !== undefined)
+      .filter((id) => !id.startsWith('ondemand-') || input.ondemand !== undefined)
       .filter((id) => id !== 'ssh-sessions' || cluster.sshSessions !== undefined)
       .map((id) => ({ id, cluster: cluster.name, ...skipped(why) }));
 
@@ -139,6 +146,7 @@ async function reachable(
   run: (id: string, work: Check['run']) => Promise<CheckResult>,
   skip: (ids: readonly string[], why: string) => CheckResult[],
 ): Promise<CheckResult[]> {
+  const { ondemand } = input;
   let identity = '';
   const api = await run('api', (signal) =>
     withClient(server, signal, async (client) => {
@@ -174,6 +182,12 @@ async function reachable(
       ask('objects', (client) => objectsFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) => admissionFinding(client, version)),
+      ...(ondemand === undefined
+        ? []
+        : [
+            run('ondemand-kubectl', () => kubectlFinding(ondemand.job, version, input.timeoutMs)),
+            ask('ondemand-mounts', (client) => mountsFinding(client, ondemand.job)),
+          ]),
       ...(input.cluster.sshSessions === undefined
         ? []
         : [

@@ -22,6 +22,7 @@ import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkRenderFiles } from './render-file-checks.ts';
+import { checkOndemandKeys } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
@@ -202,14 +203,16 @@ async function accountCheck(
 async function checkOne(
   cluster: ClusterSettings,
   clusterCount: number,
-  { now, timeoutMs }: DoctorInput,
+  { now, timeoutMs, overlay }: DoctorInput,
   { settings }: LoadedSiteSettings,
   user: User | undefined,
 ): Promise<CheckResult[]> {
   const oidc = oidcSettingsOf(cluster);
+  const at = overlay?.resolve ?? asInstalled;
+  const { keys: ondemand, results: ofKeys } = checkOndemandKeys(cluster, settings.clustersDir, at);
   const results = await Promise.all([
     checkCluster({
-      cluster,
+      ...{ cluster, ondemand },
       clusterCount,
       stateDir: settings.stateDir,
       now,
@@ -219,5 +222,5 @@ async function checkOne(
     oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
     checkClusterApi(cluster, timeoutMs),
   ]);
-  return results.flat();
+  return [...ofKeys, ...results.flat()];
 }

@@ -130,7 +130,9 @@ async function clusterFile(
     '# A cluster for OnDemand and Berth, made by `berth init cluster`. You may edit it.',
     '# The prefixes must be those of hook.env.',
   ];
-  return `${head.join('\n')}\n${stringify({ v2: { metadata: { title: name }, job } }, { lineWidth: 0 })}`;
+  // OnDemand's links to a shell on the node of a job.
+  const v2 = { metadata: { title: name }, job, batch_connect: { ssh_allow: false } };
+  return `${head.join('\n')}\n${stringify({ v2 }, { lineWidth: 0 })}`;
 }
 
 function commands(answers: ClusterAnswers, more: readonly string[]) {

@@ -1,6 +1,7 @@
 import { existsSync, globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { admissionSchema } from '../../src/config/admission-parameters.ts';
 import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
 import { balancerSchema } from '../../src/config/balancer-yml.ts';
 import { ldapSchema } from '../../src/config/ldap-schema.ts';
@@ -47,13 +48,15 @@ const keys = [
   ...keysOf(profileSchema as never),
   ...keysOf(ldapSchema as never, ['ldap']),
   ...keysOf(balancerSchema as never),
+  ...keysOf(admissionSchema as never),
 ];
 const isKey = (word: string): boolean =>
   keys.some((key) => key === word || key.endsWith(`.${word}`));
 
 /** What others have: OnDemand's, the provider's, PAM's, systemd's and the kernel's own names. */
 const others = [
-  /^v2\.job\.(?:server\.(?:endpoint|cert_authority_file)|auth\.type|adapter|config_file|namespace_prefix)$|^namespace_prefix$/,
+  /^v2\.job\.(?:server\.(?:endpoint|cert_authority_file)|auth\.(?:type|svc_acct_file)|adapter|all_namespaces|bin|mounts|config_file|namespace_prefix)$|^namespace_prefix$/,
+  /^(?:(?:v2\.batch_connect\.)?ssh_allow|batch_connect|svc_acct_file)$/,
   /^(?:pun_pre_hook_exports|pun_pre_hook_root_cmd|oidc_settings|oidc_scope|update_ood_portal)$/,
   /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
   /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max)$/,

@@ -47,6 +47,8 @@ v2:
     cluster:
     context:
     bin: /usr/bin/kubectl
+  batch_connect:
+    ssh_allow: false
 `,
   );
   // A name such as `true` or `2024-01-01` is then written as a string.

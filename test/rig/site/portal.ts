@@ -125,7 +125,12 @@ export class Portal {
       auth: { type: 'oidc' },
       server: { endpoint: this.site.server, cert_authority_file: this.site.ca.file },
     };
-    const file = { v2: { metadata: { title: name }, job: { ...standard, ...job } } };
+    const file = {
+      v2: {
+        ...{ metadata: { title: name }, job: { ...standard, ...job } },
+        batch_connect: { ssh_allow: false },
+      },
+    };
     await writeFile(join(this.files.clustersDir, `${name}.yml`), stringify(file), { mode: 0o644 });
   }
 

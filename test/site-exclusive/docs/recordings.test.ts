@@ -68,6 +68,7 @@ async function printed(name: string, args: string): Promise<string> {
   const example: readonly (readonly [string | RegExp, string])[] = [
     [host.directory, ''],
     [host.portal.directory, '/etc/ood/config'],
+    [site.kubectlPath, '/usr/bin/kubectl'],
     [site.server, 'https://kube.example.com:6443'],
     [site.keycloak.issuer, 'https://idp.example.com/realms/main'],
     [user.home, '/home/alice'],

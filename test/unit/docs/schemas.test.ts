@@ -80,9 +80,17 @@ describe('the JSON Schemas', () => {
     expect(faultsOf(name, text)).toContain(fault);
   });
 
-  it.each([...schemaPages])('$path describes every key', async (page) => {
+  it.each([...schemaPages])('$path describes every key as the reference does', async (page) => {
     const { properties = {} } = JSON.parse(await formattedPage(page)) as JsonSchema;
-    expect(withoutDescription(properties)).toEqual([]);
+    const described = descriptionsIn(properties);
+    const wrong = described.filter(
+      ({ key, schema }) =>
+        !referenceTexts(page.path, key).includes(
+          `${schema.description?.split('\n')[0]} ${JSON.stringify(schema.default)}`,
+        ),
+    );
+    expect(wrong.map(({ key }) => key)).toEqual([]);
+    expect(described.length).toBeGreaterThan(5);
   });
 });
 
@@ -188,15 +196,47 @@ function merged(into: object, from: object): object {
   return { ...into, ...Object.fromEntries(entries) };
 }
 
-function withoutDescription(properties: Record<string, JsonSchema>, path = ''): string[] {
+/** All keys of a schema. Below a map, the name is PATH. */
+function descriptionsIn(
+  properties: Record<string, JsonSchema>,
+  path = '',
+): { readonly key: string; readonly schema: JsonSchema }[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const key = `${path}${name}`;
-    const inner = [schema, schema.items, schema.additionalProperties, ...(schema.anyOf ?? [])];
+    const inside = (one: unknown, below: string): { key: string; schema: JsonSchema }[] =>
+      typeof one === 'object' ? descriptionsIn((one as JsonSchema).properties ?? {}, below) : [];
     return [
-      ...(schema.description === undefined ? [key] : []),
-      ...inner.flatMap((one) =>
-        typeof one === 'object' ? withoutDescription(one.properties ?? {}, `${key}.`) : [],
-      ),
+      { key, schema },
+      ...[schema, schema.items, ...(schema.anyOf ?? [])].flatMap((one) => inside(one, `${key}.`)),
+      ...inside(schema.additionalProperties, `${key}.PATH.`),
     ];
+  });
+}
+
+const textsRead = new Map<Section, ReturnType<typeof keyTexts>>();
+function textsOf(section: Section): ReturnType<typeof keyTexts> {
+  const texts = textsRead.get(section) ?? keyTexts(section);
+  textsRead.set(section, texts);
+  return texts;
+}
+
+/** What a key's description and default may be. `cluster` and `ldap` are sections of berth.yml. */
+function referenceTexts(path: string, key: string): string[] {
+  const section = basename(path, '.yml.json').replace('.', '-') as Section;
+  const inBerth = /^(?:defaults|clusters\.PATH)\.(.*)$/.exec(key)?.[1];
+  const inLdap = /^ldap\.(.*)$/.exec(key)?.[1];
+  const places: readonly (readonly [Section, string | undefined])[] =
+    section === 'berth'
+      ? [
+          [section, key],
+          ['cluster', inBerth],
+          ['ldap', inLdap],
+        ]
+      : [[section, key]];
+  return places.flatMap(([one, own]) => {
+    const text = own === undefined ? undefined : textsOf(one).get(own);
+    return text === undefined
+      ? []
+      : [`${text.text.split('\n')[0]} ${JSON.stringify(text.default)}`];
   });
 }
