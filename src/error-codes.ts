@@ -64,7 +64,7 @@ export const exitClasses = {
   'haproxy-refused': 'config',
   'profile-invalid': 'config',
   'profile-name-invalid': 'config',
-  'profile-missing': ['permission', 'usage'],
+  'profile-missing': ['config', 'usage'],
   'profile-not-matched': 'permission',
   'template-invalid': 'config',
   'template-value-unsafe': 'config',

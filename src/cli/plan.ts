@@ -77,7 +77,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           'Print the command lines of an SSH session',
         )
         .epilogue(
-          'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
+          'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 78 the profile has a mistake, 69 a login would fail now. Nothing is changed.',
         ),
     handler: async (args) => {
       if (args.ssh === true) {

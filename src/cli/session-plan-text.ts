@@ -23,7 +23,8 @@ export function sessionPlanText(plan: SessionPlan): string {
       `  ${escapedForTerminal(shellWords(pod.exec))}`,
     ].join('\n');
   if (session === undefined) {
-    const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
+    const refused = isMistake(plan) ? 'gets no session' : 'is refused';
+    const what = outcome === 'refused' ? refused : 'gets a shell on the host';
     const why = mistakes === undefined ? '' : `\n${escapedForTerminal(mistakes)}`;
     return `${escapedForTerminal(user)} ${what}: ${escapedForTerminal(reason)}${why}`;
   }
@@ -52,6 +53,11 @@ export function sessionPlanText(plan: SessionPlan): string {
     'command of the session (replaces the login program)',
     callText(becomes),
   ].join('\n');
+}
+
+/** Whether the user gets no session because of a mistake in the configuration. */
+export function isMistake({ code }: SessionPlan): boolean {
+  return code !== undefined && code !== 'profile-not-matched';
 }
 
 function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {

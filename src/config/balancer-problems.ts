@@ -1,5 +1,5 @@
 import type { BalancerDocument } from './balancer-yml.ts';
-import type { ProblemMessage } from './config-problem.ts';
+import { type ProblemMessage, writtenPath } from './config-problem.ts';
 import { nearestKey } from './nearest-key.ts';
 
 type Path = readonly (string | number)[];
@@ -49,7 +49,7 @@ function* twice(values: readonly Placed[], what: string): Generator<ProblemMessa
     else
       yield {
         path,
-        text: `${path.join('.')}: ${what} ${value} is already used by ${before.join('.')}`,
+        text: `${writtenPath(path)}: ${what} ${value} is already used by ${writtenPath(before)}`,
       };
   }
 }
@@ -61,7 +61,7 @@ function* unknownSystems({ systems, kinds }: BalancerDocument): Generator<Proble
     const path = ['kinds', index, 'system'];
     const near = nearestKey(system, known);
     const help = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${near}?`;
-    yield { path, text: `${path.join('.')}: there is no system ${system} in systems: ${help}` };
+    yield { path, text: `${writtenPath(path)}: there is no system ${system} in systems: ${help}` };
   }
 }
 
@@ -79,7 +79,7 @@ function* takenPorts({
   const first = new Map<number, string>();
   for (const [path, given, standard] of ports) {
     const port = given ?? standard;
-    const name = given === undefined ? `${path.join('.')} (default)` : path.join('.');
+    const name = given === undefined ? `${writtenPath(path)} (default)` : writtenPath(path);
     const before = first.get(port);
     if (before === undefined) first.set(port, name);
     else yield { path, text: `${name}: port ${port} is already used by ${before}` };

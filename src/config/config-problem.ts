@@ -10,6 +10,11 @@ export interface ProblemMessage extends Problem {
   readonly text: string;
 }
 
+/** A path as an admin reads it: entries of lists count from 1, as in the reasons of `berth plan`. */
+export function writtenPath(path: readonly PropertyKey[]): string {
+  return path.map((step) => String(typeof step === 'number' ? step + 1 : step)).join('.');
+}
+
 /** Both count from 1, as editors do. */
 export interface Position {
   readonly line: number;

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { nearestKey } from './nearest-key.ts';
-import type { ProblemMessage } from './config-problem.ts';
+import { type ProblemMessage, writtenPath } from './config-problem.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -71,7 +71,7 @@ function unknownKey(path: Path, key: string, known: readonly string[]): string {
 }
 
 function written(path: Path): string {
-  return path.length === 0 ? 'the file' : path.map(String).join('.');
+  return path.length === 0 ? 'the file' : writtenPath(path);
 }
 
 /** The schema of the value at this path. */

@@ -153,7 +153,7 @@ function fileAndContext(options: {
   return options.context === undefined ? { file } : { file, context: options.context };
 }
 
-/** OnDemand's dashboard reads only `clusters.d`, so a different value in `hook.env` is a mistake. */
+/** OnDemand's dashboard reads only `clusters.d`. A prefix there has precedence; one of `hook.env` alone is Berth's only. */
 function prefixWarnings(definition: ClusterDefinition, parts: SiteFileContents): SettingsWarning[] {
   const compared = [
     [
@@ -173,9 +173,18 @@ function prefixWarnings(definition: ClusterDefinition, parts: SiteFileContents):
     if (theirs === undefined || theirs === (ours ?? '')) return [];
     // hook.env is for all clusters: the cluster's own file is more specific.
     if (ours !== undefined && theirs === '') return [];
-    const used = ours === undefined ? variable : key;
-    const message = `${definition.name}: v2.job.${key} and ${variable} of ${parts.hookEnvFile} differ: Berth uses ${used}, but OnDemand uses ${key}`;
-    return [{ code: 'prefixes-differ', message, file: definition.file }];
+    const differ = `${definition.name}: v2.job.${key} and ${variable} of ${parts.hookEnvFile} differ`;
+    return ours === undefined
+      ? {
+          code: 'prefixes-differ',
+          message: `${differ}: Berth uses ${variable}, but OnDemand reads only v2.job.${key}, which is not set`,
+          file: definition.file,
+        }
+      : {
+          code: 'prefixes-differ',
+          message: `${differ}: Berth and OnDemand use v2.job.${key}, so ${variable} has no effect on this cluster`,
+          file: parts.hookEnvFile,
+        };
   });
 }
 

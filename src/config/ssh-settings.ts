@@ -6,7 +6,7 @@ import { deepFreeze } from './deep-freeze.ts';
 import { isIpv4, isIpv6 } from './ip-address.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
-import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
+import { type ProblemMessage, noPosition, type Locate, writtenPath } from './config-problem.ts';
 import { isProfileName } from './profile/profile-name.ts';
 import { accountName, directoryPath, nonEmptyArray } from './profile/profile-schema.ts';
 import { isWithin, mountProblem } from './profile/protected-directories.ts';
@@ -165,7 +165,7 @@ export function sshSettings(
     const hint =
       near === undefined ? `Write ${profilesDir}/${profile}.yml.` : `Did you mean ${near}?`;
     const path = ['rules', index, 'profile'];
-    const missing = { path, text: `${path.join('.')}: there is no profile ${profile}` };
+    const missing = { path, text: `${writtenPath(path)}: there is no profile ${profile}` };
     broken.set(profile, {
       error: configProblemsError('profile-missing', { file, place }, [missing], hint, { profile }),
     });
@@ -182,7 +182,7 @@ function storageMounted(
     if (problem === undefined) continue;
     const file = `${profilesDir}/${name}.yml`;
     const hint = 'Mount another directory, or a subdirectory that does not contain it.';
-    const message = `mounts.${index}.source ${problem}`;
+    const message = `mounts.${index + 1}.source ${problem}`;
     return configError('profile-invalid', file, message, hint, { profile: name });
   }
   return undefined;

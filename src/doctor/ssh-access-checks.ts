@@ -63,7 +63,7 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
     return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
   if (found.kind === 'host-shell') return ok(`${name} gets a shell on the host: ${found.reason}`);
   if (found.code !== 'profile-not-matched')
-    return failed(`${name} is refused: ${found.reason}`, 'See the check ssh-profile above.');
+    return failed(`${name} gets no session: ${found.reason}`, 'See the check ssh-profile above.');
   return failed(
     `${name} is refused: ${found.reason}`,
     `Add a rule for the user to ssh.yml, or put the user into a group of one: ${installedPath('share/docs/ssh-profiles.md')}.`,

@@ -143,7 +143,7 @@ export const configurationErrors = {
     next: 'Rename the file to NAME.yml.',
   },
   'profile-missing': {
-    what: 'A rule or `login --profile` names a profile that does not exist. This code is a reason for `session-refused`.',
+    what: 'A rule or `login --profile` names a profile that does not exist. Its users get no session.',
     why: 'The file was removed or renamed, or the name in ssh.yml or sshd_config is misspelled.',
     next: 'Compare ssh.yml and sshd_config with the files in /etc/berth/profiles.',
   },
@@ -213,9 +213,9 @@ export const configurationErrors = {
     next: 'Write `$HOME/` instead of `~/`.',
   },
   'prefixes-differ': {
-    what: 'hook.env and clusters.d give different prefixes for namespaces or user names. Berth uses the one that the message names.',
-    why: 'Only one of the two files was changed.',
-    next: 'Set both to the same value. OnDemand reads only clusters.d, so if they differ, it looks in a different namespace.',
+    what: 'hook.env and clusters.d give different prefixes for namespaces or user names. Berth and OnDemand use the prefix in clusters.d. If only hook.env has one, Berth uses it and OnDemand uses none, so that OnDemand looks in another namespace.',
+    why: 'Only one of the two files was changed, or OSC’s hooks were used before, which read only hook.env.',
+    next: 'Set both to the same value, or leave the variable of hook.env empty.',
   },
   'client-secret-of-other-issuer': {
     what: 'A cluster has another issuer than the one for which the client’s secret or key was configured. The secret is not sent there: at that issuer the client is public.',

@@ -3,9 +3,9 @@ import type { CatalogueEntries } from './entry.ts';
 /** What containers and pods have in common: choice of a profile, PAM, runtime directory, mounts. */
 export const sessionErrors = {
   'session-refused': {
-    what: 'The user got no session on this host. The user sees only this; the field `why` of the log line has the code of the reason.',
-    why: 'No rule of ssh.yml is for this user (`profile-not-matched`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
-    next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
+    what: 'The user got no session on this host. The user sees only this; the log line has the reason.',
+    why: 'No rule of ssh.yml is for this user (`profile-not-matched`).',
+    next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried.',
   },
   'session-unknown': {
     what: 'No open session of this node has this ID or user, or no pod of a session has this name.',

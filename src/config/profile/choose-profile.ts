@@ -78,14 +78,15 @@ function choiceOf(
   const reason = group === undefined ? because : `${because}; the user is in ${group}`;
   if (profile !== undefined) return { kind: 'profile', profile, reason };
 
-  const what = broken === undefined ? 'that profile does not exist' : 'that profile is invalid';
+  const code = broken?.error.code ?? 'profile-missing';
+  const what =
+    code === 'profile-missing' ? 'that profile does not exist' : 'that profile is invalid';
   const error = broken === undefined ? {} : { error: broken.error };
   const glass = sharedGroup(settings.hostShellGroups, request);
   if (glass !== undefined) {
     const why = `${reason}, but ${what}; ${glass} is in host_shell_groups`;
     return { kind: 'host-shell', reason: why, ...error };
   }
-  const code = broken?.error.code ?? 'profile-missing';
   return { kind: 'refuse', code, reason: `${reason}, but ${what}`, ...error };
 }
 

@@ -1,4 +1,4 @@
-import type { ProblemMessage } from '../config-problem.ts';
+import { type ProblemMessage, writtenPath } from '../config-problem.ts';
 import type { ProfileDocument } from './profile-schema.ts';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import { isWithin } from './protected-directories.ts';
@@ -51,12 +51,12 @@ function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {
     if (taken !== undefined)
       yield {
         path: ['mounts', index],
-        text: `mounts.${index} would hide ${taken} inside the session, which is reserved`,
+        text: `mounts.${index + 1} would hide ${taken} inside the session, which is reserved`,
       };
     if (targets.has(target))
       yield {
         path: ['mounts', index],
-        text: `mounts.${index} has the same target as an earlier mount`,
+        text: `mounts.${index + 1} has the same target as an earlier mount`,
       };
     targets.add(target);
   }
@@ -145,7 +145,7 @@ function* capabilities({ podman }: ProfileDocument): Generator<ProblemMessage> {
 function* tolerations({ pod }: ProfileDocument): Generator<ProblemMessage> {
   for (const [index, one] of (pod?.tolerations ?? []).entries()) {
     const path = ['pod', 'tolerations', index];
-    const written = path.join('.');
+    const written = writtenPath(path);
     if (one.key === undefined && one.operator !== 'Exists')
       yield { path, text: `${written} needs a key, or operator: Exists` };
     if (one.operator === 'Exists' && (one.value ?? '') !== '')

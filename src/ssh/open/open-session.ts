@@ -45,7 +45,7 @@ export type OpenedSession = ProgramCall | { readonly exitCode: number };
  * client's command in their container. If the container is already running, this reads a few small files and
  * starts no process.
  *
- * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, the errors of `loadSshSettings`
+ * @throws {BerthError} `session-refused`, the code of a broken profile, `nss-failed`, `group-names-missing`, the errors of `loadSshSettings`
  *   and `startContainer`
  */
 export async function openSession(input: OpenSessionInput): Promise<OpenedSession> {
@@ -214,8 +214,12 @@ function connectionClosed(): BerthError {
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
-  return new BerthError('no session is available for you on this machine', {
-    code: 'session-refused',
+  const isRule = code === 'profile-not-matched';
+  const message = isRule
+    ? 'no session is available for you on this machine'
+    : 'the configuration of your session on this machine has a mistake';
+  return new BerthError(message, {
+    code: isRule ? 'session-refused' : code,
     hint: 'As root, run `berth plan --ssh --user NAME` to see which rules were tried.',
     fields: { why: code, reason },
     cause: error ?? new Error(reason),

@@ -1,5 +1,6 @@
 import type { SshSettings } from '../../config/profile/profile.ts';
 import { chooseProfile } from '../../config/profile/choose-profile.ts';
+import type { ErrorCode } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import { containerName, podmanRunCommand, type ResolvedMount } from '../podman/argv/podman-run.ts';
@@ -41,6 +42,8 @@ export interface SessionPlan {
   readonly outcome: 'session' | 'refused' | 'host-shell';
   /** Why this outcome and this profile were chosen. */
   readonly reason: string;
+  /** Code of the reason, if the user is refused: `profile-not-matched`, or a mistake of the configuration. */
+  readonly code?: ErrorCode;
   /** All mistakes in the profile, if they are the reason. */
   readonly mistakes?: string;
   /** Failed checks of `berth doctor` that would make a login fail now. */
@@ -80,10 +83,10 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   });
   const { reason } = choice;
   if (choice.kind !== 'profile') {
-    const outcome = choice.kind === 'refuse' ? 'refused' : 'host-shell';
-    const mistakes = choice.kind === 'refuse' ? choice.error?.message : undefined;
-    const why = mistakes === undefined ? {} : { mistakes };
-    return { user: user.name, outcome, reason, obstacles: [], ...why };
+    const common = { user: user.name, reason, obstacles: [] };
+    if (choice.kind === 'host-shell') return { ...common, outcome: 'host-shell' };
+    const why = choice.error === undefined ? {} : { mistakes: choice.error.message };
+    return { ...common, outcome: 'refused', code: choice.code, ...why };
   }
   const { profile } = choice;
   const outcome = 'session';

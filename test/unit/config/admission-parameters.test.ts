@@ -59,7 +59,7 @@ describe('admission.yml', () => {
     'ubuntu',
     'jupyter/base',
   ])('refuses the image %s, which would match nothing', (one) => {
-    expect(() => parseAdmissionParameters({ images: [one] }, 'f')).toThrow('images.0 must be');
+    expect(() => parseAdmissionParameters({ images: [one] }, 'f')).toThrow('images.1 must be');
   });
 
   it.each([
@@ -69,37 +69,37 @@ describe('admission.yml', () => {
   ])('refuses * in %s, which would match nothing', (key) => {
     for (const one of ['*', 'example.org/*'])
       expect(() => parseAdmissionParameters({ [key]: [one] }, 'f')).toThrow(
-        `${key}.0 must consist`,
+        `${key}.1 must consist`,
       );
   });
 
   it.each<[string, object, string]>([
     ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: did you mean host_paths?'],
-    ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must not contain . or ..'],
-    ['a path from nowhere', { host_paths: ['home'] }, 'host_paths.0 must be an absolute path'],
+    ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.1 must not contain . or ..'],
+    ['a path from nowhere', { host_paths: ['home'] }, 'host_paths.1 must be an absolute path'],
     [
       'an unknown sign',
       { host_paths: ['/home/{uid}'] },
       'nor special characters except * and {user}',
     ],
     ['a quote, which would end the CEL', { contact: "x' || true || '" }, 'contact must be text'],
-    ['a quote in an image', { images: ["a' || '"] }, "images.0 must be '*', or a registry"],
-    ['half a domain of annotations', { annotations: ['*.example.org/x'] }, 'annotations.0 must be'],
-    ['every annotation', { annotations: ['*'] }, 'annotations.0 must be the key of an annotation'],
+    ['a quote in an image', { images: ["a' || '"] }, "images.1 must be '*', or a registry"],
+    ['half a domain of annotations', { annotations: ['*.example.org/x'] }, 'annotations.1 must be'],
+    ['every annotation', { annotations: ['*'] }, 'annotations.1 must be the key of an annotation'],
     ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],
     ['no lifetime at all', { max_lifetime: '0h' }, 'max_lifetime must be a time'],
     ['a grace period in seconds alone', { max_grace_period: 300 }, 'max_grace_period'],
     ['no grace period at all', { max_grace_period: '0s' }, 'max_grace_period must be a time'],
     ['a CPU in words', { default_resources: { cpu: 'lots' } }, 'cpu must be a quantity'],
     ['a number as a lifetime', { max_lifetime: 8 }, 'max_lifetime must be a time such as 8h'],
-    ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
+    ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.1 must be SERVER:/PATH'],
     [
       'the account of sessions',
       { service_accounts: ['berth-session'] },
       'must not be berth-session',
     ],
-    ['the old default', { service_accounts: ['x', 'berth-user'] }, 'service_accounts.1 must not'],
-    ['a resource that is free', { writable_resources: ['pods'] }, 'writable_resources.0 must be'],
+    ['the old default', { service_accounts: ['x', 'berth-user'] }, 'service_accounts.2 must not'],
+    ['a resource that is free', { writable_resources: ['pods'] }, 'writable_resources.1 must be'],
     ['an account without a namespace', { stampers: ['berth-hook'] }, 'must be NAMESPACE:NAME'],
   ])('refuses %s', (_, document, says) => {
     const attempt = (): unknown => parseAdmissionParameters(document, '/etc/berth/admission.yml');

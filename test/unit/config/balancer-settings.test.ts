@@ -76,59 +76,59 @@ describe('balancer.yml', () => {
   it.each([
     ['hostname: login', 'systems is missing'],
     ['', 'hostname is missing'],
-    [least.replace('podman', 'Podman'), 'kinds.0.name must be a name of lower-case letters'],
+    [least.replace('podman', 'Podman'), 'kinds.1.name must be a name of lower-case letters'],
     [`${least}balancer: []`, 'balancer is unknown: did you mean balancers?'],
     [`${least}balancers: []`, 'balancers must not be empty'],
     [`${least}listen: []`, 'listen must not be empty'],
     [least.replace(systems, 'systems: []'), 'systems must not be empty'],
     [least.replace(kinds, 'kinds: []'), 'kinds must not be empty'],
-    [least.replace('[{name: n1, address: 192.0.2.11}]', '[]'), 'systems.0.nodes must not be empty'],
-    [least.replace('port: 22', 'prot: 22'), 'kinds.0.prot is unknown: did you mean port?'],
-    [least.replace('port: 22', 'port: 70000'), 'kinds.0.port must be a port, from 1 to 65535'],
-    [least.replace('port: 22', 'port: ssh'), 'kinds.0.port must be a whole number'],
+    [least.replace('[{name: n1, address: 192.0.2.11}]', '[]'), 'systems.1.nodes must not be empty'],
+    [least.replace('port: 22', 'prot: 22'), 'kinds.1.prot is unknown: did you mean port?'],
+    [least.replace('port: 22', 'port: 70000'), 'kinds.1.port must be a port, from 1 to 65535'],
+    [least.replace('port: 22', 'port: ssh'), 'kinds.1.port must be a whole number'],
     ...['192.0.2.300', '192.0.2', '2001:db8::1::2', 'fe80::1%eth0', 'node 1', '[::1]'].map(
       (address) => [
         least.replace('192.0.2.11', `'${address}'`),
-        'systems.0.nodes.0.address must be an IPv4 or IPv6 address, or a host name',
+        'systems.1.nodes.1.address must be an IPv4 or IPv6 address, or a host name',
       ],
     ),
     [
       `${least}balancers: [{name: lb1, address: lb1.example.org}]`,
-      'balancers.0.address must be an IPv4 or IPv6 address',
+      'balancers.1.address must be an IPv4 or IPv6 address',
     ],
     [
       least.replace('system: a', 'system: alpha'),
-      'kinds.0.system: there is no system alpha in systems: there are: a',
+      'kinds.1.system: there is no system alpha in systems: there are: a',
     ],
     [
       least.replace('name: a,', 'name: alpha,').replace('system: a', 'system: alhpa'),
-      'kinds.0.system: there is no system alhpa in systems: did you mean alpha?',
+      'kinds.1.system: there is no system alhpa in systems: did you mean alpha?',
     ],
     [
       least.replace('}]}]', '}, {name: N1, address: 192.0.2.12}]}]'),
-      'systems.0.nodes.1.name: the name N1 is already used by systems.0.nodes.0.name',
+      'systems.1.nodes.2.name: the name N1 is already used by systems.1.nodes.1.name',
     ],
     [
       least.replace('}]}]', '}, {name: n2, address: 192.0.2.11}]}]'),
-      'systems.0.nodes.1.address: the address 192.0.2.11 is already used by systems.0.nodes.0.address',
+      'systems.1.nodes.2.address: the address 192.0.2.11 is already used by systems.1.nodes.1.address',
     ],
     [
       least.replace('}]}]', '}]}, {name: a, nodes: [{name: n1, address: 192.0.2.11}]}]'),
-      'systems.1.name: the name a is already used by systems.0.name',
+      'systems.2.name: the name a is already used by systems.1.name',
     ],
     [
       `${least}balancers: [{name: lb1, address: '::1'}, {name: lb1, address: '::2'}]`,
-      'balancers.1.name: the name lb1 is already used by balancers.0.name',
+      'balancers.2.name: the name lb1 is already used by balancers.1.name',
     ],
     [
       least.replace('22}]', '22}, {name: podman, system: a, port: 23}]'),
-      'kinds.1.name: the kind podman of system a is already used by kinds.0.name',
+      'kinds.2.name: the kind podman of system a is already used by kinds.1.name',
     ],
     [
       least.replace('22}]', '22}, {name: pods, system: a, port: 22}]'),
-      'kinds.1.port: port 22 is already used by kinds.0.port',
+      'kinds.2.port: port 22 is already used by kinds.1.port',
     ],
-    [`${least}peers_port: 22`, 'peers_port: port 22 is already used by kinds.0.port'],
+    [`${least}peers_port: 22`, 'peers_port: port 22 is already used by kinds.1.port'],
     [
       `${least}statistics: {port: 1024}`,
       'statistics.port: port 1024 is already used by peers_port (default)',
@@ -141,13 +141,13 @@ describe('balancer.yml', () => {
     ...['192.0.2.0/33', '2001:db8::/129', 'login.example.org', '192.0.2.0/24/1', '1.2.3.4 # x'].map(
       (network) => [
         `${least}source_limits: {exempt: ['${network}']}`,
-        'source_limits.exempt.0 must be an IP address, or a network as ADDRESS/LENGTH',
+        'source_limits.exempt.1 must be an IP address, or a network as ADDRESS/LENGTH',
       ],
     ),
     [`${least}kubernetes: {replicas: 0}`, 'kubernetes.replicas must be 1 or more'],
     [
       `${least}kubernetes: {pool: p, addresses: [a]}`,
-      'kubernetes.addresses.0 must be ADDRESS, ADDRESS/LENGTH or ADDRESS-ADDRESS',
+      'kubernetes.addresses.1 must be ADDRESS, ADDRESS/LENGTH or ADDRESS-ADDRESS',
     ],
   ])('is refused: %s', (text = '', message = '') => {
     const error = refusal(() => read(text));
@@ -161,7 +161,7 @@ describe('balancer.yml', () => {
       read(least.replace('22}]', '22}, {name: pods, system: b, port: 22}]')),
     );
     expect(error.message).toBe(
-      `${file}:3:67: kinds.1.system: there is no system b in systems: did you mean a?; ${file}:3:76: kinds.1.port: port 22 is already used by kinds.0.port`,
+      `${file}:3:67: kinds.2.system: there is no system b in systems: did you mean a?; ${file}:3:76: kinds.2.port: port 22 is already used by kinds.1.port`,
     );
   });
 });

@@ -82,18 +82,18 @@ describe('berth.yml', () => {
     ['defaults: {resource_quota: {hard: {cpu: }}}', 'cpu must be a quantity'],
     [
       'defaults: {limit_range: {limits: [{type: Container, max: {cpu: many}}]}}',
-      'defaults.limit_range.limits.0.max.cpu must be a quantity',
+      'defaults.limit_range.limits.1.max.cpu must be a quantity',
     ],
     [
       'defaults: {limit_range: {limits: [{type: Container, defaults: {}}]}}',
-      'defaults.limit_range.limits.0.defaults is unknown: did you mean default?',
+      'defaults.limit_range.limits.1.defaults is unknown: did you mean default?',
     ],
-    ['defaults: {limit_range: {limits: [{max: {cpu: 1}}]}}', 'limits.0.type is missing'],
+    ['defaults: {limit_range: {limits: [{max: {cpu: 1}}]}}', 'limits.1.type is missing'],
     ['deadline: soon', 'deadline must be a time such as 500ms, 10s or 5m'],
     ['minimum_uid: 0', 'minimum_uid must be 1 or more'],
     ['minimum_uid: many', 'minimum_uid must be a whole number'],
     ['state_dir: var/lib', 'state_dir must be an absolute path'],
-    ['defaults: {allow_cidrs: [10.0.0.1]}', 'defaults.allow_cidrs.0 must be address/length'],
+    ['defaults: {allow_cidrs: [10.0.0.1]}', 'defaults.allow_cidrs.1 must be address/length'],
     ['defaults: {allow_cidrs: 10.0.0.0/8}', 'defaults.allow_cidrs must be a list'],
     [
       'defaults: {credentials: {mode: odic}}',
@@ -108,7 +108,7 @@ describe('berth.yml', () => {
       'defaults.admin.cluster_api.cluster is missing',
     ],
     ['- a\n- b', 'the file must be a mapping'],
-    ['defaults: {allow_cidrs: [10.0.0.0/08]}', 'defaults.allow_cidrs.0 must be address/length'],
+    ['defaults: {allow_cidrs: [10.0.0.0/08]}', 'defaults.allow_cidrs.1 must be address/length'],
     ['defaults: {pull_secret: {name: a.-b, docker_config_json: /a}}', 'name must be a valid'],
     ['defaults: {ssh_sessions: {secret: a..b}}', 'secret must be a valid Kubernetes object name'],
     ['defaults: {credentials: {service_account: berth_user}}', 'must be a valid Kubernetes'],
@@ -118,10 +118,10 @@ describe('berth.yml', () => {
     ['defaults: {resource_quota: {hard: {jobs: 5}}}', 'for a number of objects, count/jobs'],
     ['defaults: {resource_quota: {hard: {CPU: 5}}}', 'hard.CPU is not a resource that a quota'],
     ['defaults: {resource_quota: {hard: {x_/y: 5}}}', 'is not a resource that a quota limits'],
-    ['defaults: {resource_quota: {hard: {}, scopes: [Best]}}', 'scopes.0 must be one of'],
+    ['defaults: {resource_quota: {hard: {}, scopes: [Best]}}', 'scopes.1 must be one of'],
     [
       'defaults: {resource_quota: {hard: {secrets: 5}, scopes: [Terminating]}}',
-      'scopes.0 Terminating cannot be used with hard.secrets',
+      'scopes.1 Terminating cannot be used with hard.secrets',
     ],
     [
       'defaults: {resource_quota: {hard: {pods: 5}, scopes: [BestEffort, NotBestEffort]}}',
@@ -129,19 +129,19 @@ describe('berth.yml', () => {
     ],
     [
       'defaults: {resource_quota: {hard: {pods: 5}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In}]}}}',
-      'matchExpressions.0.values must have a value with operator In',
+      'matchExpressions.1.values must have a value with operator In',
     ],
     [
       'defaults: {limit_range: {limits: [{type: Pod, default: {cpu: 1}}]}}',
-      'limits.0.default must be absent with type: Pod',
+      'limits.1.default must be absent with type: Pod',
     ],
     [
       'defaults: {limit_range: {limits: [{type: Container, max: {cpu: 1}, default: {cpu: 1500m}}]}}',
-      'limits.0.default.cpu must not be greater than max.cpu',
+      'limits.1.default.cpu must not be greater than max.cpu',
     ],
     [
       'defaults: {limit_range: {limits: [{type: Container}, {type: Container}]}}',
-      'limits.1.type Container is there twice',
+      'limits.2.type Container is there twice',
     ],
     [
       'defaults: {limit_range: {limits: [{type: PersistentVolumeClaim, max: {cpu: 1}}]}}',
@@ -183,7 +183,7 @@ describe('berth.yml', () => {
     );
     expect(error.message.split('; ')).toEqual([
       `${file}:2:11: deadline must be a time from 100ms to 1m`,
-      `${file}:13:7: defaults.allow_cidrs.1 must be address/length, e.g. 10.0.0.0/8`,
+      `${file}:13:7: defaults.allow_cidrs.2 must be address/length, e.g. 10.0.0.0/8`,
       `${file}:9:5: defaults.pull_secret.docker_config_json is missing`,
       `${file}:6:12: defaults.resource_quota.hard.cpu must be a quantity such as 4, 500m or 8Gi`,
       `${file}:10:3: defaults.alow_cidrs is unknown: did you mean allow_cidrs?`,

@@ -99,16 +99,30 @@ describe('the settings of a site', () => {
     );
   });
 
-  it('prefer the cluster’s prefix to hook.env’s, and warn if OnDemand uses another', () => {
+  it('prefer the cluster’s prefix to hook.env’s, and say which of them Berth and OnDemand use', () => {
     const hookEnv = `${hook}NAMESPACE_PREFIX=user-`;
     const same = { hookEnv, clusters: { prod: `namespace_prefix: user-, ${oidc}` } };
     expect(only(same).namespacePrefix).toBe('user-');
     expect(site(same).settings.warnings).toEqual([]);
     const other = { hookEnv, clusters: { prod: `namespace_prefix: u-, ${oidc}` } };
     expect(only(other).namespacePrefix).toBe('u-');
-    expect(site(other).settings.warnings).toMatchObject([{ code: 'prefixes-differ' }]);
+    expect(site(other).settings.warnings).toMatchObject([
+      {
+        ...{ code: 'prefixes-differ', file: expect.stringMatching(/hook\.env$/) as string },
+        message: expect.stringMatching(
+          /: Berth and OnDemand use v2\.job\.namespace_prefix, so NAMESPACE_PREFIX has no effect/,
+        ) as string,
+      },
+    ]);
     expect(only({ hookEnv }).namespacePrefix).toBe('user-');
-    expect(site({ hookEnv }).settings.warnings).toMatchObject([{ code: 'prefixes-differ' }]);
+    expect(site({ hookEnv }).settings.warnings).toMatchObject([
+      {
+        ...{ code: 'prefixes-differ', file: expect.stringMatching(/prod\.yml$/) as string },
+        message: expect.stringMatching(
+          /: Berth uses NAMESPACE_PREFIX, but OnDemand reads only v2\.job\.namespace_prefix/,
+        ) as string,
+      },
+    ]);
   });
 
   it('do not use the kubeconfig’s prefix as the API server’s', () => {

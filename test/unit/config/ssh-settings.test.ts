@@ -56,12 +56,12 @@ describe('ssh.yml', () => {
 
   it.each([
     ['rule: []', 'rule is unknown: did you mean rules?'],
-    ['rules: [{profile: a, user: [x]}]', 'rules.0.user is unknown: did you mean users?'],
-    ['rules: [{profile: a, users: []}]', 'rules.0.users must not be empty'],
-    ['rules: [{users: [x]}]', 'rules.0.profile is missing'],
-    ['rules: [{profile: A}]', 'rules.0.profile must name a profile'],
-    ['rules: [{profile: a, ports: [ssh]}]', 'rules.0.ports.0 must be a whole number'],
-    ['rules: [{profile: a, ports: [65536]}]', 'rules.0.ports.0 must be a port'],
+    ['rules: [{profile: a, user: [x]}]', 'rules.1.user is unknown: did you mean users?'],
+    ['rules: [{profile: a, users: []}]', 'rules.1.users must not be empty'],
+    ['rules: [{users: [x]}]', 'rules.1.profile is missing'],
+    ['rules: [{profile: A}]', 'rules.1.profile must name a profile'],
+    ['rules: [{profile: a, ports: [ssh]}]', 'rules.1.ports.1 must be a whole number'],
+    ['rules: [{profile: a, ports: [65536]}]', 'rules.1.ports.1 must be a port'],
     ['otherwise: shell', 'otherwise must be one of refuse, host-shell'],
     ['otherwise: host-shell', 'otherwise: host-shell needs host_shell_groups'],
     ['storage: var', 'storage must be an absolute path'],

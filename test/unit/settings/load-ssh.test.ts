@@ -66,10 +66,10 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     const where = `${at('profiles/gpu.yml')}:1:1: `;
     expect(broken.get('gpu')?.error.message).toContain(`${where}imag is unknown`);
     expect(broken.get('gone')?.error.message).toBe(
-      `${at('ssh.yml')}:2:37: rules.1.profile: there is no profile gone`,
+      `${at('ssh.yml')}:2:37: rules.2.profile: there is no profile gone`,
     );
     for (const [text, place] of [
-      ['rules:\n  - profile: login\n    ports: [99999]\n', '3:13: rules.0.ports.0 must be a port'],
+      ['rules:\n  - profile: login\n    ports: [99999]\n', '3:13: rules.1.ports.1 must be a port'],
       ['rules: []\notherwise: host-shell\n', '2:12: otherwise: host-shell needs'],
       ['storage: /var/lib/berth-ssh\nstorag: /x\n', '2:1: storag is unknown'],
       ['rules: []\n---\nstorage: /x\n', '2:1: invalid YAML: a second YAML document'],

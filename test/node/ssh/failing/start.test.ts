@@ -167,7 +167,7 @@ describe('a session fails with a message for the user and one for the admin, giv
   it('an invalid profile', async () => {
     await profile({ imagge: 'x' });
     const { code, syslogLine } = await refusedLogin(host, 'ada');
-    expect(code).toBe('session-refused');
+    expect(code).toBe('profile-invalid');
     expect(syslogLine).toContain('imagge');
   });
 

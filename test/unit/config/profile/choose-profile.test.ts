@@ -162,5 +162,6 @@ describe('a broken profile', () => {
   it('may be one that a rule names and nobody wrote', () => {
     const settings = site({ rules: [{ profile: 'al' }] }, { all: {} });
     expect(choice(settings)).toBe('refuse profile-missing');
+    expect(chooseProfile(settings, eve).reason).toMatch(/, but that profile does not exist$/);
   });
 });

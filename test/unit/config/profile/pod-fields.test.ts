@@ -10,14 +10,14 @@ it.each([
   ['pod: {node_selector: {a b: x}}', 'must be the key of a label or a taint'],
   ['pod: {node_selector: {pool: a/b}}', 'must be a valid label value'],
   ['pod: {tolerations: [{key: a//b}]}', 'must be the key of a label or a taint'],
-  ['pod: {tolerations: [{value: x}]}', 'pod.tolerations.0 needs a key, or operator: Exists'],
+  ['pod: {tolerations: [{value: x}]}', 'pod.tolerations.1 needs a key, or operator: Exists'],
   [
     'pod: {tolerations: [{key: a, operator: Exists, value: x}]}',
-    'pod.tolerations.0.value must be absent with operator: Exists',
+    'pod.tolerations.1.value must be absent with operator: Exists',
   ],
   [
     'pod: {tolerations: [{key: a, operator: Exists, seconds: 5}]}',
-    'pod.tolerations.0.seconds needs effect: NoExecute',
+    'pod.tolerations.1.seconds needs effect: NoExecute',
   ],
   ['pod: {priority_class: a..b}', 'must be a valid Kubernetes name'],
   ['pod: {volumes: {/a: {nfs: {server: "", path: /x}}}}', 'must be'],

@@ -123,10 +123,10 @@ describe('a profile is refused, with what to do,', () => {
   it.each([
     ['image: a\nlimits:\n  cpus: all\n', '3:9: limits.cpus must be a number of CPUs'],
     ['image: a\nlimits:\n  cpu: 4\n', '3:3: limits.cpu is unknown: did you mean cpus?'],
-    ['image: a\nmounts:\n  - source: $HOME\n  - source: $HME\n', '4:13: mounts.1.source '],
+    ['image: a\nmounts:\n  - source: $HOME\n  - source: $HME\n', '4:13: mounts.2.source '],
     ['# no image\npull: never\n', '2:1: image is missing'],
     ['image: a\nlinger: true\n', '2:9: linger needs lifetime: user'],
-    ['image: a\nmounts:\n  - source: /a\n  - source: /a\n', '4:5: mounts.1 has the same target'],
+    ['image: a\nmounts:\n  - source: /a\n  - source: /a\n', '4:5: mounts.2 has the same target'],
     ['image: a\nenvironment:\n  set:\n    A-B: x\n', '4:10: environment.set."A-B" is no'],
     ['image: a\nnetwork: none\nx11: true\n', '3:6: x11 needs network: host'],
     ['image: a\non_failure:\n  action: fallback\n', '3:11: on_failure.action fallback needs'],
@@ -142,7 +142,7 @@ describe('a profile is refused, with what to do,', () => {
     ['imag: x', 'imag is unknown: did you mean image?'],
     [
       'mounts: [{source: /a, readonly: true}]',
-      'mounts.0.readonly is unknown: did you mean read_only?',
+      'mounts.1.readonly is unknown: did you mean read_only?',
     ],
     ['limits: {memroy: 8G}', 'limits.memroy is unknown: did you mean memory?'],
     ['podman: {capabilities: {ad: []}}', 'podman.capabilities.ad is unknown: did you mean add?'],
@@ -172,20 +172,20 @@ describe('a profile is refused, with what to do,', () => {
     ['network: -x', 'network must be host'],
     ['shell: bash', 'shell must be an absolute path'],
     ['groups: []', 'groups must not be empty'],
-    ['groups: [-x]', 'groups.0 must be a name'],
+    ['groups: [-x]', 'groups.1 must be a name'],
     [
       'environment: {pass: ["*"]}',
-      'environment.pass.0 must be a variable name, or a prefix with `*`',
+      'environment.pass.1 must be a variable name, or a prefix with `*`',
     ],
-    ['environment: {pass: [A=b]}', 'environment.pass.0 must be a variable name'],
+    ['environment: {pass: [A=b]}', 'environment.pass.1 must be a variable name'],
     ['environment: {set: {A-B: x}}', 'environment.set."A-B" is not a valid variable name'],
     ['environment: {set: {A: 4}}', 'environment.set.A must be a string'],
     ['environment: {set: {BERTH_CONNECTION: x}}', 'names that begin with BERTH_ are reserved'],
     ['environment: {pass: [BERTH_*]}', 'names that begin with BERTH_ are reserved'],
-    ['podman: {devices: [/etc/shadow]}', 'podman.devices.0 must be a path below /dev'],
-    ['podman: {devices: [/dev/../etc/shadow]}', 'podman.devices.0 must be a path below /dev'],
-    ['podman: {devices: ["/dev/sda:/dev/x"]}', 'podman.devices.0 must be a path below /dev'],
-    ['podman: {devices: [nvidia.com/gpu]}', 'podman.devices.0 must be a path below /dev'],
+    ['podman: {devices: [/etc/shadow]}', 'podman.devices.1 must be a path below /dev'],
+    ['podman: {devices: [/dev/../etc/shadow]}', 'podman.devices.1 must be a path below /dev'],
+    ['podman: {devices: ["/dev/sda:/dev/x"]}', 'podman.devices.1 must be a path below /dev'],
+    ['podman: {devices: [nvidia.com/gpu]}', 'podman.devices.1 must be a path below /dev'],
     ['podman: {capabilities: {add: [SYS_PTRAC]}}', 'is not a capability: did you mean SYS_PTRACE?'],
     ['podman: {selinux: "label=disable"}', 'podman.selinux must be disable, or a label'],
   ])('for %s', (text, message) => {
@@ -223,7 +223,7 @@ describe('a profile is refused, with what to do,', () => {
     ['$HOME$USER', 'no directory of the home', 'must be an absolute path'],
   ])('for a mount of %j: %s', (source, _what, message) => {
     const error = refusal(() => parseProfile({ image: 'a', mounts: [{ source }] }, 'p', file));
-    expect(error.message).toContain('mounts.0.source');
+    expect(error.message).toContain('mounts.1.source');
     expect(error.message).toContain(message);
   });
 
@@ -257,7 +257,7 @@ describe('a profile is refused, with what to do,', () => {
     ['podman: {capabilities: {add: [KILL], drop: [CAP_KILL]}}', 'KILL both in add and in drop'],
     [
       'mounts: [{source: /a}, {source: /b, target: /a/}]',
-      'mounts.1 has the same target as an earlier mount',
+      'mounts.2 has the same target as an earlier mount',
     ],
   ])('for what cannot be meant together: %s', (text, message) => {
     const document = parseYaml(text, file, 'core') as object;
