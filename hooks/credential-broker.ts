@@ -1,4 +1,4 @@
-import { readFileSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
@@ -9,6 +9,7 @@ import { loadSiteSettings } from '../src/settings/load-site-settings.ts';
 import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-request.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
+import { readTrusted } from '../src/system/trusted-text.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
 import { triggeringUnits } from '../src/system/systemd-units.ts';
 
@@ -25,7 +26,6 @@ async function main(): Promise<number> {
   const files = values.config === undefined ? {} : { configFile: values.config };
   const { settings } = await loadSiteSettings(files);
   const { stateDir, clusters } = settings;
-  const readCa = (file: string): string => readFileSync(file, 'utf8');
   const { answer, error, uid } = await answerBrokerRequest(
     {
       instance: values.connection,
@@ -39,10 +39,10 @@ async function main(): Promise<number> {
       https: httpsRequest,
       issuer: ({ issuer, caFile }) =>
         openIssuer(
-          { issuer, stateDir, ...(caFile !== undefined && { ca: readCa(caFile) }) },
+          { issuer, stateDir, ...(caFile !== undefined && { ca: readTrusted(caFile) }) },
           { https: httpsRequest, now, timeoutMs: 6_000 },
         ),
-      readCa,
+      readCa: readTrusted,
       mintToken: (cluster, user) =>
         issueUserToken(cluster, user, {
           stateDir,

@@ -80,8 +80,8 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
   const answers = await asking.answers(questions, { name, kubeconfig, credentials, apply });
   const config = resolve(args.config);
   const oodDirectory = resolve(args['ood-directory']);
-  const present = await presentPortal(config);
-  const setup = await clusterSetup({
+  const present = presentPortal(config);
+  const setup = clusterSetup({
     name: answers.get('name') ?? '',
     kubeconfig: resolve(answers.get('kubeconfig') ?? ''),
     ...(context === undefined ? {} : { context }),

@@ -104,7 +104,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
   assertRoot();
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args, terminal);
-  const present = await presentAnswers();
+  const present = presentAnswers();
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
   const questions = loginNodeQuestions(present, archive, asking.asks);
   const answers = await asking.answers(questions, {

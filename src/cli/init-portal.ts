@@ -86,7 +86,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   const oodDirectory = resolve(args['ood-directory']);
   const osc = args['from-osc'] === undefined ? undefined : oscReport(resolve(args['from-osc']));
   if (osc !== undefined && args.output === 'text') terminal.stdout.write(oscText(osc));
-  const present = await presentPortal(config);
+  const present = presentPortal(config);
   const questions: Question[] = [
     {
       option: 'subject-prefix',
@@ -114,7 +114,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     'ca-file': caFile === undefined ? undefined : resolve(caFile),
   });
   const hookEnv = osc?.hookEnv ?? present.hookEnv;
-  const setup = await portalSetup({
+  const setup = portalSetup({
     ...{ config, oodDirectory },
     ...(hookEnv === undefined ? {} : { hookEnv }),
     subjectPrefix: answers.get('subject-prefix') ?? '',

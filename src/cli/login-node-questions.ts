@@ -18,7 +18,7 @@ import { type Question, splitAnswer, yesOrNo } from './questions.ts';
  * @param asks whether there is an admin to ask: the address is asked for only where there are several
  */
 export function loginNodeQuestions(
-  present: Awaited<ReturnType<typeof presentAnswers>>,
+  present: ReturnType<typeof presentAnswers>,
   archive: ImageArchive | undefined,
   asks: boolean,
 ): Question[] {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -187,9 +187,24 @@ function wantedUsers(args: SubidArguments): string[] | undefined {
   const { user = [], 'users-from': file, _: [, , ...behind] = [] } = args;
   const named = [...user, ...behind.map(String)];
   if (file === undefined) return named.length === 0 ? undefined : named;
-  const lines = readFileSync(file === '-' ? 0 : file, 'utf8').split('\n');
-  const listed = lines.map((line) => line.trim()).filter((line) => !/^(?:#|$)/.test(line));
+  const listed = textOfList(file)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => !/^(?:#|$)/.test(line));
   return [...named, ...listed];
+}
+
+/** A pipe, too: `--users-from <(getent passwd)`. */
+function textOfList(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (cause) {
+    if (!isErrno(cause)) throw cause;
+    const message = `--users-from ${file} cannot be read: ${String(cause.code)}`;
+    const hint =
+      'Give a file with one login name or passwd(5) entry on each line, or - for standard input.';
+    throw new BerthError(message, { code: 'config-unreadable', hint, fields: { file }, cause });
+  }
 }
 
 function idOf(

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { takeLock } from '../system/file-lock.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { DiscoveredChange } from './discovered-change.ts';
 import { type MadeFile, type PresentFiles, presentFiles } from './present-files.ts';
@@ -52,10 +52,10 @@ async function reconcileFiles(
   input: DiscoverInput,
   managed: ManagedClusters,
 ): Promise<DiscoveredChange[]> {
-  const { held, made, ownWithOidc } = await presentFiles(input.clustersDir);
+  const { held, made, ownWithOidc } = presentFiles(input.clustersDir);
   const gone = goneFiles(made, managed, input);
   const { found, skipped } = withoutSharedAudiences(managed, input, {
-    berth: (await readIfPresent(input.config)) ?? '',
+    berth: readIfPresent(input.config) ?? '',
     ownWithOidc,
     held: new Map([...held].filter(([name]) => gone.every((one) => one.name !== name))),
   });

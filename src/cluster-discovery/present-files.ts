@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { directoryNames } from '../system/directory-names.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { hasOidc, madeFrom } from './rules/cluster-files.ts';
 import { pathOf } from './rules/cluster-names.ts';
 
@@ -20,8 +20,8 @@ export interface PresentFiles {
   readonly ownWithOidc: ReadonlySet<string>;
 }
 
-/** @throws system errors */
-export async function presentFiles(clustersDir: string): Promise<PresentFiles> {
+/** @throws {BerthError} those of `readIfPresent` */
+export function presentFiles(clustersDir: string): PresentFiles {
   const held = new Map<string, string | undefined>();
   const made: MadeFile[] = [];
   const ownWithOidc = new Set<string>();
@@ -29,7 +29,7 @@ export async function presentFiles(clustersDir: string): Promise<PresentFiles> {
     // ood_core reads both extensions, and no hidden file.
     const [, name, extension] = /^([^.].*)\.(ya?ml)$/.exec(file) ?? [];
     if (name === undefined) continue;
-    const text = (await readIfPresent(join(clustersDir, file))) ?? '';
+    const text = readIfPresent(join(clustersDir, file)) ?? '';
     const from = extension === 'yml' ? madeFrom(text) : undefined;
     // With both, the site has written one of them.
     if (from === undefined || held.has(name)) {

@@ -4,7 +4,7 @@ import { withBerthKeys } from '../config/berth-yml-edit.ts';
 import type { ManagementAccess } from '../config/settings.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { ownerAndMode } from '../system/owner-and-mode.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import type { DiscoveredChange } from './discovered-change.ts';
 import type { MadeFile } from './present-files.ts';
 import {
@@ -42,15 +42,15 @@ export async function writeCluster(
   const common = { name, cluster: pathOf(found.cluster), endpoint } as const;
   const file = join(targets.clustersDir, `${name}.yml`);
   const caFile = join(targets.caDir, `${name}.pem`);
-  const before = await readIfPresent(file);
-  const berth = (await readIfPresent(targets.config)) ?? '';
+  const before = readIfPresent(file);
+  const berth = readIfPresent(targets.config) ?? '';
   const bound = boundTo(berth, name);
   const isBound =
     bound?.namespace === found.cluster.namespace && bound.cluster === found.cluster.name;
   const inTheWay =
     bound !== undefined && !isBound
       ? `clusters.${name} of ${targets.config}`
-      : await foreignFile({ ...common, before, file, caFile });
+      : foreignFile({ ...common, before, file, caFile });
   if (inTheWay !== undefined) {
     const reason = `${inTheWay} is there already, and was not made for it`;
     return { ...common, change: 'skipped', reason, failed: true, files: [] };
@@ -63,7 +63,7 @@ export async function writeCluster(
   ];
   const files: string[] = [];
   for (const { path, text } of wanted) {
-    if ((await readIfPresent(path)) === text) continue;
+    if (readIfPresent(path) === text) continue;
     const present = await ownerAndMode(path);
     if (!targets.dryRun) await writeAtomically(path, text, present ?? { mode: 0o644 });
     files.push(path);
@@ -74,17 +74,17 @@ export async function writeCluster(
 }
 
 /** A file that was not made for this cluster. A CA is its own if its file of clusters.d names it. */
-async function foreignFile(of: {
+function foreignFile(of: {
   readonly cluster: string;
   readonly before: string | undefined;
   readonly file: string;
   readonly caFile: string;
-}): Promise<string | undefined> {
+}): string | undefined {
   const { before, file, caFile } = of;
   const from = before === undefined ? undefined : madeFrom(before);
   if (before !== undefined && (from === undefined || pathOf(from) !== of.cluster)) return file;
   if (before !== undefined && caFileOf(before) === caFile) return undefined;
-  return (await readIfPresent(caFile)) === undefined ? undefined : caFile;
+  return readIfPresent(caFile) === undefined ? undefined : caFile;
 }
 
 /**
@@ -97,11 +97,11 @@ export async function removeCluster(
   { name, cluster }: MadeFile,
   { config, clustersDir, caDir, dryRun }: Targets,
 ): Promise<DiscoveredChange> {
-  const berth = (await readIfPresent(config)) ?? '';
+  const berth = readIfPresent(config) ?? '';
   const text = withBerthKeys(berth, [[['clusters', name], undefined]]);
   const file = join(clustersDir, `${name}.yml`);
   const caFile = join(caDir, `${name}.pem`);
-  const ownsCa = caFileOf((await readIfPresent(file)) ?? '') === caFile;
+  const ownsCa = caFileOf(readIfPresent(file) ?? '') === caFile;
   if (!dryRun) {
     const present = await ownerAndMode(config);
     if (text !== berth) await writeAtomically(config, text, present ?? { mode: 0o644 });

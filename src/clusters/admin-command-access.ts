@@ -10,7 +10,8 @@ import {
 } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { asInvoker } from '../system/as-user.ts';
-import { hookAccess, contextChoice, readTrusted, type HookAccessDeps } from './hook-access.ts';
+import { hookAccess, contextChoice, type HookAccessDeps } from './hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 
 /**
  * As `hookAccess`, for admin commands: exec plugins and `proxy-url` work too. Not for a login.

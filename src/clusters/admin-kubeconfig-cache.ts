@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { BerthError } from '../errors.ts';
 import { fileIdentity, readConfigFile } from '../system/config-files.ts';
+import { decodeUtf8 } from '../system/trusted-text.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 interface Kept {
@@ -19,7 +19,7 @@ const largest = 16 * 1024 * 1024;
  * contents, owner and mode).
  *
  * @param remember False for a dry run, which writes nothing.
- * @throws {BerthError} `config-…` of `readConfigFile`, `admin-kubeconfig-invalid`
+ * @throws {BerthError} `config-…` of `readConfigFile`, `config-not-utf8`, `config-yaml-invalid`
  */
 export async function readAdminKubeconfig(
   file: string,
@@ -31,24 +31,11 @@ export async function readAdminKubeconfig(
   const kept = readKept(path);
   if (kept?.file === file && kept.identity === identity) return kept.document;
 
-  const { bytes, identity: read } = readConfigFile(file, process.geteuid?.() ?? 0);
-  const document = await parseKubeconfigYaml(bytes.toString(), file);
-  if (remember) keep(path, { file, identity: read, document });
-  return document;
-}
-
-/** @throws {BerthError} `admin-kubeconfig-invalid` */
-async function parseKubeconfigYaml(text: string, file: string): Promise<unknown> {
+  const read = readConfigFile(file, process.geteuid?.() ?? 0);
   const { parseYaml } = await import('../config/yaml-document.ts');
-  try {
-    return parseYaml(text, file, 'kubectl');
-  } catch {
-    throw new BerthError(`${file}: this is not valid YAML`, {
-      code: 'admin-kubeconfig-invalid',
-      hint: 'See `kubectl config view --kubeconfig FILE`.',
-      fields: { file },
-    });
-  }
+  const document = parseYaml(decodeUtf8(read), file, 'kubectl');
+  if (remember) keep(path, { file, identity: read.identity, document });
+  return document;
 }
 
 function readKept(path: string): Kept | undefined {

@@ -11,7 +11,7 @@ import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
-import { readTrusted } from './hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 
 /**

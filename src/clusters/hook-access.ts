@@ -4,7 +4,7 @@ import { BerthError } from '../errors.ts';
 import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { asInvoker } from '../system/as-user.ts';
-import { readConfigFile } from '../system/config-files.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { readAdminKubeconfig } from './admin-kubeconfig-cache.ts';
 
 export interface HookAccessDeps {
@@ -19,11 +19,6 @@ export interface HookAccessDeps {
   readonly read?: (file: string) => string;
   /** Number of configured clusters: only with one, `current-context` is a fallback. */
   readonly clusterCount: number;
-}
-
-/** Reads a file as root; one that others can write is refused. */
-export function readTrusted(file: string): string {
-  return readConfigFile(file, process.geteuid?.() ?? 0).bytes.toString();
 }
 
 /** The same, reading each file once: clusters may share files. */

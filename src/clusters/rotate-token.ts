@@ -17,7 +17,8 @@ import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { serviceAccountOf, whoAmI } from '../reconcile/self-subject-review.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { readTrusted, asMissingTokenError } from './hook-access.ts';
+import { asMissingTokenError } from './hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
 

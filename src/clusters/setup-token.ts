@@ -11,7 +11,8 @@ import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
-import { contextChoice, hookEntryName, readTrusted } from './hook-access.ts';
+import { contextChoice, hookEntryName } from './hook-access.ts';
+import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 import { clusterAdminAccess } from './capi-admin-access.ts';
 import {
@@ -150,7 +151,7 @@ async function writeEntries(
   const name = hookEntryName(cluster);
   const context = admin.context ?? name;
   await withKubeconfigLock(file, deps, async () => {
-    const old = readIfThere(file);
+    const old = readIfPresent(file) ?? '';
     const { text } = setKubeconfigEntries(
       old,
       [
@@ -169,16 +170,6 @@ async function writeEntries(
     if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
     await writeAtomically(file, text, { mode: 0o600 });
   });
-}
-
-function readIfThere(file: string): string {
-  try {
-    return readTrusted(file);
-  } catch (error) {
-    if (error instanceof BerthError && ['config-missing', 'config-empty'].includes(error.code))
-      return '';
-    throw error;
-  }
 }
 
 function otherContext({ name, admin }: ClusterSettings, chosen: string, own: string): BerthError {

@@ -57,6 +57,29 @@ export function excessOfYaml(text: string): string | undefined {
   return undefined;
 }
 
+/** The parser calls itself for each level; V8 ends the process if it has to compile a pattern where the stack ends. */
+const mostLevels = 200;
+
+/** Whether a text may be nested too deeply for the parser, by its indentation, its marks of lists and its brackets. */
+export function isNestedTooDeeply(text: string): boolean {
+  const columns: number[] = [];
+  let brackets = 0;
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue;
+    const start = /^(?:[-?](?= )| )*/.exec(line)?.[0] ?? '';
+    if (start.replaceAll(' ', '').length > mostLevels) return true;
+    const levels = [...start.matchAll(/[-?]/g)].map(({ index }) => index);
+    const [first = start.length] = levels;
+    while ((columns.at(-1) ?? -1) >= first) columns.pop();
+    columns.push(...levels, start.length);
+    for (const character of line)
+      if ('[{'.includes(character)) brackets += 1;
+      else if (']}'.includes(character)) brackets = Math.max(0, brackets - 1);
+    if (columns.length + brackets > mostLevels) return true;
+  }
+  return false;
+}
+
 /**
  * Whether a text is short and plain, as kubectl writes the kubeconfig of fifty clusters: then the parser takes at most
  * 0.2 s, whatever the text is.
@@ -64,7 +87,9 @@ export function excessOfYaml(text: string): string | undefined {
 export function isPlainYaml(text: string): boolean {
   if (text.length > 256 * 1024) return false;
   const { parts, references, complexKeys, brackets } = countsOf(text);
-  return parts <= 3_000 && brackets <= 20 && references + complexKeys === 0;
+  return (
+    parts <= 3_000 && brackets <= 20 && references + complexKeys === 0 && !isNestedTooDeeply(text)
+  );
 }
 
 /**

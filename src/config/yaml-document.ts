@@ -1,6 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { configError } from './config-error.ts';
 import type { Locate, Position, Problem } from './config-problem.ts';
+import { isNestedTooDeeply } from './yaml-bounds.ts';
 import { yamlErrorText } from './yaml-error-texts.ts';
 
 /**
@@ -36,6 +37,17 @@ export function readYaml(text: string, file: string, dialect: YamlDialect): Yaml
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
+  // YAML 1.2, section 5.1: libyaml, which Ruby and kubectl use, refuses them, too.
+  const control = /[\0-\x08\v\f\x0e-\x1f\x7f]/.exec(text);
+  if (control !== null) {
+    const before = text.slice(0, control.index).split('\n');
+    const at = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+    throw broken(file, at, 'a control character', 'Remove it, or write it as "\\xNN" in quotes.');
+  }
+  if (isNestedTooDeeply(text)) {
+    const hint = 'Check that it is the right file, and its brackets.';
+    throw broken(file, { line: 1, column: 1 }, 'it is nested too deeply', hint);
+  }
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,

@@ -6,7 +6,7 @@ import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
 import { BerthError } from '../errors.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { probeServer } from '../system/probe-server.ts';
-import { readTrusted } from '../clusters/hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import {
   type CheckResult,
   failed,

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { defaultKubeconfig, kubeconfigPath } from '../config/kubeconfig-path.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
-import { readTrusted } from '../clusters/hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';

@@ -6,9 +6,11 @@ import {
   portalFromApache,
   portalFromYaml,
 } from '../config/portal/portal-config.ts';
+import { configError } from '../config/config-error.ts';
 import { parseYaml } from '../config/yaml-document.ts';
-import { BerthError, isErrno } from '../errors.ts';
-import { readTrusted } from '../clusters/hook-access.ts';
+import { isErrno } from '../errors.ts';
+import { asMapping } from '../mapping.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { sandboxFinding } from './apache-sandbox-check.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
@@ -127,25 +129,27 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
   );
 }
 
-/** @throws BerthError those of `readTrusted` and `parseYaml` */
+function portalYml(text: string, file: string): unknown {
+  const document = parseYaml(text, file, 'psych');
+  if (document === null || asMapping(document) !== undefined) return document;
+  const hint = 'Write each setting of OnDemand as KEY: VALUE.';
+  throw configError('config-yaml-invalid', file, 'the file is not a YAML mapping', hint, {
+    ...{ line: 1, column: 1 },
+  });
+}
+
+/** @throws BerthError those of `readIfPresent` and `parseYaml` */
 export function readPortal(file: string, candidates = apacheFiles): PortalSources {
-  const text = readIfThere(file);
+  const text = readIfPresent(file);
   const apache = candidates.flatMap(({ module, portal }) => {
-    const generated = readIfThere(portal);
-    return generated === undefined ? [] : portalFromApache([readIfThere(module) ?? '', generated]);
+    const generated = readIfPresent(portal);
+    return generated === undefined
+      ? []
+      : portalFromApache([readIfPresent(module) ?? '', generated]);
   })[0];
   return {
     file,
-    ...(text === undefined ? {} : { yml: portalFromYaml(parseYaml(text, file, 'psych')) }),
+    ...(text === undefined ? {} : { yml: portalFromYaml(portalYml(text, file)) }),
     ...(apache === undefined ? {} : { apache }),
   };
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readTrusted(file);
-  } catch (error) {
-    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
-    throw error;
-  }
 }

@@ -88,9 +88,9 @@ export const credentialErrors = {
     next: 'Copy /usr/lib/berth/share/etc/systemd/berth-broker* to /etc/systemd/system, run `systemctl daemon-reload`, then `systemctl status berth-broker@UID.socket`.',
   },
   'kubeconfig-invalid': {
-    what: 'The kubeconfig of the user is not one that kubectl accepts. It was not changed.',
-    why: 'It was edited by hand and has a YAML mistake, a duplicate name, or is not text.',
-    next: 'Have the user run `kubectl config view` and correct the line in the message, or move the file away.',
+    what: 'A kubeconfig has a mistake. It was not changed.',
+    why: 'It was edited by hand and has a YAML mistake, a duplicate name or key, or several documents, or it is not UTF-8. kubectl reads some of these without an error.',
+    next: 'Correct the line in the message, or move the file away.',
   },
   'kubeconfig-too-large': {
     what: 'The kubeconfig of the user, or of a tenant of the management cluster, takes too long to read. It was not changed.',

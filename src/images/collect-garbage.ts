@@ -46,12 +46,14 @@ export interface GcResult {
  * @throws {BerthError} `gc-profile-invalid`, `gc-users-unreadable`; the errors of `withOpenStore` and `podmanOnStore`
  */
 export async function collectImages(site: ImageSettings, options: GcOptions): Promise<GcResult> {
-  const [profile] = site.broken.keys();
-  if (profile !== undefined)
-    throw new BerthError(`profile ${profile} is invalid, so it is not known which image it needs`, {
-      code: 'gc-profile-invalid',
-      hint: 'Repair or remove the profile: `berth images check` shows what is wrong with it.',
-    });
+  const [broken] = site.broken;
+  if (broken !== undefined) {
+    const [profile, { error }] = broken;
+    throw new BerthError(
+      `profile ${profile} is invalid, so it is not known which image it needs: ${error.message}`,
+      { code: 'gc-profile-invalid', hint: error.hint, fields: error.fields, cause: error },
+    );
+  }
   if (options.dryRun) {
     const directory = imageStoreDir(site);
     return judge(site, readIndex(directory), await firstSeen(directory), options);

@@ -1,7 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { BerthError } from '../errors.ts';
 import { defaultSettings } from '../config/default-settings.ts';
 import { getent } from '../system/getent.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
 
 /** The accounts that shall log in, before anything is changed. */
 export interface AccountState {
@@ -23,7 +23,7 @@ interface LocalAccount {
 export async function accountState(names: readonly string[], group: string): Promise<AccountState> {
   const [groupLine] = await getent('group', [group]);
   const known = names.length === 0 ? [] : await getent('passwd', names);
-  const passwd = (await readIfPresent('/etc/passwd')) ?? '';
+  const passwd = await readFile('/etc/passwd', 'utf8');
   const members = groupLine?.split(':')[3]?.split(',') ?? [];
   const gid = groupLine?.split(':')[2];
   const local: LocalAccount[] = [];

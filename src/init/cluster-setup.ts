@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { readTrusted } from '../clusters/hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { withBerthKeys } from '../config/berth-yml-edit.ts';
 import { defaultConfigFile } from '../config/default-settings.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
@@ -10,7 +10,7 @@ import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.t
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { readContext } from '../reconcile/admin-kubeconfig.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { sourceText } from '../source-text.ts';
 import type { CommandStep, FileStep, Setup } from './setup.ts';
@@ -45,7 +45,7 @@ const caDirectory = 'clusters';
  * @throws {BerthError} `admin-kubeconfig-unsupported`, those of `readTrusted`, `parseKubeconfig`, `readContext` and
  *   `parseHookEnv`; system errors
  */
-export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
+export function clusterSetup(answers: ClusterAnswers): Setup {
   const { name, config, clustersDir, kubeconfig } = answers;
   const { url, ca, insecureSkipTlsVerify = false } = serverOf(answers);
   // Without one, the API server's certificate is of a CA that every host trusts.
@@ -70,8 +70,8 @@ export async function clusterSetup(answers: ClusterAnswers): Promise<Setup> {
       ...(caFile === undefined || ca === undefined
         ? []
         : [whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`)]),
-      await berthStep(answers),
-      whole(join(clustersDir, `${name}.yml`), await clusterFile(answers, url, caFile)),
+      berthStep(answers),
+      whole(join(clustersDir, `${name}.yml`), clusterFile(answers, url, caFile)),
       ...(answers.apply ? [token] : []),
     ],
     doctor: ['--cluster', name, ...more],
@@ -96,8 +96,8 @@ function serverOf({ kubeconfig, context }: ClusterAnswers) {
 }
 
 /** The context is named, because root's kubeconfig may also have an admin's for the same address. */
-async function berthStep({ config, name, credentials }: ClusterAnswers): Promise<FileStep> {
-  const present = (await readIfPresent(config)) ?? newBerthYml(example, []);
+function berthStep({ config, name, credentials }: ClusterAnswers): FileStep {
+  const present = readIfPresent(config) ?? newBerthYml(example, []);
   const text = withBerthKeys(present, [
     [['clusters', name, 'admin', 'context'], `berth-hook@${name}`],
     ...(credentials === 'oidc'
@@ -107,12 +107,12 @@ async function berthStep({ config, name, credentials }: ClusterAnswers): Promise
   return { path: config, text, mode: 0o644, kind: 'edit' };
 }
 
-async function clusterFile(
+function clusterFile(
   { name, credentials, kubectl, hookEnv }: ClusterAnswers,
   endpoint: string,
   caFile: string | undefined,
-): Promise<string> {
-  const present = await readIfPresent(hookEnv);
+): string {
+  const present = readIfPresent(hookEnv);
   const { namespacePrefix = '', usernamePrefix = '' } =
     present === undefined ? {} : hookEnvSettings(parseHookEnv(present, hookEnv), hookEnv);
   const job = {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { ownerAndMode } from '../system/owner-and-mode.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { FileStep } from './setup.ts';
 
@@ -16,7 +16,7 @@ export interface FileChange extends FileStep {
 /** Compares a file with what is there. @throws {BerthError} `init-file-unsafe`; system errors */
 export async function fileChange(step: FileStep): Promise<FileChange> {
   await ownerAndMode(step.path);
-  const before = await readIfPresent(step.path);
+  const before = readIfPresent(step.path);
   if (before === undefined) return { ...step, before, change: 'new' };
   if (before === step.text) return { ...step, before, change: 'unchanged' };
   return { ...step, before, change: mayHaveBeenEdited(step, before) ? 'edited' : 'changed' };
@@ -39,7 +39,7 @@ export async function placeFile(
 ): Promise<string | undefined> {
   ensureRootDirectory(dirname(path));
   const present = await ownerAndMode(path);
-  const meanwhile = await readIfPresent(path);
+  const meanwhile = readIfPresent(path);
   if (meanwhile === text) return undefined;
   if (meanwhile !== before) throw changed(path);
   const kept = before === undefined ? undefined : await keep(path, copy, before, now);
@@ -57,7 +57,7 @@ async function keep(
 ): Promise<string> {
   const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   if (copy === undefined) return await linkAs(path, `${path}.${stamp}`);
-  const present = await readIfPresent(copy);
+  const present = readIfPresent(copy);
   if (present === before) return copy;
   const kept = present === undefined ? copy : `${copy}.${stamp}`;
   await writeAtomically(kept, before, { mode: 0o644 });

@@ -7,7 +7,7 @@ import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind-files.ts';
 import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
 import { imageSteps } from './image-steps.ts';
@@ -33,16 +33,14 @@ export interface LoginNodeAnswers {
 }
 
 /** What a former run has set, or the defaults. @throws system errors */
-export async function presentAnswers(): Promise<{
+export function presentAnswers(): {
   readonly image: string;
   readonly port: string;
   readonly addresses: readonly string[];
   readonly mode: KindMode;
-}> {
-  const [profile, kind] = await Promise.all([
-    readIfPresent(profileFile),
-    readIfPresent(kindFile(kindName)),
-  ]);
+} {
+  const profile = readIfPresent(profileFile);
+  const kind = readIfPresent(kindFile(kindName));
   return {
     image: /^image: *([^\s#]+)/m.exec(profile ?? texts.profile)?.[1] ?? '',
     port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
@@ -89,8 +87,8 @@ const units: Readonly<Record<string, string>> = {
 export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
   const { image, start } = answers;
   const accounts = await accountState(answers.users, group);
-  const present = await presentAnswers();
-  const pam = await readIfPresent(pamFile);
+  const present = presentAnswers();
+  const pam = readIfPresent(pamFile);
   const steps: SetupStep[] = [
     {
       ...whole(profileFile, profileWith(image)),

@@ -9,7 +9,7 @@ import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
@@ -54,7 +54,7 @@ const units: Readonly<Record<string, string>> = {
  *
  * @throws {BerthError} `init-file-unsafe`; system errors
  */
-export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
+export function portalSetup(answers: PortalAnswers): Setup {
   const { config, oodDirectory } = answers;
   if (!existsSync(oodDirectory))
     throw new BerthError(`${oodDirectory} does not exist: Open OnDemand is not on this host`, {
@@ -62,10 +62,8 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
       hint: 'Install Open OnDemand first, or give the directory of its configuration with --ood-directory.',
     });
   const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
-  const [berth, portalText] = await Promise.all([
-    readIfPresent(config),
-    readIfPresent(join(oodDirectory, 'ood_portal.yml')),
-  ]);
+  const berth = readIfPresent(config);
+  const portalText = readIfPresent(join(oodDirectory, 'ood_portal.yml'));
   const portal = portalStep(oodDirectory, portalText);
   return {
     steps: [
@@ -80,7 +78,7 @@ export async function portalSetup(answers: PortalAnswers): Promise<Setup> {
         : [
             `write ${hookEnv} with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null and defaults.credentials.issuer, client_id and client_secret_file in ${config}`,
           ]),
-      ...(await nextLines(answers, portalText === undefined ? 'missing' : portal && 'written')),
+      ...nextLines(answers, portalText === undefined ? 'missing' : portal && 'written'),
     ],
   };
 }
@@ -139,12 +137,12 @@ function cookiesOf(path: string): string[] {
   return [...new Set(found.flatMap(sessionCookies))];
 }
 
-async function nextLines(
+function nextLines(
   { oodDirectory, config }: PortalAnswers,
   portalYml: 'missing' | 'written' | undefined,
-): Promise<string[]> {
+): string[] {
   const directory = join(oodDirectory, 'clusters.d');
-  const clusters = await kubernetesClusters(directory);
+  const clusters = kubernetesClusters(directory);
   const more = config === defaultConfigFile ? '' : ` --config ${config}`;
   return [
     ...(portalYml === 'written'
@@ -170,14 +168,14 @@ async function nextLines(
 }
 
 /** Names of the clusters that OnDemand's Kubernetes adapter has; broken files are left to doctor. */
-async function kubernetesClusters(directory: string): Promise<string[]> {
+function kubernetesClusters(directory: string): string[] {
   const found: string[] = [];
   for (const name of [...directoryNames(directory)].sort()) {
     const [, cluster] = /^([^.].*)\.ya?ml$/.exec(name) ?? [];
     if (cluster === undefined) continue;
     const file = join(directory, name);
     try {
-      const document = parseYaml((await readIfPresent(file)) ?? '', file, 'psych');
+      const document = parseYaml(readIfPresent(file) ?? '', file, 'psych');
       if (parseOodCluster(document, cluster, file) !== undefined) found.push(cluster);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;

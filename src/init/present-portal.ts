@@ -1,7 +1,7 @@
 import { defaultSettings } from '../config/default-settings.ts';
 import { parseBerthYml } from '../config/berth-yml.ts';
-import { parseYaml } from '../config/yaml-document.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readYaml } from '../config/yaml-document.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 
 /** What berth.yml says already, for the defaults of the questions. */
 export interface PresentPortal {
@@ -14,9 +14,10 @@ export interface PresentPortal {
 }
 
 /** @throws {BerthError} `config-yaml-invalid`, `berth-yml-invalid`; system errors */
-export async function presentPortal(file: string): Promise<PresentPortal> {
-  const text = (await readIfPresent(file)) ?? '';
-  const { defaults, hook_env } = parseBerthYml(parseYaml(text, file, 'core'), file);
+export function presentPortal(file: string): PresentPortal {
+  const text = readIfPresent(file) ?? '';
+  const { value, place } = readYaml(text, file, 'core');
+  const { defaults, hook_env } = parseBerthYml(value, file, place);
   return {
     subjectPrefix: defaults?.subject_prefix ?? '',
     audience: defaults?.credentials?.audience ?? '',

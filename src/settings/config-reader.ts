@@ -1,4 +1,3 @@
-import { configError } from '../config/config-error.ts';
 import {
   type ConfigDirectory,
   type ConfigFile,
@@ -66,15 +65,5 @@ export class ConfigReader {
     this.sources.set(path, read.identity);
     if (read.changedNs > this.newestNs) this.newestNs = read.changedNs;
     return read;
-  }
-}
-
-/** @throws BerthError `config-not-utf8` */
-export function decodeUtf8(file: ConfigFile): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
-  } catch {
-    const hint = 'Save it as UTF-8.';
-    throw configError('config-not-utf8', file.path, 'is not UTF-8', hint);
   }
 }

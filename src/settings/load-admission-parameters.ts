@@ -4,8 +4,7 @@ import {
 } from '../config/admission-parameters.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
-import { readConfigFile } from '../system/config-files.ts';
-import { decodeUtf8 } from './config-reader.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 
 /** Where a site keeps its parameters, if it has any. */
 export const admissionFile = '/etc/berth/admission.yml';
@@ -21,7 +20,7 @@ export function loadAdmissionParameters(
   { required }: { readonly required: boolean },
 ): AdmissionParameters {
   try {
-    const text = decodeUtf8(readConfigFile(file, process.geteuid?.() ?? 0));
+    const text = readTrusted(file);
     const { value, place } = readYaml(text, file, 'core');
     return parseAdmissionParameters(value, file, place);
   } catch (thrown) {

@@ -4,8 +4,7 @@ import { defaultSettings } from '../config/default-settings.ts';
 import { configError } from '../config/config-error.ts';
 import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
-import { readConfigFile } from '../system/config-files.ts';
-import { decodeUtf8 } from './config-reader.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The contents of the files that the settings name. */
@@ -36,12 +35,7 @@ export function loadLdapSettings({
   configFile,
   groupMayRead,
 }: LdapSettingsFiles): LoadedLdapSettings {
-  const uid = process.geteuid?.() ?? 0;
-  const { value, place } = readYaml(
-    decodeUtf8(readConfigFile(configFile, uid)),
-    configFile,
-    'core',
-  );
+  const { value, place } = readYaml(readTrusted(configFile), configFile, 'core');
   const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(value, configFile, place);
   if (section === undefined || section === null)
     throw configError(
@@ -51,11 +45,11 @@ export function loadLdapSettings({
       `${installedPath('share/docs/ldap-sync.md')} has an example.`,
     );
   const ldap = parseLdap(section, configFile, place);
-  const ca = ldap.caFile === undefined ? undefined : decodeUtf8(readConfigFile(ldap.caFile, uid));
+  const ca = ldap.caFile === undefined ? undefined : readTrusted(ldap.caFile);
   const password =
     ldap.bind === undefined
       ? undefined
-      : readPassword(ldap.bind.passwordFile, uid, groupMayRead ? 0o037 : 0o077);
+      : readPassword(ldap.bind.passwordFile, groupMayRead ? 0o037 : 0o077);
   return {
     ldap,
     minimumUid: minimumUid ?? defaultSettings.minimumUid,
@@ -69,8 +63,8 @@ export function loadLdapSettings({
 }
 
 /** Without the newline at its end, which `ldapsearch -y` would take as part of the password. */
-function readPassword(path: string, uid: number, forbidden: number): string {
-  const text = decodeUtf8(readConfigFile(path, uid));
+function readPassword(path: string, forbidden: number): string {
+  const text = readTrusted(path);
   const mode = statSync(path).mode & 0o777;
   if ((mode & forbidden) !== 0)
     throw configError(

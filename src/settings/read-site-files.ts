@@ -13,7 +13,8 @@ import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';
 import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
-import { ConfigReader, decodeUtf8 } from './config-reader.ts';
+import { decodeUtf8 } from '../system/trusted-text.ts';
+import { ConfigReader } from './config-reader.ts';
 
 /**
  * Reads and checks every file of the site's configuration. Slow: needs YAML and the schemas.

@@ -5,7 +5,8 @@ import { parseSshSettings, sshSettings } from '../config/ssh-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
-import { ConfigReader, decodeUtf8 } from './config-reader.ts';
+import { decodeUtf8 } from '../system/trusted-text.ts';
+import { ConfigReader } from './config-reader.ts';
 
 /** Of an installed configuration only root's files are accepted, whoever runs the process. */
 const root = 0;

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
 import type { SiteFile } from './rules/site-files.ts';
 
 /** In the repository: the SHA-256 of what Berth wrote to each of its files, by which it knows them again. */
@@ -34,7 +33,7 @@ export async function writeSite(
   const changes: SiteChange[] = [];
   const edited: string[] = [];
   for (const { path, text, once } of files) {
-    const before = await readIfPresent(join(directory, path));
+    const before = await textOf(join(directory, path));
     if (before === undefined) changes.push({ path, change: 'new' });
     else if (before === text) changes.push({ path, change: 'unchanged' });
     else if (once === true) changes.push({ path, change: 'kept' });
@@ -45,7 +44,7 @@ export async function writeSite(
   for (const path of record.keys()) {
     if (wanted.has(path)) continue;
     await assertPlain(directory, path);
-    const before = await readIfPresent(join(directory, path));
+    const before = await textOf(join(directory, path));
     if (before === undefined) continue;
     if (isOwn(record, path, before)) changes.push({ path, change: 'removed' });
     else edited.push(path);
@@ -101,9 +100,19 @@ async function assertPlain(directory: string, path: string): Promise<void> {
   }
 }
 
+/** The directory may be another user's: root may write into an admin's work tree. */
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
 async function readRecord(file: string): Promise<SumsOfFiles> {
   await assertPlain(dirname(file), recordName);
-  const text = await readIfPresent(file);
+  const text = await textOf(file);
   if (text === undefined) return new Map();
   try {
     const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);
@@ -119,7 +128,7 @@ async function readRecord(file: string): Promise<SumsOfFiles> {
 async function writeRecord(file: string, sums: SumsOfFiles): Promise<void> {
   const sorted = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
   const text = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`;
-  if ((await readIfPresent(file)) !== text) await writeAtomically(file, text, { mode: 0o644 });
+  if ((await textOf(file)) !== text) await writeAtomically(file, text, { mode: 0o644 });
 }
 
 function editedError(directory: string, edited: readonly string[]): BerthError {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { parseYaml } from '../config/yaml-document.ts';
-import { readConfigFile } from '../system/config-files.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 
 /**
  * The name that users type, `hostname` in balancer.yml. The rest of that file is not checked here.
@@ -10,7 +10,6 @@ import { readConfigFile } from '../system/config-files.ts';
  */
 export function balancerHostname(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
-  const { bytes } = readConfigFile(file, process.geteuid?.() ?? 0);
-  const document = parseYaml(bytes.toString('utf8'), file, 'core') as { hostname?: unknown } | null;
+  const document = parseYaml(readTrusted(file), file, 'core') as { hostname?: unknown } | null;
   return typeof document?.hostname === 'string' ? document.hostname : undefined;
 }

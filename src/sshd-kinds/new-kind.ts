@@ -7,7 +7,7 @@ import { sourceText } from '../source-text.ts';
 import { stageFile, writeError } from '../system/atomic-file.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { takeLock } from '../system/file-lock.ts';
-import { readIfPresent } from '../system/read-if-present.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { balancerLimits } from './sshd-limits-behind-balancer.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
@@ -151,7 +151,7 @@ async function checked(
       hint: `${doors.some((door) => door.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
       fields: { file },
     });
-  const before = await readIfPresent(file);
+  const before = readIfPresent(file);
   return {
     ...{ kind, file, text, lint },
     change: before === undefined ? 'new' : before === text ? 'unchanged' : 'changed',

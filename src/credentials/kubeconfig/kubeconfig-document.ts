@@ -13,6 +13,7 @@ import {
 } from 'yaml';
 import type { JsonObject, JsonValue } from '../../config/settings.ts';
 import { excessOfYaml, isTooLargeWithAliases } from '../../config/yaml-bounds.ts';
+import { yamlErrorText } from '../../config/yaml-error-texts.ts';
 import { BerthError } from '../../errors.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
@@ -52,13 +53,24 @@ function parsed(text: string, file: string): KubeconfigDocument {
   const document = parseDocument(text, { prettyErrors: false, merge: true, uniqueKeys: false });
   const [error] = document.errors;
   if (error !== undefined) {
-    throw invalid(file, text, error.pos[0], `YAML does not allow this (${error.code})`);
+    const { reason, hint } = yamlErrorText(error.code);
+    // kubectl shows no error, and loses the others when it writes.
+    const isMore = error.code === 'MULTIPLE_DOCS';
+    const further = isMore ? 'Remove it: kubectl reads only the first one.' : hint;
+    throw invalid(file, text, error.pos[0], reason, further);
   }
   const root = document.contents;
   if (root === null || isEmptyScalar(root)) return { text, values: {} };
   const at = (node: unknown): number => offsetOf(node) ?? 0;
   const again = secondOfEqualKeys(document);
-  if (again !== undefined) throw invalid(file, text, at(again), 'a key occurs twice');
+  if (again !== undefined)
+    throw invalid(
+      file,
+      text,
+      at(again),
+      'duplicate key',
+      'Keep one of them: kubectl uses the last.',
+    );
   if (!isMap(root)) throw invalid(file, text, at(root), 'the top level is not a mapping');
   const values = valuesOf(document, file, text);
   check(values, root, (node, reason) => invalid(file, text, at(node), reason));
@@ -164,11 +176,17 @@ function offsetOf(node: unknown): number | undefined {
   return node.range?.[0];
 }
 
-function invalid(file: string, text: string, offset: number, reason: string): BerthError {
+function invalid(
+  file: string,
+  text: string,
+  offset: number,
+  reason: string,
+  hint = `See: kubectl config view --kubeconfig=${file}`,
+): BerthError {
   const line = text.slice(0, offset).split('\n').length;
   return new BerthError(`${file}:${line}: ${reason}`, {
     code: 'kubeconfig-invalid',
-    hint: `Nothing was written. See: kubectl config view --kubeconfig=${file}`,
+    hint: `Nothing was written. ${hint}`,
     fields: { file, line },
   });
 }

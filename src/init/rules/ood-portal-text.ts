@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parse } from 'yaml';
+import { parseYaml } from '../../config/yaml-document.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export function oodPortalWith(
   hook: string,
   cookies: readonly string[],
 ): OodPortalEdit | undefined {
-  const before = mappingOrEmpty(parse(text, { version: '1.1' }));
+  const before = mappingOrEmpty(parsed(text));
   const present = mappingOrEmpty(before.oidc_settings);
   const exported = listIn(before.pun_pre_hook_exports, ',');
   const settings = oidcSettings(present, cookies);
@@ -37,10 +37,10 @@ export function oodPortalWith(
   return { text: edited, lost: [...lostHook(before), ...lostSettings(present, settings)] };
 }
 
-/** @returns undefined if the edit broke the file */
+/** @returns undefined if it is not YAML: for an edited text, the edit broke it */
 function parsed(text: string): unknown {
   try {
-    return parse(text, { version: '1.1' }) as unknown;
+    return parseYaml(text, 'ood_portal.yml', 'psych');
   } catch {
     return undefined;
   }

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { parseYaml } from '../../../src/config/yaml-document.ts';
 
+/** Mappings within mappings. */
+function nested(levels: number): string {
+  return Array.from({ length: levels }, (_, level) => `${' '.repeat(level)}a:\n`).join('');
+}
+
 const file = '/etc/berth/berth.yml';
 
 describe('an invalid YAML file of Berth’s', () => {
@@ -17,6 +22,10 @@ describe('an invalid YAML file of Berth’s', () => {
     ['a: @x\n', '1:4', 'a value that begins with this character must be in quotes'],
     ['a: "\\d"\n', '1:5', 'an unknown escape sequence in double quotes'],
     ['a: *b\n', '1:1', 'aliases that cannot be resolved'],
+    ['a: 1\nb: "\0"\n', '2:5', 'a control character'],
+    ['['.repeat(300), '1:1', 'it is nested too deeply'],
+    ['- '.repeat(300), '1:1', 'it is nested too deeply'],
+    [nested(300), '1:1', 'it is nested too deeply'],
   ])('%j: at %s, %s', (text, place, message) => {
     const [line, column] = place.split(':').map(Number);
     expect(() => parseYaml(text, file, 'core')).toThrow(
@@ -26,6 +35,13 @@ describe('an invalid YAML file of Berth’s', () => {
         fields: { file, line, column },
       }) as Error,
     );
+  });
+
+  it('is one only if the parser cannot read it', () => {
+    expect(() => parseYaml(nested(150), file, 'core')).not.toThrow();
+    expect(parseYaml(`a: ${' '.repeat(300)}|\n${' '.repeat(300)}[x]\n`, file, 'core')).toEqual({
+      a: '[x]\n',
+    });
   });
 
   it('gets a hint to quote a prefix with a colon', () => {

@@ -26,6 +26,13 @@ describe("OnDemand's ood_portal.yml", () => {
     },
   );
 
+  it('is edited with a key twice, as OnDemand reads it: the last counts', () => {
+    expect(withHook('servername: a\nservername: b\n')?.text).toMatch(
+      /^servername: a\nservername: b\n/,
+    );
+    expect(withHook('pun_pre_hook_root_cmd: /a\npun_pre_hook_root_cmd: /b\n')).toBeUndefined();
+  });
+
   it.each([
     'pun_pre_hook_root_cmd: >\n  /opt/a\n  /opt/b\n',
     'oidc_settings: { OIDCPassClaimsAs: both }\n',

@@ -176,7 +176,7 @@ describe('the rest of the file', () => {
   );
 });
 
-describe('a file that kubectl would refuse', () => {
+describe('a file with a mistake', () => {
   const secret = 's3cr3t';
   const cases: Record<string, [string, number]> = {
     'invalid YAML': [`kind: Config\nusers:\n- name: a\n  user: {token: ${secret}\n`, 5],
@@ -193,13 +193,16 @@ describe('a file that kubectl would refuse', () => {
     'a name that is a number': ['contexts:\n- name: 1\n', 2],
     'an alias to nowhere': ['users: *gone\n', 1],
   };
-  it.each(Object.entries(cases))('is refused with its line: %s', (_, [text, line]) => {
+  it.each(Object.entries(cases))('is refused with its line: %s', (name, [text, line]) => {
     try {
       edit(text);
       expect.unreachable();
     } catch (error) {
       expect(error).toMatchObject({ code: 'kubeconfig-invalid', fields: { line } });
       expect(String(error)).not.toContain(secret);
+      // kubectl 1.32 reads these without an error.
+      if (['two documents', 'a key twice'].includes(name))
+        expect(error).toMatchObject({ hint: expect.not.stringContaining('config view') as string });
     }
   });
 
