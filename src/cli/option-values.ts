@@ -75,6 +75,8 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--deadline': 'text',
   '--idle-over': 'text',
   '--unused-after': 'text',
+  '--last-used-threshold': 'text',
+  '--namespace-regexp': 'text',
   '--message': 'text',
   '--reason': 'text',
   '--command': 'text',

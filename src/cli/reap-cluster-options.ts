@@ -3,6 +3,7 @@ import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { escapedForTerminal } from '../log.ts';
+import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site-options.ts';
 import { errorText, type Terminal } from './terminal.ts';
@@ -18,6 +19,8 @@ export interface ReapClusterArguments {
   readonly 'pod-selector'?: string | undefined;
   readonly 'max-pods': number;
   readonly 'unused-after'?: string | undefined;
+  readonly 'last-used-threshold'?: string | undefined;
+  readonly 'namespace-regexp'?: string | undefined;
   readonly 'max-namespaces': number;
   readonly 'delete-claims'?: boolean | undefined;
   readonly prometheus?: string | undefined;
@@ -30,10 +33,9 @@ export interface ReapClusterArguments {
 
 /** `berth reap --cluster NAME`: deletes expired pods and unused namespaces. */
 export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
-  const [{ reapCluster }, { deadlineIn }, { parseSeconds }] = await Promise.all([
+  const [{ reapCluster }, { deadlineIn }] = await Promise.all([
     import('../cluster-reap/reap-cluster.ts'),
     import('../system/deadline.ts'),
-    import('./duration.ts'),
   ]);
   const targets = await targetsOf(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)
@@ -53,6 +55,8 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
             after: parseSeconds(after, 'unused-after', unusedFor),
             max: limit(args['max-namespaces'], 'max-namespaces'),
             deleteClaims: args['delete-claims'] === true,
+            ...lastLoginOf(args),
+            ...namesOf(args),
             ...prometheusOf(args),
           },
         }),
@@ -96,6 +100,23 @@ function prometheusOf({
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw usage(`--prometheus ${url}: must be an http or https address`);
   return { prometheus: { url, matchers, timeoutMs: 30_000 } };
+}
+
+function lastLoginOf({ 'last-used-threshold': text }: ReapClusterArguments): {
+  readonly lastLogin?: number;
+} {
+  if (text === undefined) return {};
+  return { lastLogin: parseSeconds(text, 'last-used-threshold', unusedFor) };
+}
+
+/** The whole name must match, as in Prometheus: with a part of it, `user-.+` would match `no-user-x`. */
+function namesOf({ 'namespace-regexp': text }: ReapClusterArguments): { readonly names?: RegExp } {
+  if (text === undefined) return {};
+  try {
+    return { names: new RegExp(`^(?:${text})$`) };
+  } catch {
+    throw usage(`--namespace-regexp ${text}: must be a regular expression, such as user-.+`);
+  }
 }
 
 /** A mistyped number must not delete everything on a cluster. */

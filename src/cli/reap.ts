@@ -92,7 +92,19 @@ const clusterOptions = {
   'unused-after': {
     type: 'string',
     requiresArg: true,
-    describe: 'Clusters: delete namespaces without a login for this time, such as 60d',
+    describe: 'Clusters: delete namespaces without use for this time, such as 60d',
+  },
+  'last-used-threshold': {
+    type: 'string',
+    requiresArg: true,
+    implies: 'unused-after',
+    describe: 'Clusters: another time since the last login [default: that of --unused-after]',
+  },
+  'namespace-regexp': {
+    type: 'string',
+    requiresArg: true,
+    implies: 'unused-after',
+    describe: 'Clusters: delete only namespaces whose whole name matches, such as user-.+',
   },
   'max-namespaces': {
     type: 'number',

@@ -14,8 +14,12 @@ import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts'
 import type { ReapContext } from './reap-cluster.ts';
 
 export interface NamespacesOptions {
-  /** Seconds without use, and minimum age, before a namespace is deleted. */
+  /** Seconds without a pod, and minimum age, before a namespace is deleted. */
   readonly after: number;
+  /** Seconds without a login; default: `after`. */
+  readonly lastLogin?: number | undefined;
+  /** The whole name of a namespace that may be deleted. */
+  readonly names?: RegExp | undefined;
   /** Limit for one run; 0 for none. */
   readonly max: number;
   /** Whether data in PersistentVolumeClaims may be deleted. */
@@ -55,6 +59,8 @@ export async function reapNamespaces(
     const plan = planNamespaceReap({
       ...{ namespaces: round.namespaces, busy: running, withClaims: claims },
       ...{ youngest: round.pods.youngest, after: options.after },
+      lastLogin: options.lastLogin ?? options.after,
+      ...(options.names === undefined ? {} : { names: options.names }),
       ...{ now: round.now(), ageOf: round.ageOf },
       ...(active === undefined ? {} : { active }),
     });

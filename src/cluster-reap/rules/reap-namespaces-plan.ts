@@ -31,8 +31,12 @@ export interface NamespacesInput {
   readonly withClaims: ReadonlySet<string>;
   /** Namespaces in which Prometheus saw a pod, if it is queried. */
   readonly active?: ReadonlySet<string>;
-  /** Seconds. */
+  /** Minimum age of a namespace and of its last pod, in seconds. */
   readonly after: number;
+  /** Minimum time since the last login, in seconds. */
+  readonly lastLogin: number;
+  /** The whole name of a namespace that may be deleted. */
+  readonly names?: RegExp;
   /** The API server's time, seconds since the epoch. */
   readonly now: number;
   /** How old an object is by that, in seconds. */
@@ -52,7 +56,7 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
     const { metadata } = live;
     const { name } = metadata;
     if (metadata.deletionTimestamp !== undefined || isKept(live)) continue;
-    if (input.ageOf(live) < input.after) continue;
+    if (input.names?.test(name) === false || input.ageOf(live) < input.after) continue;
     const stamp = metadata.annotations?.[annotations.lastHookExecution];
     if (stamp === undefined || !/^[0-9]{1,12}$/.test(stamp)) {
       left.push({
@@ -62,7 +66,7 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
       continue;
     }
     const seconds = input.now - Number(stamp);
-    if (seconds < input.after) continue;
+    if (seconds < input.lastLogin) continue;
     const reason = inUse(name, input, input.now - (input.youngest.get(name) ?? -Infinity));
     if (reason !== undefined) {
       left.push({ name, reason });

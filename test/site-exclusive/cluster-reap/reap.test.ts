@@ -188,6 +188,10 @@ describe('namespaces', () => {
     // It is older by its stamp, and not by its creation.
     expect((await host.reap('--unused-after', '1h')).stdout).toBe('');
     expect((await host.reap('--unused-after', '59m')).exitCode).toBe(64);
+    const oneHour = ['--unused-after', '1h'];
+    expect((await host.reap(...oneHour, '--last-used-threshold', '59m')).exitCode).toBe(64);
+    expect((await host.reap(...oneHour, '--namespace-regexp', '(')).exitCode).toBe(64);
+    expect((await host.reap(...oneHour, '--namespace-regexp', 'user-.+')).stdout).toBe('');
     expect(await host.cluster.get('namespace', at)).toBeDefined();
   });
 

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import {
+  type NamespacesInput,
+  planNamespaceReap,
+} from '../../../../src/cluster-reap/rules/reap-namespaces-plan.ts';
+
+const hour = 3600;
+const now = 1_800_000_000;
+
+/** Which of these namespaces are deleted: ages and times since the last login are in hours. */
+function deleted(
+  namespaces: Readonly<Record<string, { readonly age: number; readonly login: number }>>,
+  input: Pick<NamespacesInput, 'after' | 'lastLogin' | 'names'>,
+): string[] {
+  const objects = Object.entries(namespaces).map(([name, { login }]) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name,
+      annotations: { 'openondemand.org/last-hook-execution': String(now - login * hour) },
+    },
+  }));
+  const none = { youngest: new Map(), busy: new Set<string>(), withClaims: new Set<string>() };
+  const ageOf = ({ metadata }: { metadata: { name: string } }): number =>
+    (namespaces[metadata.name]?.age ?? 0) * hour;
+  const plan = planNamespaceReap({ namespaces: objects, ...none, now, ageOf, ...input });
+  return plan.unused.map(({ name }) => name);
+}
+
+// OnDemand's example for k8-namespace-reaper.
+const osc = { after: 8 * hour, lastLogin: 4 * hour };
+
+it('has an own time since the last login, as lastUsedThreshold of k8-namespace-reaper', () => {
+  const namespaces = {
+    'user-gone': { age: 9, login: 5 },
+    'user-back': { age: 9, login: 3 },
+    'user-new': { age: 7, login: 7 },
+  };
+
+  expect(deleted(namespaces, osc)).toEqual(['user-gone']);
+  expect(deleted(namespaces, { ...osc, lastLogin: osc.after })).toEqual([]);
+});
+
+it('deletes only namespaces whose name matches, as namespaceRegexp does', () => {
+  const namespaces = { 'user-ada': { age: 99, login: 99 }, 'team-ada': { age: 99, login: 98 } };
+
+  expect(deleted(namespaces, { ...osc, names: /^(?:user-.+)$/ })).toEqual(['user-ada']);
+  expect(deleted(namespaces, osc)).toEqual(['user-ada', 'team-ada']);
+});
