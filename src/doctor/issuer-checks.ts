@@ -17,6 +17,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import { installedPath } from '../installed-path.ts';
 import { clockFinding } from './server-checks.ts';
 
 /**
@@ -82,7 +83,7 @@ function audienceFinding({ audience, clientId, exchange, token }: OidcSettings):
   return token === 'id' && audience === clientId
     ? ok(`the audience of the portal's ID token is ${clientId}, as configured`)
     : skipped(
-        `only a login shows whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} has the audience ${audience}: the provider must add it`,
+        `only a login shows whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} has the audience ${audience}: the provider must add it (“Audience mapper with Keycloak” in ${configurationPage})`,
       );
 }
 
@@ -115,6 +116,9 @@ async function clientFinding(
   );
 }
 
+/** The steps of an audience mapper and of token exchange, each in a section of its own. */
+const configurationPage = installedPath('share/docs/configuration.md');
+
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 function exchangeFinding(
@@ -125,7 +129,7 @@ function exchangeFinding(
   if (grants?.includes(exchangeGrant) === false)
     return failed(
       'the issuer does not offer token exchange (grant_types_supported)',
-      'Enable token exchange (RFC 8693) at the provider, or set credentials.exchange: false.',
+      `Enable token exchange (RFC 8693) at the provider, or set credentials.exchange: false and add an audience mapper. ${configurationPage} has the steps of both.`,
     );
   if (clientAuth === undefined)
     return warning(

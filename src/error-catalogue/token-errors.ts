@@ -45,7 +45,7 @@ export const tokenErrors = {
   'token-audience': {
     what: 'The token is not meant for this cluster: its audience (`aud`) lacks the configured one.',
     why: 'The client at the identity provider has no audience mapper, or the cluster needs a token exchange.',
-    next: 'Add an audience mapper for `credentials.audience`, or set `credentials.exchange`. /usr/lib/berth/share/docs/configuration.md shows it with Keycloak.',
+    next: 'Add an audience mapper for `credentials.audience`, or set `credentials.exchange`: “Audience mapper with Keycloak” or “Token exchange with Keycloak” in /usr/lib/berth/share/docs/configuration.md.',
   },
   'token-authorized-party': {
     what: 'The token was issued to another client (`azp`) than the portal’s.',
