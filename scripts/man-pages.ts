@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { commandModules } from '../src/cli/command-line.ts';
+import { commandGroups } from '../src/cli/command-line.ts';
 import { commandTree } from '../src/cli/command-tree.ts';
 import type { Terminal } from '../src/cli/terminal.ts';
 import { commandPages, type ManPage, type Release } from './man/command-pages.ts';
@@ -10,8 +10,9 @@ import { loginPage } from './man/berth-login.ts';
 
 /** All manual pages, from the help of the program and the schemas of the configuration. */
 export function manPages(release: Release): ManPage[] {
-  // No command runs, so none uses the terminal.
-  const root = commandTree(commandModules({} as Terminal));
+  // No command runs; its directory is the default of an option.
+  const terminal = { toolsDir: '/usr/lib/berth/files' } as Terminal;
+  const root = commandTree(commandGroups(terminal));
   const others = [...filePages(release), loginPage(release)];
   return [...commandPages(root, release, others), ...others];
 }

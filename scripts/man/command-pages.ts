@@ -1,5 +1,6 @@
 import { exitStatusTexts } from '../../src/error-catalogue/exit-text.ts';
-import type { CommandNode, OptionNode } from '../../src/cli/command-tree.ts';
+import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/command-tree.ts';
+import { placeholderOf } from '../../src/cli/option-values.ts';
 import { entry, escaped, example, page, text } from './roff.ts';
 
 export interface ManPage {
@@ -61,14 +62,10 @@ function commandPage(node: CommandNode, release: Release): ManPage {
         ? synopsis('berth', node)
         : node.commands.flatMap((own) => [...synopsis(`berth ${node.name}`, own), '.br']),
     ],
-    ...(node.commands.length === 0 || node.epilogue !== ''
-      ? [['DESCRIPTION', description(node)] as const]
-      : []),
-    ['OPTIONS', node.options.flatMap(option)],
-    ...(node.commands.length === 0
-      ? []
-      : [['COMMANDS', node.commands.flatMap((own) => subsection(node.name, own))] as const]),
-    ['EXAMPLES', examples(node)],
+    ['DESCRIPTION', description(node)],
+    ['OPTIONS', shownOptions(node).flatMap(option)],
+    ['COMMANDS', node.commands.flatMap((own) => subsection(node.name, own))],
+    ['EXAMPLES', [node, ...node.commands].flatMap(examples)],
     ['SEE ALSO', [seeAlso([['berth', 8]])]],
   ]);
   return { file: `${name}.8`, roff };
@@ -77,15 +74,19 @@ function commandPage(node: CommandNode, release: Release): ManPage {
 function subsection(parent: string, node: CommandNode): string[] {
   return [
     `.SS ${escaped(`berth ${parent} ${node.synopsis}`)}`,
-    text(`${node.summary}.`),
-    ...(node.epilogue === '' ? [] : ['.PP', text(node.epilogue)]),
-    ...node.options.filter(({ names }) => !names.includes('--help')).flatMap(option),
-    ...examples(node),
+    ...description(node),
+    ...shownOptions(node).flatMap(option),
   ];
 }
 
-function description(node: CommandNode): string[] {
-  return [text(node.epilogue === '' ? `${node.summary}.` : node.epilogue)];
+function description({ summary, epilogue, positionals }: CommandNode): string[] {
+  return [
+    text(`${summary}.`),
+    ...(epilogue === '' ? [] : ['.PP', text(epilogue)]),
+    ...positionals.flatMap(({ name, summary: meaning }) =>
+      entry(`\\fI${escaped(name.toUpperCase())}\\fR`, text(`${meaning}.`)),
+    ),
+  ];
 }
 
 function synopsis(before: string, node: CommandNode): string[] {
@@ -95,9 +96,10 @@ function synopsis(before: string, node: CommandNode): string[] {
   ];
 }
 
-function option({ names, summary, takesValue, choices, default: value }: OptionNode): string[] {
+function option({ names, summary, takesValue, ...rest }: OptionNode): string[] {
+  const { kind, choices, default: value } = rest;
   const short = names.toSorted((one, other) => one.length - other.length);
-  const placeholder = choices.length > 0 ? choices.join('|') : 'VALUE';
+  const placeholder = placeholderOf(kind, choices);
   const term = short.map((name) => `\\fB${escaped(name)}\\fR`).join(', ');
   const known = typeof value === 'string' && value !== '' ? ` Default: ${value}.` : '';
   const meaning = `${summary}${summary === '' || /[.\]]$/.test(summary) ? '' : '.'}${known}`.trim();

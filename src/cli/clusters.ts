@@ -1,21 +1,23 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { clustersReapCommand } from './clusters-reap.ts';
+import { commandGroup } from './command-group.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
 import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { listOption, outputOption } from './report-options.ts';
+import { configFileOf, siteOptions, type SiteArguments } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
-interface DiscoverArguments {
+interface DiscoverArguments extends SiteArguments {
   readonly kubeconfig: string;
   readonly context?: string | undefined;
   readonly namespace?: string | undefined;
-  readonly config: string;
   readonly 'clusters-dir': string;
   readonly 'ca-dir': string;
   readonly issuer?: readonly string[] | undefined;
@@ -28,16 +30,11 @@ interface DiscoverArguments {
 
 /** `berth clusters …`: the clusters of a site. */
 export function clustersCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'clusters',
-    describe: "Manage the portal's list of clusters",
-    builder: (yargs) =>
-      yargs
-        .command(discoverCommand(terminal))
-        .demandCommand(1, 1, 'clusters needs a subcommand: discover')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup(
+    'clusters',
+    "Manage the portal's list of clusters, and delete what has expired on them",
+    [discoverCommand(terminal), clustersReapCommand(terminal)],
+  );
 }
 
 function discoverCommand(terminal: Terminal): CommandModule<object, DiscoverArguments> {
@@ -45,19 +42,13 @@ function discoverCommand(terminal: Terminal): CommandModule<object, DiscoverArgu
     command: 'discover',
     describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
     builder: options,
-    handler: async (args) => {
-      try {
-        await discover(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth clusters discover'));
-      }
-    },
+    handler: (args) => discover(args, terminal),
   };
 }
 
 function options(yargs: Argv): Argv<DiscoverArguments> {
   const text = { type: 'string', requiresArg: true } as const;
-  return yargs
+  return siteOptions(yargs)
     .option('kubeconfig', {
       ...text,
       demandOption: true,
@@ -65,7 +56,6 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
     })
     .option('context', { ...text, describe: 'Context in it [default: the current one]' })
     .option('namespace', { ...text, describe: 'Only Clusters in this namespace [default: all]' })
-    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .option('clusters-dir', {
       ...text,
       default: defaultSettings.clustersDir,
@@ -77,13 +67,11 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
       describe: "Directory for the clusters' CA certificates",
     })
     .option('issuer', {
-      ...text,
-      array: true,
+      ...listOption,
       describe: "Another issuer whose tokens clusters may get, besides the site's own (repeatable)",
     })
     .option('audience', {
-      ...text,
-      array: true,
+      ...listOption,
       describe: 'An audience that Clusters may have although another cluster has it (repeatable)',
     })
     .option('dry-run', {
@@ -122,7 +110,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
     ]);
   const { context, namespace } = args;
   if (!args['dry-run']) assertRoot();
-  const config = resolve(args.config);
+  const config = configFileOf(args);
   const { issuer, audience } = readSiteProvider(config, process.geteuid?.() ?? 0);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal;
   const changes = await withProgress(

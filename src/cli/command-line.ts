@@ -2,11 +2,14 @@ import yargs, { type Argv, type CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
 import { clustersCommand } from './clusters.ts';
+import { commandPlace } from './command-place.ts';
+import { type CommandGroups, type CommandNode, commandTree } from './command-tree.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
+import { withPresentNames } from './former-names.ts';
 import { type GlobalArguments, globalOptions } from './global-options.ts';
-import { lintCommand } from './lint.ts';
+import { helpText } from './help-text.ts';
 import { initCommand } from './init.ts';
 import { imagesCommand } from './images.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
@@ -19,67 +22,74 @@ import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
 import { reportError, type Terminal, type WantedOutput } from './terminal.ts';
 import { tokenCommand } from './token.ts';
-import { isYargsError, onceEach, refused, unknownCommand } from './refused-line.ts';
+import { assertCommands, assertValues, isYargsError, refused } from './refused-line.ts';
+import { asStrings } from './usage-text.ts';
 import { versionCommand } from './version.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
-export async function runCommandLine(args: readonly string[], outer: Terminal): Promise<void> {
-  const [first, ...words] = args;
+export async function runCommandLine(words: readonly string[], outer: Terminal): Promise<void> {
+  const [first, ...others] = words;
   // What the scripts of etc/completion ask.
-  if (first === '__complete') return writeCandidates(words, outer);
+  if (first === '__complete') return writeCandidates(others, outer);
   // What `berth doctor --start-session` runs as the user.
   if (first === '__test-session')
-    return (await import('./test-session.ts')).runTestSessionCommand(words, outer);
+    return (await import('./test-session.ts')).runTestSessionCommand(others, outer);
   // A first `--`, for which yargs would do nothing.
-  if (first === '--') return runCommandLine(words, outer);
+  if (first === '--') return runCommandLine(others, outer);
   const wanted: WantedOutput = { quiet: false };
   const terminal = { ...outer, wanted };
-  const parser = commandLine(args, terminal);
+  const groups = commandGroups(terminal);
+  const root = commandTree(groups);
+  const { args, notices } = withPresentNames(root, words);
+  const place = commandPlace(root, args);
+  const has = (name: string): boolean => place.given.some(([{ names }]) => names.includes(name));
+  if (!has('--quiet')) for (const notice of notices) terminal.stderr.write(`berth: ${notice}\n`);
   try {
-    await parser.parseAsync(args, {}, (_error, _argv, output) => {
-      // Only help, version and completion; errors go to fail().
-      if (output !== '') terminal.stdout.write(`${output}\n`);
-    });
+    if (has('--help')) writeHelp(root, args, terminal);
+    else if (has('--version') && place.node === root)
+      terminal.stdout.write(`${terminal.version}\n`);
+    else await parserOf(groups, root, args, terminal).parseAsync([...args]);
   } catch (thrown) {
     reportError(
       terminal,
-      isYargsError(thrown) ? refused(parser, thrown.message, args) : asBerthError(thrown, 'berth'),
+      isYargsError(thrown)
+        ? refused(root, thrown.message, args)
+        : asBerthError(thrown, ['berth', ...place.path].join(' ')),
     );
   }
 }
 
-function commandLine(
+function parserOf(
+  groups: CommandGroups,
+  root: CommandNode,
   args: readonly string[],
   terminal: Terminal & { readonly wanted: WantedOutput },
 ): Argv {
   const parser: Argv = globalOptions(yargs().scriptName('berth'))
-    .usage('Usage: berth COMMAND [OPTIONS]')
     .locale('en')
+    .updateStrings(asStrings)
     // Without the array, yargs would keep only the last of several words or values.
     .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
-    .check((argv) => onceEach(parser, argv, args))
     .middleware((given) => applyGlobalOptions(given, terminal), true)
+    .middleware(() => assertValues(root, args), true)
     .demandCommand(1, 1, 'a command is missing')
     .strict()
     .strictCommands()
-    .example('berth doctor', 'Check the site, and print what to do')
-    .example('berth plan --user alice', 'Print what the next login of alice would change')
-    .example('berth render --user alice', 'Print the objects of alice without a cluster')
-    .example('berth token rotate', "Renew the hook's token on all clusters")
-    .version(terminal.version)
-    .help()
-    .alias('help', 'h')
-    .wrap(Math.min(terminal.columns ?? 100, 120))
-    .epilogue(
-      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8).',
-    )
+    .version(false)
+    .help(false)
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw error ?? refused(parser, message ?? 'wrong command line', args);
+      throw error ?? refused(root, message ?? 'wrong command line', args);
     });
-  for (const module of commandModules(terminal)) parser.command(module);
+  for (const module of Object.values(groups).flat()) parser.command(module);
   return parser;
+}
+
+function writeHelp(root: CommandNode, args: readonly string[], terminal: Terminal): void {
+  assertCommands(root, args);
+  const width = Math.min(terminal.columns ?? 100, 120);
+  terminal.stdout.write(helpText(root, commandPlace(root, args), width));
 }
 
 /** yargs calls it for each command on the way: `sessions`, then `list`. */
@@ -96,38 +106,40 @@ async function applyGlobalOptions(
 }
 
 async function writeCandidates(words: readonly string[], terminal: Terminal): Promise<void> {
-  const [{ commandTree }, { complete }] = await Promise.all([
-    import('./command-tree.ts'),
-    import('./complete.ts'),
-  ]);
-  const { candidates, fallback } = await complete(commandTree(commandModules(terminal)), words);
+  const { complete } = await import('./complete.ts');
+  const { candidates, fallback } = await complete(commandTree(commandGroups(terminal)), words);
   for (const { word, summary } of candidates)
     terminal.stdout.write(`${summary === '' ? word : `${word}\t${summary}`}\n`);
   terminal.stdout.write(`:${fallback}\n`);
 }
 
 /** All commands, in the order of the help. */
-export function commandModules(terminal: Terminal): readonly CommandModule[] {
-  return [
-    initCommand(terminal),
-    planCommand(terminal),
-    renderCommand(terminal),
-    doctorCommand(terminal),
-    explainCommand(terminal),
-    lintCommand(terminal),
-    sshdCommand(terminal),
-    clustersCommand(terminal),
-    tokenCommand(terminal),
-    subidCommand(terminal),
-    imagesCommand(terminal),
-    reapCommand(terminal),
-    sessionsCommand(terminal),
-    nodeCommand(terminal),
-    ldapSyncCommand(terminal),
-    completionCommand(terminal),
-    helpCommand(terminal),
-    versionCommand(terminal),
-  ] as readonly CommandModule[];
+export function commandGroups(terminal: Terminal): CommandGroups {
+  return {
+    'Set up': [
+      initCommand(terminal),
+      sshdCommand(terminal),
+      subidCommand(terminal),
+      imagesCommand(terminal),
+    ],
+    Check: [
+      doctorCommand(terminal),
+      planCommand(terminal),
+      renderCommand(terminal),
+      explainCommand(terminal),
+    ],
+    'Operate a login node': [
+      sessionsCommand(terminal),
+      nodeCommand(terminal),
+      reapCommand(terminal),
+    ],
+    'Manage clusters': [
+      clustersCommand(terminal),
+      tokenCommand(terminal),
+      ldapSyncCommand(terminal),
+    ],
+    Other: [completionCommand(terminal), helpCommand(terminal), versionCommand(terminal)],
+  } as unknown as CommandGroups;
 }
 
 /** `berth help COMMAND`, as kubectl and git have it. */
@@ -139,25 +151,7 @@ function helpCommand(terminal: Terminal): CommandModule<object, { command: strin
       yargs
         .positional('command', { type: 'string', array: true, describe: 'Such as `sessions list`' })
         .example('berth help sessions list', 'The same as berth sessions list --help'),
-    handler: async ({ command = [] }) => {
-      try {
-        await assertCommand(command, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth help'));
-        return;
-      }
-      return runCommandLine([...command, '--help'], terminal);
-    },
+    handler: ({ command = [] }) =>
+      writeHelp(commandTree(commandGroups(terminal)), command, terminal),
   };
-}
-
-/** @throws BerthError `usage` if there is no such command: for that, yargs would print the help of the one before */
-async function assertCommand(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { commandTree } = await import('./command-tree.ts');
-  let { commands } = commandTree(commandModules(terminal));
-  for (const word of words) {
-    const found = commands.find(({ name }) => name === word);
-    if (found === undefined) throw unknownCommand(word, commands);
-    ({ commands } = found);
-  }
 }

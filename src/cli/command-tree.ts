@@ -1,5 +1,6 @@
-import yargs, { type Argv, type CommandModule } from 'yargs';
+import type { Argv, CommandModule, Options, PositionalOptions } from 'yargs';
 import { globalOptions } from './global-options.ts';
+import { type ValueKind, valueKind } from './option-values.ts';
 
 /** A command with its options and its own commands, as its help shows them. */
 export interface CommandNode {
@@ -7,6 +8,8 @@ export interface CommandNode {
   /** The name with its arguments: `show <session..>`. */
   readonly synopsis: string;
   readonly summary: string;
+  /** Title of the group in which the help of `berth` lists it; may be empty. */
+  readonly group: string;
   /** Command lines, each with what it does. */
   readonly examples: readonly (readonly [string, string])[];
   /** What follows the options; may be empty. */
@@ -22,118 +25,123 @@ export interface OptionNode {
   readonly names: readonly string[];
   readonly summary: string;
   readonly takesValue: boolean;
+  /** Whether several values can follow it. */
+  readonly isList: boolean;
+  readonly isNumber: boolean;
+  readonly kind: ValueKind | undefined;
   readonly choices: readonly string[];
   readonly default: unknown;
+  /** Not in help. */
+  readonly hidden: boolean;
+  /** The option that has taken its place. */
+  readonly replacedBy: string | undefined;
 }
 
 export interface PositionalNode {
   readonly name: string;
   readonly summary: string;
+  readonly kind: ValueKind | undefined;
   readonly choices: readonly string[];
 }
 
-/** What yargs knows of a command and its types leave out. */
-interface Known {
-  getOptions(): {
-    readonly key: Readonly<Record<string, unknown>>;
-    readonly alias: Readonly<Record<string, readonly string[]>>;
-    readonly choices: Readonly<Record<string, readonly unknown[]>>;
-    readonly boolean: readonly string[];
-    readonly default: Readonly<Record<string, unknown>>;
-    readonly hiddenOptions: readonly string[];
-  };
-  getGroups(): Readonly<Record<string, readonly string[]>>;
-  getInternalMethods(): {
-    getUsageInstance(): {
-      getDescriptions(): Readonly<Record<string, string | undefined>>;
-      getCommands(): readonly (readonly [string, string | false, ...unknown[]])[];
-      getPositionalGroupName(): string;
-    };
-    getCommandInstance(): {
-      getCommandHandlers(): Readonly<Record<string, { readonly builder?: unknown }>>;
-    };
-  };
-}
+/** Commands by the title of their group. */
+export type CommandGroups = Readonly<Record<string, readonly CommandModule[]>>;
 
 /** Describes commands by running their builders, which read and change nothing. */
-export function commandTree(modules: readonly CommandModule[]): CommandNode {
-  const parser: Argv = globalOptions(yargs().scriptName('berth').locale('en').help().version(''));
-  for (const module of modules) parser.command(module);
-  return nodeOf('berth', '', { parser, examples: [], epilogue: '' });
-}
-
-function nodeOf(
-  synopsis: string,
-  summary: string,
-  { parser, examples, epilogue }: Built,
-): CommandNode {
-  const known = parser as unknown as Known;
-  const internal = known.getInternalMethods();
-  const usage = internal.getUsageInstance();
-  const handlers = internal.getCommandInstance().getCommandHandlers();
-  const positionals = known.getGroups()[usage.getPositionalGroupName()] ?? [];
+export function commandTree(groups: CommandGroups): CommandNode {
+  const root = recorded((yargs: Argv) =>
+    globalOptions(yargs).option('version', { type: 'boolean', describe: 'Show version number' }),
+  );
   return {
-    ...{ name: nameIn(synopsis), synopsis, summary, examples, epilogue },
-    options: optionsOf(known, new Set(positionals)),
-    positionals: positionals.map((name) => ({
-      ...{ name, summary: summaryOf(known, name), choices: choicesOf(known, name) },
-    })),
-    commands: usage.getCommands().flatMap(([own, description]) => {
-      if (description === false) return [];
-      return nodeOf(own, description, built(handlers[nameIn(own)]?.builder));
-    }),
+    ...{ name: 'berth', synopsis: '', summary: '', group: '', examples: rootExamples },
+    ...{ epilogue: rootEpilogue, options: optionsOf(root, []), positionals: [] },
+    commands: Object.entries(groups).flatMap(([group, modules]) =>
+      modules.map((module) => nodeOf(module, [], group)),
+    ),
   };
 }
 
-function nameIn(synopsis: string): string {
-  return synopsis.split(' ', 1)[0] ?? '';
+const rootExamples = [
+  ['berth doctor', 'Check the site, and print what to do'],
+  ['berth plan --user alice', 'Print what the next login of alice would change'],
+  ['berth render --user alice', 'Print the objects of alice without a cluster'],
+  ['berth token rotate', "Renew the hook's token on all clusters"],
+] as const;
+
+const rootEpilogue =
+  'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8).';
+
+function nodeOf(module: CommandModule, above: readonly string[], group = ''): CommandNode {
+  const synopsis = String(module.command);
+  const name = synopsis.split(' ', 1)[0] ?? '';
+  const path = [...above, name];
+  const record = recorded(module.builder);
+  const { examples, epilogue } = record;
+  return {
+    ...{ name, synopsis, group, examples, epilogue },
+    summary: typeof module.describe === 'string' ? module.describe : '',
+    options: optionsOf(record, path),
+    positionals: record.positionals.map(([own, spec]) => ({
+      ...{ name: own, summary: spec.describe ?? '', choices: (spec.choices ?? []).map(String) },
+      kind: valueKind(path, [own]),
+    })),
+    commands: record.commands.map((own) => nodeOf(own, path)),
+  };
 }
 
-interface Built {
-  readonly parser: Argv;
-  readonly examples: readonly (readonly [string, string])[];
-  readonly epilogue: string;
+interface Recorded {
+  readonly options: [string, Options][];
+  readonly positionals: [string, PositionalOptions][];
+  readonly commands: CommandModule[];
+  readonly examples: [string, string][];
+  epilogue: string;
 }
 
-function built(builder: unknown): Built {
-  const parser: Argv = yargs().locale('en').help().alias('help', 'h').version(false);
-  const examples: (readonly [string, string])[] = [];
-  let epilogue = '';
-  // yargs does not give them back.
-  Object.assign(parser, {
-    example: (command: string, meaning: string) => {
-      examples.push([command, meaning]);
-      return parser;
+/** What a builder declares: yargs does not give it back. */
+function recorded(builder: unknown): Recorded {
+  const record: Recorded = {
+    ...{ options: [], positionals: [], commands: [], examples: [], epilogue: '' },
+  };
+  const methods: Readonly<Record<string, (...args: never[]) => unknown>> = {
+    option: (name: string, spec: Options) => record.options.push([name, spec]),
+    options: (specs: Record<string, Options>) => record.options.push(...Object.entries(specs)),
+    positional: (name: string, spec: PositionalOptions) => record.positionals.push([name, spec]),
+    command: (module: CommandModule) => record.commands.push(module),
+    example: (line: string, meaning: string) => record.examples.push([line, meaning]),
+    epilogue: (text: string) => (record.epilogue = text),
+  };
+  const parser = new Proxy(
+    {},
+    {
+      get:
+        (_, method) =>
+        (...args: never[]) => {
+          methods[String(method)]?.(...args);
+          return parser;
+        },
     },
-    epilogue: (text: string) => {
-      epilogue = text;
-      return parser;
-    },
-  });
+  ) as Argv;
   if (typeof builder === 'function') (builder as (parser: Argv) => unknown)(parser);
-  return { parser, examples, epilogue };
+  return record;
 }
 
-function optionsOf(known: Known, positionals: ReadonlySet<string>): OptionNode[] {
-  const { key, alias, boolean, hiddenOptions, default: defaults } = known.getOptions();
-  const others = new Set(Object.values(alias).flat());
-  return Object.keys(key)
-    .filter((name) => ![positionals, others].some((set) => set.has(name)))
-    .filter((name) => !hiddenOptions.includes(name))
-    .map((name) => ({
-      names: [name, ...(alias[name] ?? [])].map((one) => `${one.length === 1 ? '-' : '--'}${one}`),
-      summary: summaryOf(known, name),
-      takesValue: !boolean.includes(name),
-      choices: choicesOf(known, name),
-      default: defaults[name],
-    }));
+function optionsOf({ options }: Recorded, path: readonly string[]): OptionNode[] {
+  return options.map(([name, spec]) => {
+    const { alias = [], type, array, choices = [], deprecated } = spec;
+    const names = [name, ...[alias].flat()].map((one) =>
+      one.length === 1 ? `-${one}` : `--${one}`,
+    );
+    return {
+      ...{ names, summary: spec.describe ?? '', takesValue: type !== 'boolean' },
+      ...{ isList: array === true, isNumber: type === 'number', kind: valueKind(path, names) },
+      ...{ choices: choices.map(String), default: spec.default as unknown },
+      hidden: spec.hidden === true,
+      replacedBy: typeof deprecated === 'string' ? deprecated : undefined,
+    };
+  });
 }
 
-function summaryOf(known: Known, name: string): string {
-  const texts = known.getInternalMethods().getUsageInstance().getDescriptions();
-  return (texts[name] ?? '').replace('__yargsString__:', '');
-}
-
-function choicesOf(known: Known, name: string): string[] {
-  return (known.getOptions().choices[name] ?? []).map(String);
+/** Those that help shows. */
+export function shownOptions({ options }: CommandNode): readonly OptionNode[] {
+  return options.filter(({ hidden }) => !hidden);
 }

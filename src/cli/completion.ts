@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { CommandModule } from 'yargs';
 import { installedPath } from '../installed-path.ts';
-import { asBerthError } from '../errors.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The files of etc/completion, by shell. */
 const files = { bash: 'berth.bash', fish: 'berth.fish', zsh: '_berth' } as const;
@@ -29,12 +28,8 @@ export function completionCommand(terminal: Terminal): CommandModule<object, { s
           'The packages install it for all three shells. It completes commands, options, and the names of users, clusters, profiles, kinds of sessions and error codes.',
         ),
     handler: ({ shell }) => {
-      try {
-        const path = installedPath(`share/etc/completion/${files[shell]}`);
-        terminal.stdout.write(readFileSync(path, 'utf8'));
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth completion'));
-      }
+      const path = installedPath(`share/etc/completion/${files[shell]}`);
+      terminal.stdout.write(readFileSync(path, 'utf8'));
     },
   };
 }

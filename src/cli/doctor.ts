@@ -1,19 +1,12 @@
 import type { CommandModule } from 'yargs';
-import { BerthError } from '../errors.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import {
-  configDirOption,
-  siteOptions,
-  type SiteArguments,
-  type OverlayArguments,
-  overlayOf,
-} from './site-options.ts';
+import { siteOptions, type SiteArguments, overlayOf } from './site-options.ts';
 import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
-interface DoctorArguments extends SiteArguments, OverlayArguments {
+interface DoctorArguments extends SiteArguments {
   readonly user?: string | undefined;
   readonly 'start-session': boolean;
   readonly cluster?: string | undefined;
@@ -28,7 +21,6 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
     describe: 'Check the configuration, this host, the clusters, the identity provider and a user',
     builder: (yargs) =>
       siteOptions(yargs)
-        .option('config-dir', configDirOption)
         .option('user', { type: 'string', requiresArg: true, describe: 'Also check this account' })
         .option('start-session', {
           type: 'boolean',
@@ -67,7 +59,7 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const { runDoctor } = await import('../doctor/doctor.ts');
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
   const { user, cluster, config, 'start-session': startsSession } = args;
-  if (startsSession) assertSessionOf(user, args);
+  if (startsSession) assertRoot();
   const overlay = await overlayOf(args);
   const results = await withProgress(
     terminal,
@@ -94,22 +86,4 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   };
   terminal.stdout.write(args.output === 'json' ? doctorJson(results) : doctorText(results, style));
   if (results.some(({ status }) => status === 'failed')) terminal.finish(1);
-}
-
-/** @throws {BerthError} `usage`, `not-root` */
-function assertSessionOf(
-  user: string | undefined,
-  { 'config-dir': directory }: OverlayArguments,
-): void {
-  if (directory !== undefined)
-    throw new BerthError('--start-session cannot be used with --config-dir', {
-      code: 'usage',
-      hint: 'A session reads /etc/berth: install the configuration first, then start one.',
-    });
-  if (user === undefined)
-    throw new BerthError('--start-session needs --user', {
-      code: 'usage',
-      hint: 'Name an account that gets a profile: berth doctor --user NAME --start-session',
-    });
-  assertRoot();
 }

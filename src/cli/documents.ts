@@ -148,7 +148,7 @@ export interface Documents {
     readonly dryRun: boolean;
     readonly clusters: readonly DiscoveredChange[];
   };
-  /** `berth reap --cluster` */
+  /** `berth clusters reap` */
   readonly ClusterReap: {
     readonly dryRun: boolean;
     readonly clusters: readonly (Pick<ReapedCluster, 'cluster' | 'busy'> & {
@@ -192,7 +192,7 @@ export interface Documents {
     readonly refused: LdapUsers['refused'];
     readonly clusters: readonly (LdapSyncOfCluster | LdapSyncFailure)[];
   };
-  /** `berth lint sshd` */
+  /** `berth sshd lint` */
   readonly LintReport: SshdLint & {
     readonly ok: boolean;
     /** Of all findings, each once. */

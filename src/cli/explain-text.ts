@@ -36,7 +36,7 @@ export function explanations(
     `there is no error code and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
     {
       code: 'usage',
-      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` and findings of `berth lint sshd` have their next step in their own output.',
+      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` and findings of `berth sshd lint` have their next step in their own output.',
     },
   );
 }

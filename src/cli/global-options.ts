@@ -18,5 +18,5 @@ export function globalOptions<T>(yargs: Argv<T>): Argv<T & GlobalArguments> {
       type: 'boolean',
       describe: 'Print results and errors only, no progress',
     })
-    .group(['debug', 'quiet'], 'Global options:');
+    .option('help', { alias: 'h', type: 'boolean', describe: 'Show help' });
 }

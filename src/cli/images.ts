@@ -1,17 +1,18 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { commandGroup } from './command-group.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import type { NameMove } from '../images/image-names.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { confirmMoves, reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
+import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
-interface ImagesArguments {
-  readonly config?: string | undefined;
+interface ImagesArguments extends SiteArguments {
   readonly output: string;
 }
 
@@ -35,29 +36,16 @@ interface FilesArguments {
 
 /** `berth images …`: the images of sessions, in a store that all users read. */
 export function imagesCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'images',
-    describe: 'Manage the shared image store of sessions',
-    builder: (yargs) =>
-      yargs
-        .command(pullCommand(terminal))
-        .command(checkCommand(terminal))
-        .command(gcCommand(terminal))
-        .command(filesCommand(terminal))
-        .demandCommand(1, 1, 'images needs a subcommand: pull, check, gc or files')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('images', 'Manage the shared image store of sessions', [
+    pullCommand(terminal),
+    checkCommand(terminal),
+    gcCommand(terminal),
+    filesCommand(terminal),
+  ]);
 }
 
-function commonOptions<T>(yargs: Argv<T>): Argv<T & ImagesArguments> {
-  return yargs
-    .option('config', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Configuration of sessions [default: /etc/berth/ssh.yml]',
-    })
-    .option('output', outputOption);
+function commonOptions(yargs: Argv): Argv<ImagesArguments> {
+  return yargs.options(sshConfigOptions).option('output', outputOption);
 }
 
 function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
@@ -88,13 +76,12 @@ function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
           default: false,
           describe: 'With --from-archive: do not ask before names move to images of the archive',
         })
-        .conflicts('from-archive', 'auth-file')
         .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
         .example('berth images pull --from-archive site.tar', 'Load images without a registry')
         .epilogue(
           'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest exit status of all images.',
         ),
-    handler: (args) => guarded(terminal, 'pull', () => pull(args, terminal)),
+    handler: (args) => pull(args, terminal),
   };
 }
 
@@ -112,7 +99,7 @@ function checkCommand(terminal: Terminal): CommandModule<object, ImagesArguments
         .epilogue(
           'Exit status: 0 no check failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is contacted, and nothing is changed.',
         ),
-    handler: (args) => guarded(terminal, 'check', () => check(args, terminal)),
+    handler: (args) => check(args, terminal),
   };
 }
 
@@ -144,7 +131,7 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
           'Print what would be removed, and why the rest is kept',
         )
         .epilogue('The images in use are read from the storage of users, STORAGE/users/*/storage.'),
-    handler: (args) => guarded(terminal, 'gc', () => gc(args, terminal)),
+    handler: (args) => gc(args, terminal),
   };
 }
 
@@ -163,24 +150,15 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
         .epilogue(
           'They are copied with their loader and libraries, so they run in any image. Run it again after an update of OpenSSH or the C library; berth-images.timer does.',
         ),
-    handler: (args) =>
-      guarded(terminal, 'files', async () => {
-        assertRoot();
-        const { installTransferTools } = await import('../images/copy-transfer-tools.ts');
-        const { directory, changed, removed } = await installTransferTools(resolve(args.to));
-        const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
-        if (what !== '' || terminal.stdout.isTTY === true)
-          terminal.stdout.write(`${directory}: ${what === '' ? 'nothing to do' : what}\n`);
-      }),
+    handler: async (args) => {
+      assertRoot();
+      const { installTransferTools } = await import('../images/copy-transfer-tools.ts');
+      const { directory, changed, removed } = await installTransferTools(resolve(args.to));
+      const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
+      if (what !== '' || terminal.stdout.isTTY === true)
+        terminal.stdout.write(`${directory}: ${what === '' ? 'nothing to do' : what}\n`);
+    },
   };
-}
-
-async function guarded(terminal: Terminal, name: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (thrown) {
-    reportError(terminal, asBerthError(thrown, `berth images ${name}`));
-  }
 }
 
 async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
@@ -270,9 +248,9 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
   }
 }
 
-async function siteOf({ config }: ImagesArguments): Promise<SshSettings> {
+async function siteOf(args: ImagesArguments): Promise<SshSettings> {
   const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
-  return await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
+  return await loadSshSettings(await siteFilesOf(args));
 }
 
 /** Refuses transports (`dir:`, `docker-archive:`) and options. */

@@ -1,13 +1,12 @@
 import { join, resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { defaultConfigFile } from '../config/default-settings.ts';
-import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { hookEnvFileIn } from '../init/hook-env-file.ts';
 import { asker, type Question, yesAndNo, yesOrNo } from './questions.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { configFileOf, siteOptions, type SiteArguments } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
-interface ClusterArguments extends FlowArguments {
+interface ClusterArguments extends FlowArguments, SiteArguments {
   readonly name?: string | undefined;
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
@@ -15,7 +14,6 @@ interface ClusterArguments extends FlowArguments {
   readonly apply?: string | undefined;
   readonly kubectl: string;
   readonly 'ood-directory': string;
-  readonly config: string;
 }
 
 /** `berth init cluster`: a Kubernetes cluster for the portal. */
@@ -24,19 +22,13 @@ export function initClusterCommand(terminal: Terminal): CommandModule<object, Cl
     command: 'cluster',
     describe: 'Add a Kubernetes cluster to this portal',
     builder: options,
-    handler: async (args) => {
-      try {
-        await run(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth init cluster'));
-      }
-    },
+    handler: (args) => run(args, terminal),
   };
 }
 
 function options(yargs: Argv): Argv<ClusterArguments> {
   const text = { type: 'string', requiresArg: true } as const;
-  return flowOptions(yargs)
+  return siteOptions(flowOptions(yargs))
     .option('name', { ...text, describe: 'Name of the cluster in OnDemand' })
     .option('kubeconfig', {
       ...text,
@@ -59,7 +51,6 @@ function options(yargs: Argv): Argv<ClusterArguments> {
       default: '/etc/ood/config',
       describe: "Directory of OnDemand's hook.env and clusters.d",
     })
-    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .example(
       'berth init cluster --name prod --kubeconfig /root/admin.kubeconfig',
       'Ask the rest, and show all changes before they are made',
@@ -78,7 +69,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
   const asking = asker('berth init cluster', args, terminal);
   const { name, kubeconfig, credentials, apply, context } = args;
   const answers = await asking.answers(questions, { name, kubeconfig, credentials, apply });
-  const config = resolve(args.config);
+  const config = configFileOf(args);
   const oodDirectory = resolve(args['ood-directory']);
   const present = presentPortal(config);
   const setup = clusterSetup({

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { asBerthError } from '../errors.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
+import { listOption } from './report-options.ts';
 import { asker, splitAnswer, yesAndNo } from './questions.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 interface LoginNodeArguments extends FlowArguments {
   readonly image?: string | undefined;
@@ -26,13 +26,7 @@ export function initLoginNodeCommand(
     command: 'login-node',
     describe: 'Set up container sessions for SSH users on this host',
     builder: options,
-    handler: async (args) => {
-      try {
-        await run(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth init login-node'));
-      }
-    },
+    handler: (args) => run(args, terminal),
   };
 }
 
@@ -41,8 +35,7 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
   return flowOptions(yargs)
     .option('image', { ...text, describe: 'Image of the sessions' })
     .option('user', {
-      ...text,
-      array: true,
+      ...listOption,
       describe: 'Account that may log in; several: --user alice --user bob',
     })
     .option('port', {
@@ -50,8 +43,7 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
       describe: "Port of the sessions' own sshd, which should be below 1024 [default: 332]",
     })
     .option('address', {
-      ...text,
-      array: true,
+      ...listOption,
       describe:
         "IP address that the sessions' own sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2",
     })
@@ -66,7 +58,6 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
       ...text,
       describe: 'Load the image from a Docker or OCI archive instead of pulling it from a registry',
     })
-    .conflicts('from-archive', 'pull')
     .option('start', {
       ...text,
       choices: yesAndNo,

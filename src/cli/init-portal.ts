@@ -1,20 +1,18 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { defaultConfigFile } from '../config/default-settings.ts';
-import { asBerthError } from '../errors.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { oscText } from './osc-text.ts';
 import { asker, type Question } from './questions.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { configFileOf, siteOptions, type SiteArguments } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
-interface PortalArguments extends FlowArguments {
+interface PortalArguments extends FlowArguments, SiteArguments {
   readonly 'subject-prefix'?: string | undefined;
   readonly audience?: string | undefined;
   readonly 'ca-file'?: string | undefined;
   readonly 'from-osc'?: string | undefined;
   readonly 'ood-directory': string;
-  readonly config: string;
 }
 
 /** `berth init portal`: Kubernetes credentials for the users of Open OnDemand. */
@@ -23,19 +21,13 @@ export function initPortalCommand(terminal: Terminal): CommandModule<object, Por
     command: 'portal',
     describe: 'Set up Kubernetes credentials for the users of this Open OnDemand portal',
     builder: options,
-    handler: async (args) => {
-      try {
-        await run(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth init portal'));
-      }
-    },
+    handler: (args) => run(args, terminal),
   };
 }
 
 function options(yargs: Argv): Argv<PortalArguments> {
   const text = { type: 'string', requiresArg: true } as const;
-  return flowOptions(yargs)
+  return siteOptions(flowOptions(yargs))
     .option('subject-prefix', {
       ...text,
       describe: 'What the API server puts before user names (--oidc-username-prefix)',
@@ -58,7 +50,6 @@ function options(yargs: Argv): Argv<PortalArguments> {
       default: '/etc/ood/config',
       describe: "Directory of OnDemand's hook.env, clusters.d and ood_portal.yml",
     })
-    .option('config', { ...text, default: defaultConfigFile, describe: "Berth's own file" })
     .example('berth init portal', 'Ask, show all changes, and ask again before they are made')
     .example(
       'berth init portal --from-osc /etc/ood/config/hook.env --dry-run --yes',
@@ -82,7 +73,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   ]);
   const asking = asker('berth init portal', args, terminal);
   const { audience, 'subject-prefix': subjectPrefix, 'ca-file': caFile } = args;
-  const config = resolve(args.config);
+  const config = configFileOf(args);
   const oodDirectory = resolve(args['ood-directory']);
   const osc = args['from-osc'] === undefined ? undefined : oscReport(resolve(args['from-osc']));
   if (osc !== undefined && args.output === 'text') terminal.stdout.write(oscText(osc));

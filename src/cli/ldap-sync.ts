@@ -6,7 +6,13 @@ import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
+import {
+  chosenClusters,
+  loadSite,
+  overlayOf,
+  siteOptions,
+  type SiteArguments,
+} from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -34,7 +40,6 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
         })
         .option('in-cluster', {
           type: 'boolean',
-          conflicts: 'cluster',
           describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
         })
         .option('dry-run', {
@@ -108,9 +113,10 @@ async function run(
       import('../system/deadline.ts'),
       import('./duration.ts'),
     ]);
+  const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
   const { ldap, secrets, minimumUid } = loadLdapSettings({
-    configFile: args.config ?? defaultConfigFile,
+    configFile: args.config ?? overlay?.resolve(defaultConfigFile) ?? defaultConfigFile,
     groupMayRead: args['in-cluster'] === true,
   });
   const targets = await targetsOf(args, terminal);

@@ -11,13 +11,14 @@ import { readSessionSettings, type SettingsRead } from './session-settings.ts';
 import { endAndReport, messageMs } from './sessions-end.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { openSessions } from './sessions-select.ts';
+import type { SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface WaitOptions {
   readonly wait: boolean;
   readonly deadlineSeconds: number | undefined;
   readonly message?: string | undefined;
-  readonly config?: string | undefined;
+  readonly files: SiteArguments;
   /** ssh.yml as it was before the drain. */
   readonly read: SettingsRead;
 }
@@ -35,13 +36,13 @@ export async function waitForSessions(
   options: WaitOptions,
   terminal: Terminal,
 ): Promise<void> {
-  const { wait, deadlineSeconds, message, config } = options;
+  const { wait, deadlineSeconds, message, files } = options;
   const left = async (): Promise<readonly Session[]> =>
     drainedSessions(await openSessions(), state.units);
   let { read } = options;
   /** After a mistake in ssh.yml, which may have been corrected meanwhile. */
   const readAgain = async (): Promise<SettingsRead> =>
-    (read = read.error === undefined ? read : await readSessionSettings(config));
+    (read = read.error === undefined ? read : await readSessionSettings(files));
   const tell = async (remaining: number | undefined): Promise<void> => {
     const when =
       remaining === undefined ? '' : ` Sessions end in ${durationText(remaining / 1000)}.`;

@@ -1,6 +1,6 @@
 import type { Argv, CommandModule } from 'yargs';
+import { commandGroup } from './command-group.ts';
 import { runDir } from '../config/default-settings.ts';
-import { asBerthError } from '../errors.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import {
@@ -14,30 +14,23 @@ import { drainedSessions, waitForSessions } from './node-wait.ts';
 import { outputOption } from './report-options.ts';
 import { readSessionSettings } from './session-settings.ts';
 import { openSessions } from './sessions-select.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { type SiteArguments, sshConfigOptions } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
-interface DrainArguments {
+interface DrainArguments extends SiteArguments {
   readonly reason: string;
   readonly wait: boolean;
   readonly deadline?: string | undefined;
   readonly message?: string | undefined;
-  readonly config?: string | undefined;
 }
 
 /** `berth node …`: takes this login node out of service and back. */
 export function nodeCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'node',
-    describe: 'Take this login node out of service for new sessions, and back',
-    builder: (yargs) =>
-      yargs
-        .command(drainCommand(terminal))
-        .command(undrainCommand(terminal))
-        .command(statusCommand(terminal))
-        .demandCommand(1, 1, 'node needs a subcommand: drain, undrain or status')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('node', 'Take this login node out of service for new sessions, and back', [
+    drainCommand(terminal),
+    undrainCommand(terminal),
+    statusCommand(terminal),
+  ]);
 }
 
 function drainCommand(terminal: Terminal): CommandModule<object, DrainArguments> {
@@ -45,7 +38,7 @@ function drainCommand(terminal: Terminal): CommandModule<object, DrainArguments>
     command: 'drain',
     describe: 'Accept no new connections of sessions; open sessions go on',
     builder: drainOptions,
-    handler: (args) => guarded(terminal, 'drain', () => drain(args, terminal)),
+    handler: (args) => drain(args, terminal),
   };
 }
 
@@ -73,11 +66,7 @@ function drainOptions(yargs: Argv): Argv<DrainArguments> {
       describe:
         'A line for the terminals of the sessions, without your own and those whose profile has notices: false',
     })
-    .option('config', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Configuration of sessions [default: /etc/berth/ssh.yml]',
-    })
+    .options(sshConfigOptions)
     .example('berth node drain --reason "kernel update"', 'Send new connections elsewhere')
     .example(
       'berth node drain --deadline 2h --message "login1 restarts at 14:00" && systemctl reboot',
@@ -96,7 +85,7 @@ function undrainCommand(terminal: Terminal): CommandModule {
       yargs
         .example('berth node undrain', 'Back into service')
         .epilogue('Listeners that were disabled since the drain are not started.'),
-    handler: () => guarded(terminal, 'undrain', () => undrain(terminal)),
+    handler: () => undrain(terminal),
   };
 }
 
@@ -106,18 +95,18 @@ function statusCommand(terminal: Terminal): CommandModule<object, { readonly out
     describe: 'Whether this node is drained, its listeners, and how many sessions are open',
     builder: (yargs) =>
       yargs.option('output', outputOption).example('berth node status', 'Is this node in service?'),
-    handler: ({ output }) => guarded(terminal, 'status', () => status(output, terminal)),
+    handler: ({ output }) => status(output, terminal),
   };
 }
 
 async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   const seconds = args.deadline === undefined ? undefined : parseSeconds(args.deadline, 'deadline');
   assertRoot();
-  const { wait, message, config } = args;
+  const { wait, message } = args;
   const now = Math.floor(terminal.now() / 1000);
   const { drainNode } = await import('../ssh/drain/drain-node.ts');
   // Before anything is stopped; with a mistake in it, the node is drained all the same.
-  const read = await readSessionSettings(config);
+  const read = await readSessionSettings(args);
   const state = await drainNode({
     ...{ run: runDir, by: await admin(), reason: args.reason, now },
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
@@ -125,7 +114,11 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   const open = drainedSessions(await openSessions(), state.units).length;
   const waits = wait || seconds !== undefined;
   terminal.stdout.write(drainedText(state, { open, waits }));
-  await waitForSessions(state, { wait, message, config, read, deadlineSeconds: seconds }, terminal);
+  await waitForSessions(
+    state,
+    { wait, message, files: args, read, deadlineSeconds: seconds },
+    terminal,
+  );
 }
 
 async function undrain(terminal: Terminal): Promise<void> {
@@ -163,12 +156,4 @@ async function admin(): Promise<string> {
   const uid = /^[0-9]+$/.test(text) ? Number(text) : 0;
   // AUDIT_UID_UNSET: no login, such as a timer.
   return uid === 0 || uid === 0xffff_ffff ? 'root' : (userOfUid(uid)?.name ?? `UID ${uid}`);
-}
-
-async function guarded(terminal: Terminal, what: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (thrown) {
-    reportError(terminal, asBerthError(thrown, `berth node ${what}`));
-  }
 }

@@ -1,7 +1,20 @@
 import type { NameKind } from './known-names.ts';
 
-/** What the value of an option or a positional argument is. `text`: nothing that this host knows. */
-export type ValueKind = NameKind | 'file' | 'directory' | 'text';
+/** What the value of an option or a positional argument is; in capitals, what help calls one that this host does not know. */
+export type ValueKind = NameKind | 'file' | 'directory' | Placeholder;
+
+type Placeholder = Uppercase<string>;
+
+export function isPlaceholder(kind: ValueKind): kind is Placeholder {
+  return kind === kind.toUpperCase();
+}
+
+/** How help names a value: `FILE`, `text|json`. */
+export function placeholderOf(kind: ValueKind | undefined, choices: readonly string[]): string {
+  if (choices.length > 0) return choices.join('|');
+  if (kind === 'directory') return 'DIR';
+  return kind === undefined ? 'VALUE' : kind.replace(/^.*-/, '').toUpperCase();
+}
 
 /**
  * By option, by command and option, or by command and argument. An option that has a fixed set of values has them as yargs'
@@ -27,7 +40,8 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   'sshd new --address': 'address',
 
   '--config': 'file',
-  '--settings': 'file',
+  '--sshd-config': 'file',
+  '--list': 'file',
   '--kubeconfig': 'file',
   '--parameters': 'file',
   '--ca-file': 'file',
@@ -48,7 +62,7 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   'token setup --from': 'file',
 
   '--config-dir': 'directory',
-  '--site': 'directory',
+  'render site directory': 'directory',
   '--storage': 'directory',
   '--prefix': 'directory',
   '--to': 'directory',
@@ -56,49 +70,49 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--clusters-dir': 'directory',
   '--ca-dir': 'directory',
 
-  '--port': 'text',
-  '--uid': 'text',
-  '--gid': 'text',
-  '--groups': 'text',
-  '--min-uid': 'text',
-  '--max-uid': 'text',
-  '--first-uid': 'text',
-  '--base': 'text',
-  '--size': 'text',
-  '--max-pods': 'text',
-  '--max-namespaces': 'text',
-  '--timeout': 'text',
-  '--lock-timeout': 'text',
-  '--lifetime': 'text',
-  '--validity': 'text',
-  '--grace': 'text',
-  '--deadline': 'text',
-  '--idle-over': 'text',
-  '--unused-after': 'text',
-  '--last-used-threshold': 'text',
-  '--namespace-regexp': 'text',
-  '--message': 'text',
-  '--reason': 'text',
-  '--command': 'text',
-  '--name': 'text',
-  '--subject-prefix': 'text',
-  '--audience': 'text',
-  '--issuer': 'text',
-  '--context': 'text',
-  '--namespace': 'text',
-  '--namespace-selector': 'text',
-  '--pod-selector': 'text',
-  '--service-account': 'text',
-  '--prometheus': 'text',
-  '--prometheus-matchers': 'text',
-  '--kubernetes': 'text',
-  '--image': 'text',
-  '--git-url': 'text',
-  '--accept': 'text',
-  '--address': 'text',
-  '--from': 'text',
-  '--principal': 'text',
-  '--identity': 'text',
+  '--port': 'PORT',
+  '--uid': 'UID',
+  '--gid': 'GID',
+  '--groups': 'GID',
+  '--min-uid': 'UID',
+  '--max-uid': 'UID',
+  '--first-uid': 'UID',
+  '--base': 'ID',
+  '--size': 'COUNT',
+  '--max-pods': 'COUNT',
+  '--max-namespaces': 'COUNT',
+  '--timeout': 'TIME',
+  '--lock-timeout': 'TIME',
+  '--lifetime': 'TIME',
+  '--validity': 'TIME',
+  '--grace': 'TIME',
+  '--deadline': 'TIME',
+  '--idle-over': 'TIME',
+  '--unused-after': 'TIME',
+  '--last-used-threshold': 'TIME',
+  '--namespace-regexp': 'PATTERN',
+  '--message': 'TEXT',
+  '--reason': 'TEXT',
+  '--command': 'COMMAND',
+  '--name': 'NAME',
+  '--subject-prefix': 'PREFIX',
+  '--audience': 'AUDIENCE',
+  '--issuer': 'URL',
+  '--context': 'CONTEXT',
+  '--namespace': 'NAMESPACE',
+  '--namespace-selector': 'SELECTOR',
+  '--pod-selector': 'SELECTOR',
+  '--service-account': 'NAMESPACE/NAME',
+  '--prometheus': 'URL',
+  '--prometheus-matchers': 'MATCHERS',
+  '--kubernetes': 'VERSION',
+  '--image': 'IMAGE',
+  '--git-url': 'URL',
+  '--accept': 'CODE',
+  '--address': 'ADDRESS',
+  '--from': 'ADDRESS',
+  '--principal': 'HOST',
+  '--identity': 'TEXT',
 };
 
 /**

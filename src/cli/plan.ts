@@ -1,18 +1,11 @@
 import type { CommandModule } from 'yargs';
-import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { checkPort } from './port.ts';
-import {
-  configDirOption,
-  siteFilesOf,
-  siteOptions,
-  type SiteArguments,
-  type OverlayArguments,
-} from './site-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { siteFilesOf, siteOptions, type SiteArguments } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
-interface PlanArguments extends SiteArguments, OverlayArguments {
+interface PlanArguments extends SiteArguments {
   readonly user: string;
   readonly cluster?: string | undefined;
   readonly output: string;
@@ -30,14 +23,17 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
     describe: 'Print what a login of a user would change',
     builder: (yargs) =>
       siteOptions(yargs)
-        .option('config-dir', configDirOption)
         .option('user', {
           type: 'string',
           demandOption: true,
           requiresArg: true,
           describe: 'Login name',
         })
-        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
+        .option('cluster', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Only this cluster',
+        })
         .option('output', {
           alias: 'o',
           choices: ['text', 'yaml', 'json'],
@@ -50,24 +46,20 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         .option('profile', {
           type: 'string',
           requiresArg: true,
-          implies: 'ssh',
           describe: 'Profile, as in `login --profile` in sshd_config',
         })
         .option('command', {
           type: 'string',
           requiresArg: true,
-          implies: 'ssh',
           describe: 'Command of the client [default: a shell]',
         })
         .option('tty', {
           type: 'boolean',
-          implies: 'ssh',
           describe: 'With a terminal, like ssh -t',
         })
         .option('port', {
           type: 'number',
           requiresArg: true,
-          implies: 'ssh',
           describe: 'Port of sshd, for rules with ports',
         })
         .example('berth plan --user alice', 'Print a diff for all clusters and the kubeconfig')
@@ -79,35 +71,29 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         .epilogue(
           'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 78 the profile has a mistake, 69 a login would fail now. Nothing is changed.',
         ),
-    handler: async (args) => {
-      if (args.ssh === true) {
-        await planSsh(args, terminal);
-        return;
-      }
-      const { user, cluster, output } = args;
-      const [{ planPrePunHook }, { writePlan }] = await Promise.all([
-        import('../portal/plan-pre-pun-hook.ts'),
-        import('./plan-output.ts'),
-      ]);
-      try {
-        const files = await siteFilesOf(args);
-        const sections = await withProgress(
-          terminal,
-          () => 'waiting for the clusters',
-          () =>
-            planPrePunHook({
-              username: user,
-              files,
-              ...(cluster === undefined ? {} : { cluster }),
-              now: terminal.now() / 1000,
-            }),
-        );
-        terminal.finish(writePlan(sections, output as PlanFormat, terminal));
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth plan'));
-      }
-    },
+    handler: (args) => (args.ssh === true ? planSsh(args, terminal) : plan(args, terminal)),
   };
+}
+
+async function plan(args: PlanArguments, terminal: Terminal): Promise<void> {
+  const { user, cluster, output } = args;
+  const [{ planPrePunHook }, { writePlan }] = await Promise.all([
+    import('../portal/plan-pre-pun-hook.ts'),
+    import('./plan-output.ts'),
+  ]);
+  const files = await siteFilesOf(args);
+  const sections = await withProgress(
+    terminal,
+    () => 'waiting for the clusters',
+    () =>
+      planPrePunHook({
+        username: user,
+        files,
+        ...(cluster === undefined ? {} : { cluster }),
+        now: terminal.now() / 1000,
+      }),
+  );
+  terminal.finish(writePlan(sections, output as PlanFormat, terminal));
 }
 
 /** Time limit of each check of the host, in milliseconds. */
@@ -115,24 +101,23 @@ const checkTimeoutMs = 5_000;
 
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<void> {
   const { user, profile, command, tty = false, port, output } = args;
+  // It named ssh.yml.
+  if (args.config !== undefined)
+    terminal.stderr.write('berth: --config is a former name with --ssh: use --config-dir\n');
   const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
     import('../doctor/ssh-checks.ts'),
     import('../ssh/open/plan-session.ts'),
     import('./session-plan-output.ts'),
   ]);
-  try {
-    const plan = await planSession({
-      username: user,
-      tty,
-      toolsDir: terminal.toolsDir,
-      check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
-      files: await siteFilesOf(args),
-      ...(profile === undefined ? {} : { profile }),
-      ...(command === undefined ? {} : { command }),
-      ...(port === undefined ? {} : { port: checkPort(port) }),
-    });
-    terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));
-  } catch (thrown) {
-    reportError(terminal, asBerthError(thrown, 'berth plan --ssh'));
-  }
+  const plan = await planSession({
+    username: user,
+    tty,
+    toolsDir: terminal.toolsDir,
+    check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
+    files: await siteFilesOf(args),
+    ...(profile === undefined ? {} : { profile }),
+    ...(command === undefined ? {} : { command }),
+    ...(port === undefined ? {} : { port: checkPort(port) }),
+  });
+  terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));
 }

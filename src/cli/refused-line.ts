@@ -1,20 +1,8 @@
 import { BerthError } from '../errors.ts';
-import { usageText } from './usage-text.ts';
-
-/** What yargs knows of the command that is being read, which its types leave out. */
-interface ParserState {
-  readonly getOptions: () => {
-    readonly key: Readonly<Record<string, unknown>>;
-    readonly array: readonly string[];
-  };
-  readonly getInternalMethods: () => {
-    readonly getContext: () => {
-      readonly commands: readonly string[];
-      readonly fullCommands: readonly string[];
-    };
-    readonly getCommandInstance: () => { readonly getCommands: () => readonly string[] };
-  };
-}
+import { commandPlace, optionsAt } from './command-place.ts';
+import type { CommandNode } from './command-tree.ts';
+import { ignoredOption } from './option-rules.ts';
+import { unknownText, usageText } from './usage-text.ts';
 
 /** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
 export function isYargsError(thrown: unknown): thrown is Error {
@@ -22,51 +10,44 @@ export function isYargsError(thrown: unknown): thrown is Error {
 }
 
 /** A command line that yargs refuses, as an error with the help to read. */
-export function refused(parser: unknown, message: string, args: readonly string[]): BerthError {
-  const { getOptions, getInternalMethods } = parser as ParserState;
-  const { getContext, getCommandInstance } = getInternalMethods.call(parser);
-  const { commands, fullCommands } = getContext();
-  const text = usageText({
-    ...{ message, args },
-    options: Object.keys(getOptions.call(parser).key),
-    commands: getCommandInstance().getCommands(),
-    command: fullCommands.at(-1) ?? '',
-  });
+export function refused(root: CommandNode, message: string, args: readonly string[]): BerthError {
+  const place = commandPlace(root, args);
+  const options = optionsAt(root, place.node).flatMap(({ names }) => names);
+  return usage(usageText(message, place, { options }), place.path);
+}
+
+function usage(text: string, path: readonly string[]): BerthError {
   return new BerthError(text, {
     code: 'usage',
-    hint: `See \`${['berth', ...commands].join(' ')} --help\`.`,
+    hint: `See \`${['berth', ...path].join(' ')} --help\`.`,
   });
 }
 
-/** A word that is none of these commands. */
-export function unknownCommand(
-  word: string,
-  known: readonly { readonly name: string }[],
-): BerthError {
-  const commands = known.map(({ name }) => name);
-  const message = `Unknown command: ${word}`;
-  return new BerthError(usageText({ message, args: [word], options: [], commands, command: '' }), {
-    code: 'usage',
-    hint: 'See `berth --help`.',
-  });
+/** @throws BerthError `usage` if a word is no command where only commands can be */
+export function assertCommands(root: CommandNode, args: readonly string[]): void {
+  const { node, path, words } = commandPlace(root, args);
+  const [word] = words;
+  const commands = node.commands.map(({ name }) => name);
+  // `render` is a command, and has some.
+  if (word !== undefined && commands.length > 0)
+    throw usage(unknownText('command', word, commands), path);
 }
 
 /**
- * Refuses options that are given twice and take one value.
+ * Refuses options that are given twice and take one value, that the command would ignore, and numbers that are none.
  *
- * @returns true, as yargs wants it
  * @throws BerthError `usage`
  */
-export function onceEach(
-  parser: unknown,
-  argv: Readonly<Record<string, unknown>>,
-  args: readonly string[],
-): true {
-  const { key: declared, array } = (parser as ParserState).getOptions.call(parser);
-  const lists = new Set(array);
-  // Not the other spelling that yargs adds: `hostKey` for `host-key`.
-  const twice = Object.keys(declared).find((name) => Array.isArray(argv[name]) && !lists.has(name));
-  if (twice === undefined) return true;
-  const option = `${twice.length === 1 ? '-' : '--'}${twice}`;
-  throw refused(parser, `${option} may be given only once`, args);
+export function assertValues(root: CommandNode, args: readonly string[]): void {
+  const place = commandPlace(root, args);
+  const { given, path } = place;
+  for (const [index, [option, value]] of given.entries()) {
+    const [name = ''] = option.names;
+    if (!option.isList && given.slice(0, index).some(([other]) => other === option))
+      throw usage(`${name} may be given only once`, path);
+    if (option.isNumber && value !== undefined && Number.isNaN(Number(value || 'none')))
+      throw usage(`${name} ${value}: must be a number`, path);
+  }
+  const ignored = ignoredOption(place);
+  if (ignored !== undefined) throw usage(ignored, path);
 }

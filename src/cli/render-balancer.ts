@@ -1,11 +1,11 @@
 import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
-import { asBerthError, BerthError } from '../errors.ts';
-import { configDirOption, type OverlayArguments, overlayOf } from './site-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
 interface BalancerArguments extends OverlayArguments {
-  readonly config: string;
+  readonly list?: string | undefined;
+  readonly config?: string | undefined;
   readonly for: string;
   readonly balancer?: string | undefined;
   readonly kind?: string | undefined;
@@ -26,14 +26,13 @@ export function renderBalancerCommand(
     describe: 'Print or write the configuration of the balancer in front of the login nodes',
     builder: (yargs) =>
       yargs
-        .option('config', {
+        .option('list', {
           ...text,
-          default: '/etc/berth/balancer.yml',
-          describe: 'List of the nodes and the kinds of sessions',
+          describe:
+            'List of the nodes and the kinds of sessions [default: /etc/berth/balancer.yml]',
         })
+        .option('config', former('--list'))
         .option('config-dir', configDirOption)
-        // What is tried does not become the balancer's configuration.
-        .conflicts('config-dir', 'write')
         .option('for', {
           choices: ['haproxy', 'kubernetes'],
           default: 'haproxy',
@@ -69,7 +68,6 @@ export function renderBalancerCommand(
         })
         .option('no-check-nodes', {
           type: 'boolean',
-          conflicts: 'check-nodes',
           describe: 'With --write, do not connect to the nodes',
         })
         .example('berth render balancer', 'Print haproxy.cfg for all balancers')
@@ -84,13 +82,7 @@ export function renderBalancerCommand(
         .epilogue(
           'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed. Nodes at which no sshd answers do not change it.',
         ),
-    handler: async (args) => {
-      try {
-        await render(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth render balancer'));
-      }
-    },
+    handler: (args) => render(args, terminal),
   };
 }
 
@@ -110,22 +102,12 @@ async function output(
   terminal: Terminal,
 ): Promise<void> {
   if (args.for === 'kubernetes') {
-    if (args.write !== undefined || args.balancer !== undefined)
-      throw new BerthError('--write and --balancer are for haproxy.cfg', {
-        code: 'usage',
-        hint: 'Print the objects, and pass them to `kubectl apply -f -`.',
-      });
     const { balancerObjects } = await import('../balancer/rules/balancer-objects.ts');
     const { yamlDocuments } = await import('./render-objects.ts');
     terminal.stdout.write(yamlDocuments(balancerObjects(settings)));
     return;
   }
   if (args.write === undefined) {
-    if (args.overwrite)
-      throw new BerthError('--overwrite needs --write', {
-        code: 'usage',
-        hint: 'Name the file: --write /etc/haproxy/haproxy.cfg.',
-      });
     terminal.stdout.write(await hostFile(settings, args.balancer));
     return;
   }
@@ -137,11 +119,12 @@ async function output(
 }
 
 async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
-  const { config, kind } = args;
+  const { kind } = args;
+  const list = args.list ?? args.config ?? '/etc/berth/balancer.yml';
   const { loadBalancerSettings } = await import('../settings/load-balancer-settings.ts');
   const { onlyKind } = await import('../balancer/rules/only-kind.ts');
   const overlay = await overlayOf(args);
-  const settings = loadBalancerSettings(overlay?.resolve(config) ?? config);
+  const settings = loadBalancerSettings(overlay?.resolve(list) ?? list);
   return kind === undefined ? settings : onlyKind(settings, kind);
 }
 

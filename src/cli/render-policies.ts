@@ -87,7 +87,7 @@ export async function policiesText(args: OverlayArguments): Promise<string> {
 }
 
 /** @throws BerthError `usage` if the version is invalid, or has no ValidatingAdmissionPolicy */
-function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
+function lacksDefaults({ kubernetes }: PoliciesArguments): boolean {
   if (kubernetes === undefined) return false;
   const minor = minorVersion(kubernetes);
   const problem =
@@ -95,13 +95,11 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
       ? `--kubernetes ${kubernetes} is not a version of Kubernetes`
       : minor < validatingPolicySince
         ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
-        : engine === 'kyverno'
-          ? '--kubernetes has no effect with Kyverno, which sets the defaults on every version'
-          : undefined;
+        : undefined;
   if (problem !== undefined)
     throw new BerthError(problem, {
       code: 'usage',
-      hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later). Do not use --kubernetes with --engine kyverno.`,
+      hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later).`,
     });
   return minor !== undefined && minor < mutatingPolicySince;
 }

@@ -1,74 +1,71 @@
 import { resolve } from 'node:path';
-import type { Argv } from 'yargs';
+import type { CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { optionalComponents } from '../site-repository/rules/optional-components.ts';
 import { policiesText } from './render-policies.ts';
-import {
-  chosenClusters,
-  loadSite,
-  type SiteArguments,
-  type OverlayArguments,
-} from './site-options.ts';
+import { listOption } from './report-options.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface SiteRepositoryArguments extends SiteArguments, OverlayArguments {
+interface SiteRepositoryArguments extends SiteArguments {
+  readonly directory: string;
   readonly cluster?: string | undefined;
-  readonly site?: string | undefined;
   readonly components: readonly string[];
   readonly image?: string | undefined;
   readonly 'git-url': string;
   readonly gitops: string;
 }
 
-/** Not for `render policies` and `render balancer`. */
-const own = { requiresArg: true, global: false } as const;
-
-/** The options of `berth render --site`. */
-export function siteRepositoryOptions<T>(yargs: Argv<T>) {
-  return yargs
-    .option('site', {
-      type: 'string',
-      ...own,
-      conflicts: 'user',
-      describe: 'Write a Git repository with Berth for each cluster into this directory',
-    })
-    .option('components', {
-      type: 'string',
-      array: true,
-      ...own,
-      choices: optionalComponents,
-      default: [] as string[],
-      describe: 'With --site: optional components',
-    })
-    .option('image', {
-      type: 'string',
-      ...own,
-      describe: 'With --site: image of the CronJobs, with a tag or a digest',
-    })
-    .option('git-url', {
-      type: 'string',
-      ...own,
-      default: 'https://git.example.org/hpc/clusters.git',
-      describe: 'With --site: where the clusters will fetch the repository',
-    })
-    .option('gitops', {
-      ...own,
-      choices: ['flux', 'argo-cd'],
-      default: 'flux',
-      describe: 'With --site: what runs on the clusters',
-    });
+/** `berth render site DIR`. */
+export function renderSiteCommand(
+  terminal: Terminal,
+): CommandModule<object, SiteRepositoryArguments> {
+  return {
+    command: 'site <directory>',
+    describe: 'Write a Git repository with Berth for each cluster',
+    builder: (yargs) =>
+      siteOptions(yargs)
+        .positional('directory', {
+          type: 'string',
+          demandOption: true,
+          describe: 'Where to write it; files of an earlier run are brought up to date',
+        })
+        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
+        .option('components', {
+          ...listOption,
+          choices: optionalComponents,
+          default: [] as string[],
+          describe: 'Optional components',
+        })
+        .option('image', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Image of the CronJobs, with a tag or a digest',
+        })
+        .option('git-url', {
+          type: 'string',
+          requiresArg: true,
+          default: 'https://git.example.org/hpc/clusters.git',
+          describe: 'Where the clusters will fetch the repository',
+        })
+        .option('gitops', {
+          requiresArg: true,
+          choices: ['flux', 'argo-cd'],
+          default: 'flux',
+          describe: 'What runs on the clusters',
+        })
+        .example(
+          'berth render site clusters --components reaper --image registry.example.org/hpc/berth:0.1.0',
+          'Write a Git repository for Flux',
+        )
+        .epilogue('No cluster is contacted.'),
+    handler: (args) => renderSite(args, terminal),
+  };
 }
 
-/**
- * `berth render --site DIR`.
- *
- * @throws {BerthError} `usage`, `cluster-unknown`, `no-kubernetes-cluster`, those of `writeSite`
- */
-export async function renderSite(
-  args: SiteRepositoryArguments & { readonly site: string },
-  terminal: Terminal,
-): Promise<void> {
-  const { image, site, components } = args;
+/** @throws {BerthError} `usage`, `cluster-unknown`, `no-kubernetes-cluster`, those of `writeSite` */
+async function renderSite(args: SiteRepositoryArguments, terminal: Terminal): Promise<void> {
+  const { image, components } = args;
   if (image !== undefined && !/^[a-z0-9.:/_-]+(:[\w.-]+|@sha256:[0-9a-f]{64})$/.test(image))
     throw new BerthError(`--image ${image} has no tag`, {
       code: 'usage',
@@ -93,7 +90,7 @@ export async function renderSite(
     gitUrl: args['git-url'],
     gitops: args.gitops === 'argo-cd' ? 'argo-cd' : 'flux',
   });
-  const directory = resolve(site);
+  const directory = resolve(args.directory);
   const changes = await writeSite(directory, files);
   const lines = changes
     .filter(({ change }) => change !== 'unchanged')

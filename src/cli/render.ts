@@ -6,12 +6,13 @@ import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
-import { renderSite, type SiteRepositoryArguments, siteRepositoryOptions } from './render-site.ts';
-import { chosenClusters, configDirOption, loadSite, siteOptions } from './site-options.ts';
+import { renderSiteCommand } from './render-site.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { errorText, type Terminal } from './terminal.ts';
 
-interface RenderArguments extends SiteRepositoryArguments {
-  readonly user?: string | undefined;
+interface RenderArguments extends SiteArguments {
+  readonly user: string;
+  readonly cluster?: string | undefined;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
   readonly groups?: string | undefined;
@@ -19,37 +20,36 @@ interface RenderArguments extends SiteRepositoryArguments {
   readonly 'show-secrets': boolean;
 }
 
-/** Not for `render policies` and `render balancer`. */
+/** Not for `render policies` and the others. */
 const own = { requiresArg: true, global: false } as const;
 
 /** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
 export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
   return {
     command: 'render',
-    describe: 'Print the Kubernetes objects of a user, or write a repository for the clusters',
+    describe: 'Print the Kubernetes objects of a user, policies, the balancer, or a repository',
     builder: (yargs) =>
-      siteRepositoryOptions(siteOptions(yargs).option('config-dir', configDirOption))
+      siteOptions(yargs)
         .option('user', {
           type: 'string',
           ...own,
+          demandOption: true,
           describe: 'Login name',
         })
         .option('cluster', {
           type: 'string',
           ...own,
-          describe: 'Cluster; with --user required if several are configured',
+          describe: 'Cluster; required if several are configured',
         })
         .option('uid', {
           type: 'number',
           ...own,
-          implies: 'gid',
           describe: 'UID, for a user unknown to this host',
         })
-        .option('gid', { type: 'number', ...own, implies: 'uid', describe: 'Primary group' })
+        .option('gid', { type: 'number', ...own, describe: 'Primary group' })
         .option('groups', {
           type: 'string',
           ...own,
-          implies: 'uid',
           describe: 'GIDs of all groups, separated by commas [default: the primary group]',
         })
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml', global: false })
@@ -60,16 +60,9 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
           describe:
             'Also print Secrets; refused for a terminal and for a file that others can read',
         })
-        .check(({ user, site }) => {
-          if (user === undefined && site === undefined)
-            throw new BerthError('--user or --site is missing', {
-              code: 'usage',
-              hint: 'See `berth render --help`.',
-            });
-          return true;
-        }, false)
         .command(renderPoliciesCommand(terminal))
         .command(renderBalancerCommand(terminal))
+        .command(renderSiteCommand(terminal))
         .example(
           'berth render --user alice | kubectl apply --dry-run=server -f -',
           'Test the objects',
@@ -77,10 +70,6 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         .example(
           'berth render --user eve --uid 5001 --gid 5001 -o json',
           'Print JSON for an account that does not exist yet',
-        )
-        .example(
-          'berth render --site clusters --components reaper --image registry.example.org/hpc/berth:0.1.0',
-          'Write a Git repository for Flux',
         )
         .epilogue(
           'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
@@ -90,12 +79,10 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
 }
 
 async function render(args: RenderArguments, terminal: Terminal): Promise<void> {
-  const { site, user: name } = args;
-  if (site !== undefined) return renderSite({ ...args, site }, terminal);
   if (args['show-secrets']) checkSecretsMayGo(terminal);
   const loaded = await loadSite(args);
   const cluster = theCluster(loaded, args.cluster, terminal);
-  const user = await wantedUser({ ...args, user: name ?? '' }, loaded.settings.minimumUid);
+  const user = await wantedUser(args, loaded.settings.minimumUid);
   const { userObjectsOn } = await import('../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./render-objects.ts');
   const objects = userObjectsOn({
@@ -150,10 +137,7 @@ function theCluster(
   );
 }
 
-async function wantedUser(
-  args: RenderArguments & { readonly user: string },
-  minimumUid: number,
-): Promise<User> {
+async function wantedUser(args: RenderArguments, minimumUid: number): Promise<User> {
   const { checkUserName, lookupUser } = await import('../identity/nss.ts');
   const { user: name, uid, gid } = args;
   if (uid === undefined || gid === undefined) return lookupUser(name, { minimumUid });

@@ -1,3 +1,12 @@
+/** Of each option that takes several values: repeated, or separated by blanks or commas. */
+export const listOption = {
+  type: 'string',
+  array: true,
+  requiresArg: true,
+  coerce: (values: readonly string[]): string[] =>
+    values.flatMap((value) => value.split(',').filter((one) => one !== '')),
+} as const;
+
 /** `-o`, for each command whose output scripts may read. */
 export const outputOption = {
   alias: 'o',

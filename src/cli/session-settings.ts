@@ -1,4 +1,5 @@
 import type { SshSettings } from '../config/profile/profile.ts';
+import { siteFilesOf, type SiteArguments } from './site-options.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 
 /** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
@@ -6,11 +7,11 @@ export type SettingsRead =
   | { readonly settings: SshSettings; readonly error?: undefined }
   | { readonly settings?: undefined; readonly error: BerthError };
 
-/** @param config default: /etc/berth/ssh.yml */
-export async function readSessionSettings(config: string | undefined): Promise<SettingsRead> {
+export async function readSessionSettings(args: SiteArguments): Promise<SettingsRead> {
   const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
+  const files = await siteFilesOf(args);
   try {
-    return { settings: await loadSshSettings({ configFile: config ?? '/etc/berth/ssh.yml' }) };
+    return { settings: await loadSshSettings(files) };
   } catch (thrown) {
     return { error: asBerthError(thrown, 'reading ssh.yml') };
   }

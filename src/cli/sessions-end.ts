@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandModule } from 'yargs';
 import { runDir } from '../config/default-settings.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import type { EndedSession } from '../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
@@ -11,11 +11,11 @@ import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import type { SettingsRead } from './session-settings.ts';
 import { tellBySettings } from './sessions-notice.ts';
-import { errorText, reportError, type Terminal } from './terminal.ts';
+import { errorText, type Terminal } from './terminal.ts';
 import {
-  allNodesOption,
   filterOf,
   filterOptions,
+  scopeOptions,
   readAll,
   nothingFoundText,
   sessionPositional,
@@ -29,7 +29,6 @@ interface EndArguments extends FilterArguments, ScopeArguments {
   readonly grace: string;
   readonly message?: string | undefined;
   readonly 'dry-run': boolean;
-  readonly config?: string | undefined;
 }
 
 export function endCommand(terminal: Terminal): CommandModule<object, EndArguments> {
@@ -39,7 +38,7 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
     builder: (yargs) =>
       filterOptions(yargs)
         .positional('session', sessionPositional)
-        .option('all-nodes', allNodesOption)
+        .options(scopeOptions)
         .option('all', {
           type: 'boolean',
           default: false,
@@ -63,11 +62,6 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
           default: false,
           describe: 'Print what would be ended, and end nothing',
         })
-        .option('config', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Configuration of sessions [default: /etc/berth/ssh.yml]',
-        })
         .example('berth sessions end 4711', 'End one session now')
         .example(
           'berth sessions end --all --grace 10m --message "Back at 14:00"',
@@ -80,13 +74,7 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
         .epilogue(
           'A session ends as if its client had closed the connection: what it started is cleaned up. A pod is deleted after the grace; the message reaches only its sessions on this node. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
         ),
-    handler: async (args) => {
-      try {
-        await end(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth sessions end'));
-      }
-    },
+    handler: (args) => end(args, terminal),
   };
 }
 
@@ -187,7 +175,7 @@ async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
   ]);
   const words = (args.session ?? []).map(String);
   if (args.all === words.length > 0) throw whichSessions();
-  const all = await readAll(args, words, { terminal, config: args.config });
+  const all = await readAll(args, words, terminal);
   const named = filterAll(args.all ? all : findSessions(all, words), filterOf(args));
   const found = args.all ? await withoutOwn(named, all.sessions, terminal) : named;
   const alsoIn = sessionsIn(all.sessions, found.pods).filter(

@@ -8,7 +8,9 @@ import { countText } from '../count-text.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { listOption } from './report-options.ts';
 import { readSessionSettings, type SettingsRead } from './session-settings.ts';
+import { type SiteArguments, sshConfigOptions } from './site-options.ts';
 import { errorText, type Terminal } from './terminal.ts';
 
 export interface FilterArguments {
@@ -19,24 +21,29 @@ export interface FilterArguments {
 }
 
 /** Which hosts are asked. */
-export interface ScopeArguments {
+export interface ScopeArguments extends SiteArguments {
   readonly 'all-nodes': boolean;
 }
 
-export const allNodesOption = {
-  alias: 'A',
-  type: 'boolean',
-  default: false,
-  describe: 'Also the pods of sessions of all login nodes, from the clusters',
+export const scopeOptions = {
+  'all-nodes': {
+    alias: 'A',
+    type: 'boolean',
+    default: false,
+    describe: 'Also the pods of sessions of all login nodes, from the clusters',
+  },
+  ...sshConfigOptions,
 } as const;
 
 /** Options of all subcommands that select sessions. */
 export function filterOptions<T>(yargs: Argv<T>): Argv<T & FilterArguments> {
-  const list = { type: 'string', array: true, requiresArg: true } as const;
   return yargs
-    .option('user', { ...list, describe: 'Only sessions of these users' })
-    .option('profile', { ...list, describe: 'Only sessions with these profiles' })
-    .option('from', { ...list, describe: 'Only from these addresses or networks (192.0.2.0/24)' })
+    .option('user', { ...listOption, describe: 'Only sessions of these users' })
+    .option('profile', { ...listOption, describe: 'Only sessions with these profiles' })
+    .option('from', {
+      ...listOption,
+      describe: 'Only from these addresses or networks (192.0.2.0/24)',
+    })
     .option('idle-over', {
       type: 'string',
       requiresArg: true,
@@ -72,10 +79,10 @@ interface AllFound extends SessionsAndPods {
 export async function readAll(
   args: ScopeArguments & FilterArguments,
   words: readonly string[],
-  { terminal, config }: { readonly terminal: Terminal; readonly config?: string | undefined },
+  terminal: Terminal,
 ): Promise<AllFound> {
   assertRoot('only root sees the sessions of this node');
-  const read = await readSessionSettings(config);
+  const read = await readSessionSettings(args);
   if (read.error !== undefined) terminal.stderr.write(errorText(read.error));
   const sessions = await readSessions(terminal, read.settings);
   const areAllAsked = args['all-nodes'] || words.some((word) => word.includes('/'));

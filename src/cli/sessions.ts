@@ -1,15 +1,16 @@
 import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
-import { asBerthError, BerthError } from '../errors.ts';
+import { commandGroup } from './command-group.ts';
+import { BerthError } from '../errors.ts';
 import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import { podsDetails } from './pods-output.ts';
 import { endCommand } from './sessions-end.ts';
 import {
-  allNodesOption,
   filterOf,
   filterOptions,
+  scopeOptions,
   readAll,
   nothingFoundText,
   sessionPositional,
@@ -17,7 +18,7 @@ import {
   type ScopeArguments,
 } from './sessions-select.ts';
 import { sessionsDetails, sessionsText, type SessionsFormat } from './sessions-output.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 interface ListArguments extends FilterArguments, ScopeArguments {
   readonly output: string;
@@ -32,18 +33,11 @@ interface ShowArguments extends ScopeArguments {
 
 /** `berth sessions …`: who is on, for root. */
 export function sessionsCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'sessions',
-    describe: 'List, show and end SSH sessions',
-    builder: (yargs) =>
-      yargs
-        .command(listCommand(terminal))
-        .command(showCommand(terminal))
-        .command(endCommand(terminal))
-        .demandCommand(1, 1, 'sessions needs a subcommand: list, show or end')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('sessions', 'List, show and end SSH sessions', [
+    listCommand(terminal),
+    showCommand(terminal),
+    endCommand(terminal),
+  ]);
 }
 
 function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
@@ -52,7 +46,7 @@ function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
     describe: 'Who is on: user, profile, container, since when, idle, from where',
     builder: (yargs) =>
       filterOptions(yargs)
-        .option('all-nodes', allNodesOption)
+        .options(scopeOptions)
         .option('output', {
           alias: 'o',
           choices: ['text', 'wide', 'json', 'yaml'],
@@ -73,7 +67,7 @@ function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
         .epilogue(
           'IDLE is the time since the last input at a terminal, as `w` shows it, and at least the time since the client sent any data; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
         ),
-    handler: (args) => guarded(terminal, () => list(args, terminal)),
+    handler: (args) => list(args, terminal),
   };
 }
 
@@ -84,7 +78,7 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
     builder: (yargs) =>
       yargs
         .positional('session', { ...sessionPositional, demandOption: true })
-        .option('all-nodes', allNodesOption)
+        .options(scopeOptions)
         .option('output', {
           alias: 'o',
           choices: ['text', 'json', 'yaml'],
@@ -94,7 +88,7 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
         .example('berth sessions show alice', 'All sessions of alice')
         .example('berth sessions show 4711', 'The session whose sshd has this PID in syslog')
         .example('berth sessions show u-alice/berth-base', 'The pod of this name'),
-    handler: (args) => guarded(terminal, () => show(args, terminal)),
+    handler: (args) => show(args, terminal),
   };
 }
 
@@ -112,7 +106,7 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const view = { format, headings: !args['no-headers'], node: hostname() };
   const isTable = format === 'text' || format === 'wide';
   const read = async (to: Terminal): Promise<Found> => ({
-    ...filterAll(await readAll(args, [], { terminal: to }), filter),
+    ...filterAll(await readAll(args, [], to), filter),
     services: isFiltered ? [] : userServices(),
   });
   const textOf = ({ sessions, pods, services }: Found): string =>
@@ -141,7 +135,7 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
 async function show(args: ShowArguments, terminal: Terminal): Promise<void> {
   const { findSessions } = await import('../ssh/sessions/find-sessions.ts');
   const words = args.session.map(String);
-  const { areAllAsked, ...all } = await readAll(args, words, { terminal });
+  const { areAllAsked, ...all } = await readAll(args, words, terminal);
   const { sessions, pods } = findSessions(all, words);
   const node = hostname();
   const format = args.output as SessionsFormat;
@@ -158,14 +152,6 @@ async function show(args: ShowArguments, terminal: Terminal): Promise<void> {
 
 function podDetails(pods: readonly PodSession[]): readonly string[] {
   return pods.length === 0 ? [] : [podsDetails(pods)];
-}
-
-async function guarded(terminal: Terminal, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (thrown) {
-    reportError(terminal, asBerthError(thrown, 'berth sessions'));
-  }
 }
 
 function watchNeedsTerminal(): BerthError {

@@ -1,4 +1,6 @@
+import { join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
+import { defaultConfigFile } from '../config/default-settings.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
@@ -6,23 +8,12 @@ import type { ConfigOverlay, ResolveConfigPath } from '../settings/config-overla
 
 /** Options of each command that reads the configuration of the site. */
 export interface SiteArguments {
+  /** berth.yml, whatever the command. */
   readonly config?: string | undefined;
-}
-
-export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
-  return yargs.option('config', {
-    type: 'string',
-    requiresArg: true,
-    // `render policies` does not read it.
-    global: false,
-    describe: 'Configuration of Berth [default: /etc/berth/berth.yml, if it exists]',
-  });
-}
-
-/** The option of commands that only read the configuration. */
-export interface OverlayArguments {
   readonly 'config-dir'?: string | undefined;
 }
+
+export type OverlayArguments = Omit<SiteArguments, 'config'>;
 
 export const configDirOption = {
   type: 'string',
@@ -31,6 +22,29 @@ export const configDirOption = {
   describe:
     'Directory with a configuration to try: each file in it is read instead of the installed one of the same name',
 } as const;
+
+export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
+  return yargs
+    .option('config', {
+      type: 'string',
+      requiresArg: true,
+      // `render policies` does not read it.
+      global: false,
+      describe: 'Another berth.yml [default: /etc/berth/berth.yml, if it exists]',
+    })
+    .option('config-dir', configDirOption);
+}
+
+/** Of commands that read ssh.yml, which `--config` named. */
+export const sshConfigOptions = {
+  'config-dir': configDirOption,
+  config: former('--config-dir'),
+} as const;
+
+/** An option whose name has changed, which goes on with a notice. */
+export function former<Name extends string>(replacedBy: Name) {
+  return { type: 'string', requiresArg: true, hidden: true, deprecated: replacedBy } as const;
+}
 
 /** @throws {BerthError} those of `configOverlay` */
 export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay | undefined> {
@@ -42,16 +56,21 @@ export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay |
 
 /** Which files a command reads. */
 export async function siteFilesOf(
-  args: SiteArguments & OverlayArguments,
+  args: SiteArguments,
 ): Promise<{ readonly configFile?: string; readonly overlay?: ResolveConfigPath | undefined }> {
   const overlay = (await overlayOf(args))?.resolve;
-  return { ...(args.config !== undefined && { configFile: args.config }), overlay };
+  return { ...(args.config !== undefined && { configFile: resolve(args.config) }), overlay };
+}
+
+/** berth.yml of a command that writes it. */
+export function configFileOf({ config, 'config-dir': directory }: SiteArguments): string {
+  return resolve(
+    config ?? (directory === undefined ? defaultConfigFile : join(directory, 'berth.yml')),
+  );
 }
 
 /** The settings of the site. Parser and schemas are loaded here, not at the start. */
-export async function loadSite(
-  args: SiteArguments & OverlayArguments,
-): Promise<LoadedSiteSettings> {
+export async function loadSite(args: SiteArguments): Promise<LoadedSiteSettings> {
   const { loadSiteSettings } = await import('../settings/load-site-settings.ts');
   return loadSiteSettings(await siteFilesOf(args), { cache: 'read' });
 }

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { asBerthError, BerthError } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
-import { outputOption } from './report-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { listOption, outputOption } from './report-options.ts';
+import type { Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 interface CertifyArguments {
@@ -23,19 +23,13 @@ export function certifyCommand(terminal: Terminal): CommandModule<object, Certif
     command: 'certify',
     describe: 'Sign host keys with a CA, so that clients know all login nodes by one key',
     builder: options,
-    handler: async (args) => {
-      try {
-        await run(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth sshd certify'));
-      }
-    },
+    handler: (args) => run(args, terminal),
   };
 }
 
 function options(yargs: Argv): Argv<CertifyArguments> {
   const text = { type: 'string', requiresArg: true } as const;
-  const list = { ...text, array: true, demandOption: true } as const;
+  const list = { ...listOption, demandOption: true } as const;
   return yargs
     .option('ca', { ...text, demandOption: true, describe: "The CA's private key" })
     .option('agent', {

@@ -23,7 +23,7 @@ export function newKindText(report: NewKindReport, style: { readonly colour: boo
     ...(change === 'changed'
       ? [patchText(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
       : []),
-    `berth lint sshd --config ${file}:\n${lintText(lint, style).trimEnd()}`,
+    `berth sshd lint --sshd-config ${file}:\n${lintText(lint, style).trimEnd()}`,
     ...(dryRun ? [] : nextSteps(report)),
   ];
   return `${parts.join('\n\n')}\n`;

@@ -1,17 +1,17 @@
 import { resolve } from 'node:path';
 import type { CommandModule } from 'yargs';
-import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
+import type { Terminal } from './terminal.ts';
 
 interface ListArguments {
   readonly output: string;
 }
 
-interface CheckArguments extends ListArguments {
+interface CheckArguments extends ListArguments, OverlayArguments {
   readonly name?: readonly string[] | undefined;
-  readonly settings: string;
+  readonly settings?: string | undefined;
   readonly sshd: string;
 }
 
@@ -30,16 +30,12 @@ export function listCommand(terminal: Terminal): CommandModule<object, ListArgum
         .example('berth sshd list -o json', 'Print JSON for scripts: .kinds[].endpoints')
         .epilogue('Exit status: 0, also if there are problems.'),
     handler: async ({ output }) => {
-      try {
-        const [{ listKinds }, { kindsJson, kindsText }] = await Promise.all([
-          import('../sshd-kinds/check-kinds.ts'),
-          import('./sshd-kinds-report.ts'),
-        ]);
-        const found = await listKinds({ now: terminal.now(), hostname: await hostname() });
-        terminal.stdout.write(output === 'json' ? kindsJson(found) : kindsText(found));
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth sshd list'));
-      }
+      const [{ listKinds }, { kindsJson, kindsText }] = await Promise.all([
+        import('../sshd-kinds/check-kinds.ts'),
+        import('./sshd-kinds-report.ts'),
+      ]);
+      const found = await listKinds({ now: terminal.now(), hostname: await hostname() });
+      terminal.stdout.write(output === 'json' ? kindsJson(found) : kindsText(found));
     },
   };
 }
@@ -52,20 +48,15 @@ export function checkCommand(terminal: Terminal): CommandModule<object, CheckArg
     builder: (yargs) =>
       yargs
         .positional('name', { type: 'string', array: true, describe: 'Kinds [default: all]' })
-        .option('settings', { ...file, default: '/etc/berth/ssh.yml', describe: 'ssh.yml' })
+        .option('config-dir', configDirOption)
+        .option('settings', former('--config-dir'))
         .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
         .option('output', outputOption)
         .example('berth sshd check podman', 'Check one kind after its file was edited')
         .epilogue(
           'Needs root. Exit status: 0 no problem, 1 a problem, more than 1 the check could not run (sysexits(3)). Nothing is changed.',
         ),
-    handler: async (args) => {
-      try {
-        await check(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth sshd check'));
-      }
-    },
+    handler: (args) => check(args, terminal),
   };
 }
 
@@ -74,6 +65,7 @@ async function check(args: CheckArguments, terminal: Terminal): Promise<void> {
     import('../sshd-kinds/check-kinds.ts'),
     import('./sshd-kinds-report.ts'),
   ]);
+  const overlay = (await overlayOf(args))?.resolve;
   const about = { now: terminal.now(), hostname: await hostname() };
   const checked = await withProgress(
     terminal,
@@ -83,7 +75,8 @@ async function check(args: CheckArguments, terminal: Terminal): Promise<void> {
         ...about,
         names: args.name ?? [],
         sshd: resolve(args.sshd),
-        settings: resolve(args.settings),
+        settings: resolve(args.settings ?? '/etc/berth/ssh.yml'),
+        overlay,
       }),
   );
   terminal.stdout.write(args.output === 'json' ? kindsJson(checked) : kindsText(checked));

@@ -1,14 +1,16 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { asBerthError } from '../errors.ts';
+import { commandGroup } from './command-group.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
+import { listOption, outputOption } from './report-options.ts';
+import { lintCommand } from './sshd-lint.ts';
 import { certifyCommand } from './sshd-certify.ts';
 import { checkCommand, listCommand } from './sshd-state.ts';
-import { reportError, type Terminal, wantsColour } from './terminal.ts';
+import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
+import { type Terminal, wantsColour } from './terminal.ts';
 
-interface NewArguments {
+interface NewArguments extends OverlayArguments {
   readonly name: string;
   readonly port: number;
   readonly profile?: string | undefined;
@@ -17,7 +19,7 @@ interface NewArguments {
   readonly banner?: string | undefined;
   readonly 'host-key'?: readonly string[] | undefined;
   readonly accept?: readonly string[] | undefined;
-  readonly settings: string;
+  readonly settings?: string | undefined;
   readonly sshd: string;
   readonly 'dry-run': boolean;
   readonly overwrite: boolean;
@@ -26,36 +28,23 @@ interface NewArguments {
 
 /** `berth sshd …`: one sshd for each kind of session. */
 export function sshdCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'sshd',
-    describe: 'Manage the sshd of each kind of session, berth-sshd@NAME',
-    builder: (yargs) =>
-      yargs
-        .command(newCommand(terminal))
-        .command(listCommand(terminal))
-        .command(checkCommand(terminal))
-        .command(certifyCommand(terminal))
-        .demandCommand(1, 1, 'sshd needs a subcommand: new, list, check or certify')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('sshd', 'Manage the sshd of each kind of session, berth-sshd@NAME', [
+    newCommand(terminal),
+    listCommand(terminal),
+    checkCommand(terminal),
+    certifyCommand(terminal),
+    lintCommand(terminal),
+  ]);
 }
 
 const file = { type: 'string', requiresArg: true } as const;
-const list = { ...file, array: true } as const;
 
 function newCommand(terminal: Terminal): CommandModule<object, NewArguments> {
   return {
     command: 'new <name>',
     describe: 'Make /etc/ssh/berth/NAME.conf for berth-sshd@NAME',
     builder: (yargs) => newOptions(yargs),
-    handler: async (args) => {
-      try {
-        await runNew(args, terminal);
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth sshd new'));
-      }
-    },
+    handler: (args) => runNew(args, terminal),
   };
 }
 
@@ -82,14 +71,18 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
       describe:
         'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell',
     })
-    .option('address', { ...list, describe: 'Addresses to listen on [default: all]' })
+    .option('address', { ...listOption, describe: 'Addresses to listen on [default: all]' })
     .option('banner', { ...file, describe: 'File that clients see before they log in' })
-    .option('host-key', { ...list, describe: 'Private host keys [default: those in /etc/ssh]' })
+    .option('host-key', {
+      ...listOption,
+      describe: 'Private host keys [default: those in /etc/ssh]',
+    })
     .option('accept', {
-      ...list,
+      ...listOption,
       describe: 'Findings of the linter that are accepted, by code, such as shell-reads-home',
     })
-    .option('settings', { ...file, default: '/etc/berth/ssh.yml', describe: 'ssh.yml' })
+    .option('config-dir', configDirOption)
+    .option('settings', former('--config-dir'))
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
     .option('dry-run', {
       type: 'boolean',
@@ -122,6 +115,7 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
       import('./sshd-new-report.ts'),
     ]);
   const { name, port, profile, mode, banner } = args;
+  const overlay = (await overlayOf(args))?.resolve;
   const made = await withProgress(
     terminal,
     () => 'waiting for sshd',
@@ -133,7 +127,8 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
         addresses: args.address ?? [],
         hostKeys: (args['host-key'] ?? []).map((key) => resolve(key)),
         accepted: args.accept ?? [],
-        settings: resolve(args.settings),
+        settings: resolve(args.settings ?? '/etc/berth/ssh.yml'),
+        overlay,
         sshd: resolve(args.sshd),
         now: new Date(terminal.now()),
       }),

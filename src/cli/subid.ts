@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
-import { asBerthError, BerthError, isErrno } from '../errors.ts';
+import { commandGroup } from './command-group.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 interface SubidArguments {
   /** The arguments of the command, and those after `--`. */
@@ -29,17 +30,10 @@ interface ApplyArguments extends SubidArguments {
 
 /** `berth subid …`: subordinate UIDs and GIDs for all users. */
 export function subidCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'subid',
-    describe: 'Assign the subordinate UIDs and GIDs that rootless podman needs',
-    builder: (yargs) =>
-      yargs
-        .command(planCommand(terminal))
-        .command(applyCommand(terminal))
-        .demandCommand(1, 1, 'subid needs a subcommand: plan or apply')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('subid', 'Assign the subordinate UIDs and GIDs that rootless podman needs', [
+    planCommand(terminal),
+    applyCommand(terminal),
+  ]);
 }
 
 function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> {
@@ -54,17 +48,11 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
           'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
         ),
     handler: async (args) => {
-      try {
-        const [{ planSubids }, { writeSubidPlan }] = await Promise.all([
-          import('../subid/plan-subids.ts'),
-          import('./subid-report.ts'),
-        ]);
-        terminal.finish(
-          writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal),
-        );
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth subid plan'));
-      }
+      const [{ planSubids }, { writeSubidPlan }] = await Promise.all([
+        import('../subid/plan-subids.ts'),
+        import('./subid-report.ts'),
+      ]);
+      terminal.finish(writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal));
     },
   };
 }
@@ -95,22 +83,18 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
           'Existing lines are not changed. Use the same --first-uid, --base and --size on every node.',
         ),
     handler: async (args) => {
-      try {
-        const [{ applySubids }, { parseSeconds }, { writeSubidResult }] = await Promise.all([
-          import('../subid/apply-subids.ts'),
-          import('./duration.ts'),
-          import('./subid-report.ts'),
-        ]);
-        const result = await applySubids({
-          ...(await inputOf(args)),
-          keepGoing: args['keep-going'],
-          lockWaitMs:
-            parseSeconds(args['lock-timeout'], 'lock-timeout', { least: '0s', most: '1h' }) * 1000,
-        });
-        terminal.finish(writeSubidResult(result, args.output, terminal));
-      } catch (thrown) {
-        reportError(terminal, asBerthError(thrown, 'berth subid apply'));
-      }
+      const [{ applySubids }, { parseSeconds }, { writeSubidResult }] = await Promise.all([
+        import('../subid/apply-subids.ts'),
+        import('./duration.ts'),
+        import('./subid-report.ts'),
+      ]);
+      const result = await applySubids({
+        ...(await inputOf(args)),
+        keepGoing: args['keep-going'],
+        lockWaitMs:
+          parseSeconds(args['lock-timeout'], 'lock-timeout', { least: '0s', most: '1h' }) * 1000,
+      });
+      terminal.finish(writeSubidResult(result, args.output, terminal));
     },
   };
 }

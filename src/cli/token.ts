@@ -1,4 +1,5 @@
 import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
+import { commandGroup } from './command-group.ts';
 import { readFileSync } from 'node:fs';
 import { asBerthError, BerthError } from '../errors.ts';
 import { parseSeconds } from './duration.ts';
@@ -32,17 +33,10 @@ interface SetupArguments extends TokenArguments {
 
 /** `berth token …`: creates and renews the hook's own credential. */
 export function tokenCommand(terminal: Terminal): CommandModule {
-  return {
-    command: 'token',
-    describe: "Create or renew the token of the hook's ServiceAccount",
-    builder: (yargs) =>
-      yargs
-        .command(rotateCommand(terminal))
-        .command(setupCommand(terminal))
-        .demandCommand(1, 1, 'token needs a subcommand: rotate or setup')
-        .strict(),
-    handler: () => undefined,
-  };
+  return commandGroup('token', "Create or renew the token of the hook's ServiceAccount", [
+    rotateCommand(terminal),
+    setupCommand(terminal),
+  ]);
 }
 
 function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
@@ -86,10 +80,8 @@ function rotateCommand(terminal: Terminal): CommandModule<object, RotateArgument
         .option('context', {
           type: 'string',
           requiresArg: true,
-          implies: 'kubeconfig',
           describe: 'Context in that file [default: the current one]',
         })
-        .conflicts('kubeconfig', ['cluster', 'config'])
         .example(
           'berth token rotate',
           'Renew the tokens of all clusters, as berth-token-rotate.timer does',
@@ -120,7 +112,6 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
         .option('context', {
           type: 'string',
           requiresArg: true,
-          implies: 'from',
           describe: 'Context in that file [default: the one with the address of the cluster]',
         })
         .example(

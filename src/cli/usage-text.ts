@@ -1,80 +1,85 @@
 import { nearestKey } from '../config/nearest-key.ts';
-
-/** What the parser of the command line knows when it refuses one. */
-export interface RefusedLine {
-  /** What yargs says. */
-  readonly message: string;
-  /** The words that were given. */
-  readonly args: readonly string[];
-  /** Names of the command's options, without dashes. */
-  readonly options: readonly string[];
-  /** Names of the subcommands that could follow. */
-  readonly commands: readonly string[];
-  /** The command as it is declared: `completion <shell>`. */
-  readonly command: string;
-}
+import type { CommandPlace } from './command-place.ts';
 
 /**
- * Says what is wrong with a command line. yargs names an unknown option in each spelling that it accepts (`idle-ovr,
- * idleOvr`), without dashes, and without the option that was probably meant.
+ * What yargs says instead of its own sentences, through its `updateStrings`: a code and the names that it fills in.
+ * `usageText` makes sentences of them.
  */
-export function usageText(line: RefusedLine): string {
-  const text = line.message.trim().replaceAll(/\s+/g, ' ');
-  const [, names] = /^Unknown (?:arguments?|commands?): (.+)$/.exec(text) ?? [];
-  if (names !== undefined) return unknownText(names.split(', '), line) ?? text;
-  const [, valueless] = /^Not enough arguments following: (.+)$/.exec(text) ?? [];
-  if (valueless !== undefined) return `${dashed(valueless)} needs a value`;
-  const [, missing] = /^Missing required arguments?: (.+)$/.exec(text) ?? [];
-  if (missing !== undefined) {
-    const options = missing.split(', ').map(dashed);
-    return `${options.join(' and ')} ${options.length === 1 ? 'is' : 'are'} missing`;
+export const parserStrings = {
+  'Unknown argument: %s': { one: 'unknown %s', other: 'unknown %s' },
+  'Unknown command: %s': { one: 'unknown %s', other: 'unknown %s' },
+  'Too many non-option arguments: got %s, maximum of %s': { one: 'unknown', other: 'unknown' },
+  'Not enough non-option arguments: got %s, need at least %s': { one: 'words', other: 'words' },
+  'Missing required argument: %s': { one: 'required %s', other: 'required %s' },
+  'Not enough arguments following: %s': 'valueless %s',
+  'Invalid values:': 'values',
+  'Argument: %s, Given: %s, Choices: %s': '%s\t%s\t%s',
+};
+
+/** yargs' types know texts only; those with a number have two. */
+export const asStrings = parserStrings as unknown as Readonly<Record<string, string>>;
+
+/**
+ * Says what is wrong with a command line.
+ *
+ * @param message in the codes of `parserStrings`, or a sentence of a command
+ * @param names of the options and commands that could be meant
+ */
+export function usageText(
+  message: string,
+  place: CommandPlace,
+  names: { readonly options: readonly string[] },
+): string {
+  const { node, words, unknown } = place;
+  // A mistyped option may be the reason for all else.
+  if (unknown.length > 0)
+    return unknown.map((word) => unknownText('option', word, names.options)).join('; ');
+  const [code = '', ...rest] = message.trim().split(/\s+/);
+  switch (code) {
+    case 'unknown': {
+      const commands = node.commands.map(({ name }) => name);
+      const extra = words.slice(node.positionals.length);
+      const [first = rest.join(' ')] = extra;
+      if (commands.length > 0) return unknownText('command', first, commands);
+      return extra.length === 0 ? `unknown ${first}` : `unexpected argument ${extra.join(' ')}`;
+    }
+    case 'words':
+      return areMissing(node.positionals.slice(words.length).map(({ name }) => name.toUpperCase()));
+    case 'required':
+      return areMissing(rest.join(' ').split(', ').map(dashed));
+    case 'valueless':
+      return `${dashed(rest.join(' '))} needs a value`;
+    case 'values':
+      return message
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => wrongValueText(line.trim(), place))
+        .join('; ');
+    default:
+      return message;
   }
-  if (text.startsWith('Not enough non-option arguments')) return missingWordText(line.command);
-  const wrong = [
-    ...text.matchAll(/Argument: (\S+), Given: (.+?), Choices: ((?:"[^"]*"(?:, )?)+)/g),
-  ];
-  if (wrong.length > 0) return wrong.map(wrongValueText).join('; ');
-  // The subcommand is what yargs asks for first, also if a mistyped option is all there is.
-  const [first] = line.args;
-  if (text === 'a command is missing' && first?.startsWith('-') === true)
-    return unknownText([first.replace(/^-+/, '').split('=', 1)[0] ?? ''], line) ?? text;
-  return text;
 }
 
-/** @returns undefined if none of the names is a word of the command line */
-function unknownText(
-  names: readonly string[],
-  { args, options, commands }: RefusedLine,
-): string | undefined {
-  // A word that looks like an option in another way, such as a part of `-xyz`, stays as yargs says it.
-  const given = names.filter((name) => writtenIn(args, name) !== undefined);
-  if (given.length === 0) return undefined;
-  const parts = given.map((name) => {
-    const word = writtenIn(args, name) ?? name;
-    const isOption = word.startsWith('-');
-    if (!isOption && commands.length === 0) return `unexpected argument ${word}`;
-    // Any letter is near any other.
-    const near = name.length === 1 ? undefined : nearestKey(name, isOption ? options : commands);
-    const meant = isOption && near !== undefined ? dashed(near) : near;
-    return `unknown ${isOption ? 'option' : 'command'} ${word}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
-  });
-  return parts.join('; ');
+/** @param known the names that could be meant */
+export function unknownText(what: string, word: string, known: readonly string[]): string {
+  const name = word.replace(/^-+/, '');
+  // Any letter is near any other.
+  const bare = known.map((one) => one.replace(/^-+/, ''));
+  const near = name.length === 1 ? undefined : nearestKey(name, bare);
+  const meant = near === undefined || near === name ? undefined : known[bare.indexOf(near)];
+  return `unknown ${what} ${word}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
 }
 
-function missingWordText(command: string): string {
-  const words = [...command.matchAll(/<([\w-]+)(?:\.\.)?>/g)].map(([, word = '']) => word);
-  return `${words.join(' and ').toUpperCase()} ${words.length === 1 ? 'is' : 'are'} missing`;
+function areMissing(names: readonly string[]): string {
+  return `${new Intl.ListFormat('en-GB').format(names)} ${names.length === 1 ? 'is' : 'are'} missing`;
 }
 
-function wrongValueText([, option = '', given = '', choices = '']: readonly string[]): string {
-  const known = choices.split(', ').map((choice) => choice.replaceAll('"', ''));
-  return `${dashed(option)} ${given.replaceAll('"', '')}: must be ${known.join(' or ')}`;
-}
-
-/** As the admin wrote it: `--idle-ovr`, `-q`, or a word. */
-function writtenIn(args: readonly string[], name: string): string | undefined {
-  const spellings = [`--${name}`, `-${name}`, name];
-  return args.map((arg) => arg.split('=', 1)[0] ?? '').find((arg) => spellings.includes(arg));
+function wrongValueText(line: string, { node }: CommandPlace): string {
+  const [name = '', given = '', choices = ''] = line.split('\t');
+  const isWord = node.positionals.some((one) => one.name === name);
+  const known = choices.replaceAll('"', '').split(', ').join(' or ');
+  return `${isWord ? name.toUpperCase() : dashed(name)} ${given.replaceAll('"', '')}: must be ${known}`;
 }
 
 function dashed(option: string): string {

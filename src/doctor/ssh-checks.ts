@@ -224,7 +224,7 @@ function pamFinding(found: Awaited<PamFindings>): Finding {
   );
   if (first === undefined)
     return ok('the PAM session stack of sshd runs pam-session, which cleans up after a connection');
-  const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
+  const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth sshd lint)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
 

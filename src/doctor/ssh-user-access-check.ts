@@ -31,7 +31,7 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
     refused.push(`${config} (${by})`);
   }
   return refused.length === 0
-    ? skipped(`${configs} does not exist; berth lint sshd checks the host's own sshd`)
+    ? skipped(`${configs} does not exist; berth sshd lint checks the host's own sshd`)
     : failed(
         `no sshd of Berth admits ${name}: ${refused.join(', ')}`,
         `Change that directive. For AllowGroups, add the user to one of its groups: gpasswd --add ${name} GROUP`,

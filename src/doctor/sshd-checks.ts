@@ -53,7 +53,9 @@ async function sshdFinding(
   ];
   if (first === undefined) return ok(`sshd of ${name}`);
   const more =
-    others.length === 0 ? '' : ` (and ${others.length} more: berth lint sshd --config ${config})`;
+    others.length === 0
+      ? ''
+      : ` (and ${others.length} more: berth sshd lint --sshd-config ${config})`;
   return warning(`sshd of ${name}: ${first.message}${more}`, first.next);
 }
 

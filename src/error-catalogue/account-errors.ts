@@ -33,7 +33,7 @@ export const accountErrors = {
     next: 'Run `id NAME`: each group needs a name. Then log in again.',
   },
   'group-empty': {
-    what: '`berth lint sshd --group` found no member of this group, so there is nothing to check.',
+    what: '`berth sshd lint --group` found no member of this group, so there is nothing to check.',
     why: 'The group is only used as a primary group, so `getent group` lists no members, or its name is misspelled.',
     next: 'Name an account with `--user` instead.',
   },

@@ -108,12 +108,12 @@ export const configurationErrors = {
     next: 'Move what was edited to balancer.yml. `--overwrite` replaces the file and keeps it beside the new one.',
   },
   'site-file-edited': {
-    what: '`berth render --site` changed nothing, because files in the directory are not as it wrote them.',
+    what: '`berth render site` changed nothing, because files in the directory are not as it wrote them.',
     why: 'Somebody edited them, or they were there before Berth.',
     next: 'Move the changes to clusters/NAME/kustomization.yaml, as patches: that file is yours. Then remove the edited files, or restore them with `git checkout`.',
   },
   'site-directory-unsafe': {
-    what: '`berth render --site` changed nothing, because a file or a directory in its way is a symlink, or no regular file.',
+    what: '`berth render site` changed nothing, because a file or a directory in its way is a symlink, or no regular file.',
     why: 'Writing through it could change files outside the directory.',
     next: 'Give a directory of its own, such as the work tree of an empty Git repository.',
   },

@@ -6,7 +6,7 @@ export const exitStatusTexts: readonly (readonly [status: number, meaning: strin
   [0, 'Success. Of a check: nothing failed. Of a plan: nothing would change.'],
   [
     1,
-    '`plan` and `subid plan`: something would change, as diff(1) returns it. `doctor`, `images check`, `init`, `lint sshd` and `sshd check`: a check failed.',
+    '`plan` and `subid plan`: something would change, as diff(1) returns it. `doctor`, `images check`, `init`, `sshd lint` and `sshd check`: a check failed.',
   ],
   [exitCodes.usage, 'The command line is wrong.'],
   [exitCodes.nouser, 'There is no such user.'],

@@ -40,7 +40,7 @@ export const sessionErrors = {
   'runtime-directory-missing': {
     what: 'The user has no runtime directory (/run/user/UID or /run/berth/users/UID), so nothing can be started or cleaned up.',
     why: 'Neither pam_systemd nor `pam-session` of Berth ran when the connection opened: the lines in /etc/pam.d/sshd are missing or `UsePAM` is off.',
-    next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session, run `berth lint sshd`, and look at `journalctl -t berth` for this login.',
+    next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session, run `berth sshd lint`, and look at `journalctl -t berth` for this login.',
   },
   'runtime-directory-not-mounted': {
     what: 'Berth could not mount a runtime directory for the user below /run/berth/users.',
@@ -108,7 +108,7 @@ export const sessionErrors = {
     next: '`berth reap` tries again. Check `ulimit -u` of the user and pids.max of the user’s cgroup.',
   },
   'sshd-missing': {
-    what: '`berth lint sshd`, `berth sshd new` or `berth sshd check` cannot run sshd.',
+    what: '`berth sshd lint`, `berth sshd new` or `berth sshd check` cannot run sshd.',
     why: 'It is not installed, or is at another path than /usr/sbin/sshd.',
     next: 'Install the OpenSSH server, or name it with `--sshd`.',
   },

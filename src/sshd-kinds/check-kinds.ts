@@ -1,6 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { nearestKey } from '../config/nearest-key.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { installedPath } from '../installed-path.ts';
 import { inspectKind, type InspectedKind } from './inspect-kind.ts';
 import { kindNames } from './kind-files.ts';
@@ -13,6 +14,8 @@ export interface CheckKindsInput {
   readonly sshd: string;
   /** Path of `ssh.yml`. */
   readonly settings: string;
+  /** A configuration to try. */
+  readonly overlay?: ResolveConfigPath | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** What users type, if a balancer is configured. */
@@ -54,12 +57,12 @@ async function checkKind(name: string, input: CheckKindsInput): Promise<Inspecte
 
 async function configProblems(
   { file, accepted }: InspectedKind,
-  { sshd, settings }: CheckKindsInput,
+  { sshd, settings, overlay }: CheckKindsInput,
 ): Promise<KindProblem[]> {
   try {
     await testSshdConfig(sshd, file);
     const { host, matches, samples } = await lintSshd({
-      ...{ sshd, settings, config: file, login: installedPath('shell/login') },
+      ...{ sshd, settings, overlay, config: file, login: installedPath('shell/login') },
       ...{ users: [], groups: [], addresses: [], ports: [] },
     });
     const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];

@@ -4,6 +4,7 @@ import { hostPrograms } from '../bundled-transfer-argv.ts';
 import { nearestKey } from '../config/nearest-key.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import type { KindConfig, KindMode } from './rules/kind-config.ts';
 import { isKindName } from './rules/kind-name.ts';
@@ -22,6 +23,8 @@ export interface NewKindOptions {
   readonly accepted: readonly string[];
   /** Path of `ssh.yml`. */
   readonly settings: string;
+  /** A configuration to try. */
+  readonly overlay?: ResolveConfigPath | undefined;
 }
 
 /** Those that sshd itself uses if its configuration names none. */
@@ -75,14 +78,9 @@ function assertKindName(name: string): void {
 
 async function assertProfile(
   profile: string,
-  { mode, settings, port }: NewKindOptions,
+  { settings, overlay }: NewKindOptions,
 ): Promise<void> {
-  if (mode === 'login-shell')
-    throw usage(
-      '--profile has no effect with --mode login-shell: ForceCommand then has no options',
-      `Write a rule with \`ports: [${port}]\` and that profile in ${settings}.`,
-    );
-  const { profiles, broken } = await loadSshSettings({ configFile: settings });
+  const { profiles, broken } = await loadSshSettings({ configFile: settings, overlay });
   const error = broken.get(profile)?.error;
   if (error !== undefined) throw error;
   if (profiles.has(profile)) return;

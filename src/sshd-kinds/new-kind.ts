@@ -136,11 +136,11 @@ function endpointsWanted({ addresses, port }: KindConfig) {
 async function checked(
   { kind, file, text }: Wanted,
   candidate: string,
-  { sshd, settings }: NewKindInput,
+  { sshd, settings, overlay }: NewKindInput,
 ): Promise<NewKind> {
   await asFinal(candidate, file, () => testSshdConfig(sshd, candidate));
   const found = await lintSshd({
-    ...{ sshd, settings, config: candidate, login: kind.login },
+    ...{ sshd, settings, overlay, config: candidate, login: kind.login },
     ...{ users: [], groups: [], addresses: [], ports: [] },
   });
   const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;

@@ -1,3 +1,4 @@
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
 import { runProgram } from '../system/run-program.ts';
 import { balancerLimitLines } from './rules/balancer-limit-lines.ts';
@@ -12,9 +13,10 @@ const patience = 20_000;
  */
 export async function balancerLimits(options: {
   readonly settings: string;
+  readonly overlay?: ResolveConfigPath | undefined;
   readonly sshd: string;
 }): Promise<string[]> {
-  const { balancers } = await lintSettings(options.settings);
+  const { balancers } = await lintSettings(options.settings, options.overlay);
   if (balancers.length === 0) return [];
   // Before 9.3, sshd does not know -V, and prints its version all the same.
   const { stdout, stderr } = await runProgram(options.sshd, ['-V'], {

@@ -142,7 +142,7 @@ function faulty(error: BerthError): SshdFinding {
       code: 'settings-invalid',
       severity: 'advice',
       message,
-      closedBy: `correct this first, then run \`berth lint sshd\` again. ${hint}`,
+      closedBy: `correct this first, then run \`berth sshd lint\` again. ${hint}`,
     };
   return {
     code: 'settings-writable',

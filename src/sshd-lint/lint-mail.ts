@@ -53,7 +53,7 @@ export async function mailFindings(): Promise<SshdFinding[]> {
         : {
             ...{ code, severity: 'weakness' },
             message: `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
-            closedBy: `correct ${file}, then run berth lint sshd again`,
+            closedBy: `correct ${file}, then run berth sshd lint again`,
           },
     );
   }

@@ -219,7 +219,7 @@ function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): S
       severity: 'advice',
       message: `${leftOut.length} of ${whole} different connections were not checked, for example ${user} from ${address} to port ${localPort}`,
       closedBy:
-        'run berth lint sshd --user NAME --address ADDRESS for each connection that matters',
+        'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
     },
   ];
 }

@@ -118,7 +118,7 @@ export async function parseSshdConfigFiles(
   ): Promise<void> {
     files.push(file);
     let current: MatchBlock | undefined;
-    const text = await readConfigText(file, 'Name it with --config.');
+    const text = await readConfigText(file, 'Name it with --sshd-config.');
     for (const line of parseSshdConfigLines(text, release)) {
       if (line.keyword === 'match') {
         const criteria = [...outer, ...(await withPortNumbers(parseMatchCriteria(line)))];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commandModules } from '../../src/cli/command-line.ts';
+import { commandGroups } from '../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../src/cli/command-tree.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { exitStatusTexts } from '../../src/error-catalogue/exit-text.ts';
@@ -15,7 +15,7 @@ function helps(node: CommandNode, words: readonly string[] = []): [string, strin
     ...node.commands.flatMap((command) => helps(command, [...words, command.name])),
   ];
 }
-const all = helps(commandTree(commandModules({} as Terminal)));
+const all = helps(commandTree(commandGroups({} as Terminal)));
 
 it('the list of exit statuses has those of every error', () => {
   expect(Object.values(exitCodes).filter((status) => !texts.has(status))).toEqual([]);

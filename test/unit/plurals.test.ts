@@ -11,7 +11,7 @@ const nouns =
 const neverOne: Readonly<Record<string, readonly string[]>> = {
   'src/balancer/check-nodes.ts': ['seconds'],
   'src/cli/duration.ts': ['Math.round(hours / 24)'],
-  'src/cli/reap-cluster-options.ts': ['deleted'],
+  'src/cli/clusters-reap.ts': ['deleted'],
   'src/cli/sessions-select.ts': ['select'],
   'src/cli/subid-report.ts': ['problems.length'],
   'src/config/hook-env/hook-env.ts': ['bytes.length'],

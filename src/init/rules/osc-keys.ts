@@ -54,6 +54,6 @@ const known: Readonly<
     value === 'true' ? undefined : 'nothing: Kubernetes 1.25 removed PodSecurityPolicy',
   USE_JOB_POD_REAPER: ({ jobPodReaper }) =>
     jobPodReaper
-      ? 'read as it is; `berth reap --cluster` can replace job-pod-reaper'
+      ? 'read as it is; `berth clusters reap` can replace job-pod-reaper'
       : 'read as it is',
 };

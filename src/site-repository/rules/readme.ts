@@ -5,14 +5,14 @@ export function readme(clusters: readonly string[], gitops: 'flux' | 'argo-cd'):
 
 | directory          | what                                                                               |
 | ------------------ | ---------------------------------------------------------------------------------- |
-| \`berth\`            | Berth's components, written by \`berth render --site\`                               |
-| \`clusters/*/berth\` | the components of a cluster, written by \`berth render --site\`                      |
+| \`berth\`            | Berth's components, written by \`berth render site\`                               |
+| \`clusters/*/berth\` | the components of a cluster, written by \`berth render site\`                      |
 | \`clusters/*\`       | yours: Secrets, and what differs on that cluster                                   |
 | \`${gitops}\`${' '.repeat(17 - gitops.length)}| what makes ${gitops === 'flux' ? 'Flux' : 'Argo CD'} follow this repository: apply the file of a cluster there once${' '.repeat(gitops === 'flux' ? 4 : 1)} |
 
 To see what a cluster gets: \`kubectl kustomize clusters/${first}\`
 
-After an update of Berth, or a change of its configuration, run the same \`berth render --site\` again and look at
+After an update of Berth, or a change of its configuration, run the same \`berth render site\` again and look at
 \`git diff\`. Files that are yours stay as they are.
 
 ${gitops === 'flux' ? sopsText(first) : argoText}`;

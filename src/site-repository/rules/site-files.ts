@@ -32,7 +32,7 @@ const flux = sourceText('../../../etc/gitops/flux/berth.yaml', import.meta.url);
 const sops = sourceText('../../../etc/gitops/sops.yaml', import.meta.url);
 const exampleUrl = 'https://git.example.org/hpc/clusters.git';
 const hookSecret = 'ondemand-pull-secret';
-const head = '# Written by `berth render --site`. Do not edit.\n';
+const head = '# Written by `berth render site`. Do not edit.\n';
 
 /** The files of a Git repository with Berth for each cluster. None has a secret. */
 export function siteFiles(options: SiteOptions): readonly SiteFile[] {

@@ -121,7 +121,7 @@ export function matchFindings(
           code: 'match-not-probed',
           severity: 'advice',
           message: `no known account or address matches Match ${block.text}, so it was not checked`,
-          closedBy: 'run berth lint sshd --user NAME with an account that matches',
+          closedBy: 'run berth sshd lint --user NAME with an account that matches',
         },
       ];
     const { forceCommand } = block;

@@ -183,7 +183,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
     }));
     const file = join(directory, 'balancer.yml');
     await writeFile(file, stringify({ ...list, systems }), { mode: 0o600 });
-    const args = ['render', 'balancer', '--for', 'kubernetes', '--config', file];
+    const args = ['render', 'balancer', '--for', 'kubernetes', '--list', file];
     const { stdout } = await execa(join(installDirectory, 'berth'), args);
     await cluster.kubectl(['apply', '-f', '-'], stdout);
   }

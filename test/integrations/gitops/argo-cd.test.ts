@@ -42,11 +42,11 @@ it('takes the example', async () => {
   await expect(apply(typo)).rejects.toThrow('unknown field "spec.syncPolicy.automated.selfheal"');
 });
 
-it('takes what `berth render --site` writes', async () => {
+it('takes what `berth render site` writes', async () => {
   const made = join(directory, 'site');
   const url = 'https://git.example.org/hpc/clusters.git';
   const args = ['--gitops', 'argo-cd', '--git-url', url];
-  const { exitCode, stderr } = await portal.berth('render', '--site', made, ...args);
+  const { exitCode, stderr } = await portal.berth('render', 'site', made, ...args);
   expect([exitCode, stderr]).toEqual([0, '']);
 
   expect(await readdir(join(made, 'argo-cd'))).toEqual(['prod.yaml']);

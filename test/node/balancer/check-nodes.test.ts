@@ -48,7 +48,7 @@ async function check(...nodes: readonly (readonly [string, number])[]) {
   const started = performance.now();
   const { exitCode, stdout, stderr } = await execa(
     join(installDirectory, 'berth'),
-    ['render', 'balancer', '--config', list, '--check-nodes'],
+    ['render', 'balancer', '--list', list, '--check-nodes'],
     { reject: false },
   );
   return { exitCode, stdout, stderr, seconds: (performance.now() - started) / 1000 };

@@ -55,7 +55,7 @@ function listOf(
 
 describe('haproxy of Debian', () => {
   it('accepts etc/haproxy/haproxy.cfg, which is printed for the example, without a warning', async () => {
-    const { stdout } = await berth('--config', example);
+    const { stdout } = await berth('--list', example);
     expect(stdout).toBe(await readFile(join(root, 'etc/haproxy/haproxy.cfg'), 'utf8'));
     const { valid, said } = await checked(stdout);
     expect(said).not.toMatch(/WARNING|ALERT/);
@@ -79,7 +79,7 @@ describe('haproxy of Debian', () => {
   ])('accepts what is printed for %s', async (_, list) => {
     const file = join(directory, 'balancer.yml');
     await writeFile(file, list);
-    const { exitCode, stdout } = await berth('--config', file);
+    const { exitCode, stdout } = await berth('--list', file);
     expect(exitCode).toBe(0);
     const { valid, said } = await checked(stdout);
     expect(said).not.toContain('ALERT');
@@ -91,7 +91,7 @@ describe('berth render balancer', () => {
   it('prints nothing for a list with a mistake, and names the line', async () => {
     const file = join(directory, 'balancer.yml');
     await writeFile(file, 'hostname: login.example.org\nsytems: []\n');
-    const { exitCode, stdout, stderr } = await berth('--config', file);
+    const { exitCode, stdout, stderr } = await berth('--list', file);
     expect([exitCode, stdout]).toEqual([78, '']);
     expect(stderr).toContain(`${file}:2:1: sytems is unknown: did you mean systems?`);
     expect(stderr).toContain('[balancer-yml-invalid]');
@@ -101,19 +101,22 @@ describe('berth render balancer', () => {
     const file = join(directory, 'others.yml');
     await writeFile(file, listOf(['192.0.2.11']));
     await chmod(file, 0o666);
-    const { exitCode, stderr } = await berth('--config', file);
+    const { exitCode, stderr } = await berth('--list', file);
     expect(exitCode).toBe(78);
     expect(stderr).toContain('[config-writable-by-others]');
   });
 
   it.each([
     [['--overwrite'], '--overwrite needs --write'],
-    [['--for', 'kubernetes', '--write', '/nowhere'], '--write and --balancer are for haproxy.cfg'],
-    [['--for', 'kubernetes', '--balancer', 'lb1'], '--write and --balancer are for haproxy.cfg'],
+    [
+      ['--for', 'kubernetes', '--write', '/nowhere'],
+      '--write cannot be used with --for kubernetes',
+    ],
+    [['--for', 'kubernetes', '--balancer', 'lb1'], '--balancer cannot be used with --for'],
     [['--balancer', 'lb3'], 'there is no balancer lb3; there are: lb1, lb2'],
     [['--kind', 'pod'], 'there is no kind pod; there are: podman, pods'],
   ])('refuses %j', async (args, message) => {
-    const { exitCode, stdout, stderr } = await berth('--config', example, ...args);
+    const { exitCode, stdout, stderr } = await berth('--list', example, ...args);
     expect([exitCode, stdout]).toEqual([64, '']);
     expect(stderr).toContain(message);
   });

@@ -47,7 +47,7 @@ it('with the documented routes, sshd sees the address of a transparent client', 
   const script = `${network}
     cd ${directory}
     ssh-keygen -q -t ed25519 -N '' -f host_key
-    ${installDirectory}/berth render balancer --config ${list} > haproxy.cfg
+    ${installDirectory}/berth render balancer --list ${list} > haproxy.cfg
     ip netns exec balancer bash -euc '${routes.text}'
     ip netns exec node /usr/sbin/sshd -f /dev/null -h ${directory}/host_key -p 2222 \\
       -E ${directory}/sshd.log -o LogLevel=VERBOSE -o PidFile=none

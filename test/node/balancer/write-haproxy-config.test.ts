@@ -33,7 +33,7 @@ async function write(...args: readonly string[]) {
   const to = args.includes('--write') ? [] : ['--write', file];
   const { exitCode, stdout, stderr } = await execa(
     join(installDirectory, 'berth'),
-    ['render', 'balancer', '--config', list, '--no-check-nodes', ...to, ...args],
+    ['render', 'balancer', '--list', list, '--no-check-nodes', ...to, ...args],
     { reject: false },
   );
   return { exitCode, stdout, stderr };

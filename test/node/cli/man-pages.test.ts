@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
-import { commandModules } from '../../../src/cli/command-line.ts';
+import { commandGroups } from '../../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
 import { loginOptions } from '../../../src/ssh/request/session-request.ts';
@@ -11,7 +11,7 @@ import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 
 const pages = manPages({ version: '0.1.0', date: '2026-11-24' });
-const root = commandTree(commandModules({} as Terminal));
+const root = commandTree(commandGroups({} as Terminal));
 let directory: string;
 
 beforeAll(async () => {

@@ -43,7 +43,7 @@ describe('the commands of the README', () => {
     const there = line
       .replaceAll('/usr/lib/berth', installDirectory)
       .replace(/^berth /, `${installDirectory}/berth `);
-    const adapted = there.includes('lint sshd')
+    const adapted = there.includes('sshd lint')
       ? `${there} --login ${installDirectory}/shell/login`
       : there;
     return host.asRoot(['bash', '-euc', `cd ${repository}; ${adapted}`], { timeout: 120_000 });

@@ -44,7 +44,7 @@ export class ImageSite {
     return join(this.directory, 'ssh.yml');
   }
 
-  /** Runs `berth images ARGS --config …` without a terminal, as from a timer. */
+  /** Runs `berth images ARGS --config-dir …` without a terminal, as from a timer. */
   berth(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     return execa(join(installDirectory, 'berth'), this.words(args), {
       ...({ reject: false, stdin: 'ignore' } as const),
@@ -53,7 +53,7 @@ export class ImageSite {
   }
 
   words(args: readonly string[]): string[] {
-    return ['images', ...args, '--config', this.config];
+    return ['images', ...args, '--config-dir', this.directory];
   }
 
   async remove(): Promise<void> {

@@ -91,8 +91,8 @@ describe('berth init login-node on a host with systemd', () => {
     const dropIn = '/etc/systemd/system/user@.service.d/berth.conf';
     const lint = () =>
       host.asRoot([
-        ...[berth, 'lint', 'sshd', '-o', 'json'],
-        ...['--config', '/etc/ssh/berth/login.conf'],
+        ...[berth, 'sshd', 'lint', '-o', 'json'],
+        ...['--sshd-config', '/etc/ssh/berth/login.conf'],
         ...['--login', login],
       ]);
     const ranOnHost = (): Promise<string> =>

@@ -263,7 +263,7 @@ describe('on a host with rpm', () => {
     expect(units).toContain('berth-reap.timer');
     expect(units).not.toMatch(/^\S+ +enabled/m);
     expect(await red.script('berth --version')).toContain('0.1.0');
-    const lint = await red.asRoot(['berth', 'lint', 'sshd', '-o', 'json']);
+    const lint = await red.asRoot(['berth', 'sshd', 'lint', '-o', 'json']);
     expect(berthDocument(lint.stdout.toString())).toHaveProperty('ok');
     const doctor = await red.asRoot(['berth', 'doctor', '-o', 'json']);
     expect(berthDocument(doctor.stdout.toString())).toHaveProperty('checks');

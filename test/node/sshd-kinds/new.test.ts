@@ -39,10 +39,10 @@ describe('berth sshd new', () => {
 
   it('writes the limits that an sshd behind balancers needs, as far as this sshd knows them', async () => {
     await node.shell(
-      "printf 'rules: [{profile: base}]\\nbalancers: [192.0.2.1, 192.0.2.2]\\n' >/etc/berth/behind.yml",
+      "mkdir /etc/behind; printf 'rules: [{profile: base}]\\nbalancers: [192.0.2.1, 192.0.2.2]\\n' >/etc/behind/ssh.yml",
     );
     const { exitCode, stdout, stderr } = await make(
-      ...(['podman', port, '--settings', '/etc/berth/behind.yml', '--dry-run'] as const),
+      ...(['podman', port, '--config-dir', '/etc/behind', '--dry-run'] as const),
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain('\nMaxStartups 500:30:1000\n');

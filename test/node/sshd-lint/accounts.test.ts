@@ -151,8 +151,17 @@ describe('relative paths of files', () => {
     await host.write('etc/pam.d/sshd', host.pam('', ''));
     await host.write('pam-copy', host.pam(''));
     const answer = await host.berth(
-      ...['lint', 'sshd', '--config', 'sshd_config.relative', '--login', 'login', '-o', 'json'],
-      ...['--settings', 'ssh.yml', '--pam', 'pam-copy'],
+      ...[
+        'sshd',
+        'lint',
+        '--sshd-config',
+        'sshd_config.relative',
+        '--login',
+        'login',
+        '-o',
+        'json',
+      ],
+      ...['--config-dir', '.', '--pam', 'pam-copy'],
     );
     expect(answer.stderr).toBe('');
     expect(answer.codes).toEqual([]);

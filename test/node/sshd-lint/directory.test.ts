@@ -47,8 +47,8 @@ async function lint(lines: string) {
   const input = `HostKey /etc/ssh/host_key\n${text}`;
   await host.asRoot(['tee', '/etc/ssh/sshd_config.new'], { input });
   const { exitCode, stdout, stderr } = await host.asRoot([
-    ...[`${installDirectory}/berth`, 'lint', 'sshd', '--login', login, '-o', 'json'],
-    ...['--config', '/etc/ssh/sshd_config.new'],
+    ...[`${installDirectory}/berth`, 'sshd', 'lint', '--login', login, '-o', 'json'],
+    ...['--sshd-config', '/etc/ssh/sshd_config.new'],
   ]);
   if (stdout.length === 0) throw new Error(stderr);
   const report = berthDocument(stdout.toString()) as {

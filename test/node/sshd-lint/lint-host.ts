@@ -190,14 +190,14 @@ export class LintHost {
     return text.replaceAll('/usr/lib/berth/shell/login', this.path('login'));
   }
 
-  /** Runs `berth lint sshd` for this configuration, as root of this host. */
+  /** Runs `berth sshd lint` for this configuration, as root of this host. */
   async lint(config: string, ...args: string[]): Promise<LintResult> {
     const file = await this.write('sshd_config', config);
     const login = args.includes('--login') ? [] : ['--login', this.path('login')];
-    const given = ['--config', file, ...login, '--settings', this.path('ssh.yml'), '-o', 'json'];
-    const answer = await this.berth('lint', 'sshd', ...given, ...args);
+    const given = ['--sshd-config', file, ...login, '--config-dir', this.directory, '-o', 'json'];
+    const answer = await this.berth('sshd', 'lint', ...given, ...args);
     // A linter that failed has reported nothing either.
-    if (answer.report === undefined) throw new Error(`berth lint sshd: ${answer.stderr}`);
+    if (answer.report === undefined) throw new Error(`berth sshd lint: ${answer.stderr}`);
     return answer;
   }
 

@@ -13,7 +13,7 @@ export async function renderHaproxyConfig(list: object): Promise<string> {
     const file = join(directory, 'balancer.yml');
     await writeFile(file, stringify(list), { mode: 0o644 });
     const berth = join(installDirectory, 'berth');
-    const rendered = await run(berth, ['render', 'balancer', '--config', file]);
+    const rendered = await run(berth, ['render', 'balancer', '--list', file]);
     return assertSuccess('berth render balancer', rendered).stdout.toString();
   } finally {
     await rm(directory, { recursive: true });

@@ -11,7 +11,7 @@ import type { Site } from '../../rig/site/site.ts';
 import { TimerHost } from '../../rig/site/timer-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-/** A host that runs `berth reap --cluster prod` with the rights of etc/kubernetes/reaper. */
+/** A host that runs `berth clusters reap --cluster prod` with the rights of etc/kubernetes/reaper. */
 export class ReapSite {
   readonly #host: TimerHost;
 
@@ -28,7 +28,7 @@ export class ReapSite {
     return this.#host.cluster;
   }
 
-  /** `berth reap --cluster prod …`, in this test's namespaces. */
+  /** `berth clusters reap --cluster prod …`, in this test's namespaces. */
   reap(...args: string[]): Promise<HookResult> {
     return this.#host.berth(...this.#words(), ...args);
   }
@@ -39,7 +39,7 @@ export class ReapSite {
   }
 
   #words(): [string, ...string[]] {
-    return ['reap', '--cluster', 'prod', '--namespace-selector', this.#host.selector];
+    return ['clusters', 'reap', '--cluster', 'prod', '--namespace-selector', this.#host.selector];
   }
 
   /** A namespace as the hook leaves it. @returns Its name. */

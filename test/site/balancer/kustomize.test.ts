@@ -35,7 +35,7 @@ describe.each([
     );
     const { stdout } = await execa(`${installDirectory}/berth`, [
       ...['render', 'balancer', '--for', 'kubernetes', ...args],
-      ...['--config', `${root}etc/berth/balancer.yml.example`],
+      ...['--list', `${root}etc/berth/balancer.yml.example`],
     ]);
     expect(objectsIn(stdout)).toEqual(new Map(built.flat()));
   });

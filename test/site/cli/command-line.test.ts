@@ -36,7 +36,7 @@ describe('the command line', () => {
     const link = join(portal.directory, 'berth');
     await symlink(berth, link);
     const { stdout } = await execa(link, ['images', 'files', '--help']);
-    expect(stdout.replaceAll(/\s+/g, '')).toContain(`"${installDirectory}/files"`);
+    expect(stdout.replaceAll(/\s+/g, '')).toContain(`[default:${installDirectory}/files]`);
   });
 
   it.each([
@@ -50,12 +50,12 @@ describe('the command line', () => {
     [['doctor', '--user'], '--user needs a value'],
     [['doctor', '-o', 'xml'], '--output xml: must be text or json'],
     [['doctor', 'alice'], 'unexpected argument alice'],
-    [['render'], '--user or --site is missing'],
+    [['render'], '--user is missing'],
     [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is not a version'],
     [['render', 'policies', '--kubernetes', '1.29'], 'Kubernetes 1.29 has no ValidatingAdmission'],
     [
       ['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'],
-      'has no effect with Kyverno',
+      '--kubernetes cannot be used with --engine kyverno',
     ],
     [['token'], 'needs a subcommand: rotate or setup'],
     [['token', 'rotate', '--lifetime', '24'], '--lifetime 24: must be a time such as 24h'],
@@ -68,9 +68,12 @@ describe('the command line', () => {
       '--port 99999: must be a port from 1 to 65535',
     ],
     [['plan', '--ssh', '--user', 'a', '--port', '0'], '--port 0: must be a port from 1 to 65535'],
-    [['plan', '--ssh', '--user', 'a', '--port', 'x'], '--port NaN: must be a port from 1 to 65535'],
-    [['lint', 'sshd', '--port', '99999'], '--port 99999: must be a port from 1 to 65535'],
-    [['token', 'rotate', '--kubeconfig', 'f', '--cluster', 'c'], 'mutually exclusive'],
+    [['plan', '--ssh', '--user', 'a', '--port', 'x'], '--port x: must be a number'],
+    [['sshd', 'lint', '--port', '99999'], '--port 99999: must be a port from 1 to 65535'],
+    [
+      ['token', 'rotate', '--kubeconfig', 'f', '--cluster', 'c'],
+      '--kubeconfig cannot be used with --cluster',
+    ],
     [['token', 'setup', '--service-account', 'x'], 'must be NAMESPACE/NAME'],
   ])('%j is refused with exit 64 and a next step', async (args, message) => {
     const { exitCode, stdout, stderr } = await run(...args);

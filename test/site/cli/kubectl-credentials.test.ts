@@ -117,9 +117,15 @@ describe('a kubeconfig with an exec plugin', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   });
 
-  it('lets berth reap --cluster reach the cluster', async () => {
+  it('lets berth clusters reap reach the cluster', async () => {
     await withPlugin();
-    const { stdout, stderr } = await portal.berth('reap', '--cluster', 'prod', '--dry-run');
+    const { stdout, stderr } = await portal.berth(
+      'clusters',
+      'reap',
+      '--cluster',
+      'prod',
+      '--dry-run',
+    );
     expect(stderr).not.toContain('admin-kubeconfig');
     // The plugin's account has the hook's rights, not the reaper's.
     expect(stdout + stderr).toContain('berth-hook');

@@ -10,7 +10,7 @@ const user = 'out-ann';
 let cluster: LiveCluster;
 let pods: PodHost;
 
-/** For `reap --cluster`, in place of the reaper's own account. */
+/** For `clusters reap`, in place of the reaper's own account. */
 const reading = ['clusterrolebinding', 'out-reads'];
 
 beforeAll(async () => {
@@ -30,13 +30,13 @@ const commands = [
   `plan --user ${user} -o yaml`,
   `plan --ssh --user ${user}`,
   'doctor',
-  'lint sshd',
+  'sshd lint',
   'token rotate -o json',
   'subid plan -o json',
   'images check -o json',
   'images gc --dry-run -o json',
   'reap --dry-run -o json',
-  'reap --cluster prod --dry-run -o json',
+  'clusters reap --cluster prod --dry-run -o json',
   'ldap-sync --help',
 ];
 

@@ -33,7 +33,7 @@ afterAll(async () => {
   await portal.remove();
 });
 
-const render = (...args: string[]) => portal.berth('render', '--site', directory, ...args);
+const render = (...args: string[]) => portal.berth('render', 'site', directory, ...args);
 const textOf = (path: string): Promise<string> => readFile(join(directory, path), 'utf8');
 
 interface Made {
@@ -126,7 +126,7 @@ it('writes for Argo CD, for one cluster, and not through a symlink', async () =>
     '--git-url',
     'https://git.example.com/x',
   ];
-  expect(await portal.berth('render', '--site', other, ...args)).toMatchObject({ exitCode: 0 });
+  expect(await portal.berth('render', 'site', other, ...args)).toMatchObject({ exitCode: 0 });
   const application = parse(await readFile(join(other, 'argo-cd/test.yaml'), 'utf8')) as object;
   expect(application).toMatchObject({
     spec: { source: { repoURL: 'https://git.example.com/x', path: 'clusters/test' } },
@@ -135,7 +135,7 @@ it('writes for Argo CD, for one cluster, and not through a symlink', async () =>
   const linked = join(parent, 'linked');
   await mkdir(linked);
   await symlink(other, join(linked, 'clusters'));
-  const { exitCode, stderr } = await portal.berth('render', '--site', linked);
+  const { exitCode, stderr } = await portal.berth('render', 'site', linked);
   expect(exitCode).toBe(78);
   expect(stderr).toContain('[site-directory-unsafe]');
 });

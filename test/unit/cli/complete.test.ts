@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { commandModules } from '../../../src/cli/command-line.ts';
-import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
+import { commandGroups } from '../../../src/cli/command-line.ts';
+import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/command-tree.ts';
 import { complete } from '../../../src/cli/complete.ts';
 import { valueKind, valueKinds } from '../../../src/cli/option-values.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
 
-const root = commandTree(commandModules({} as Terminal));
+const root = commandTree(commandGroups({} as Terminal));
 const words = async (...line: string[]): Promise<string[]> =>
   (await complete(root, line)).candidates.map(({ word }) => word);
 
@@ -43,7 +43,7 @@ describe('what follows a command line', () => {
     [['images', 'pull', '--from-archive='], 'files'],
     [['token', 'setup', '--from', ''], 'files'],
     [['sessions', 'list', '--from', ''], 'nothing'],
-    [['render', '--site', 'x'], 'directories'],
+    [['render', 'site', 'x'], 'directories'],
     [['init', 'login-node', '--port', ''], 'nothing'],
   ])('is for the shell to know: %j', async (line, fallback) => {
     expect(await complete(root, line)).toEqual({ candidates: [], fallback });
@@ -54,9 +54,9 @@ describe('the command tree', () => {
   const all = (node: CommandNode): CommandNode[] => [node, ...node.commands.flatMap(all)];
 
   it('says what each option does that is not only a choice', () => {
-    const silent = all(root).flatMap(({ name, options }) =>
-      options.flatMap(({ names, summary, choices }) =>
-        summary === '' && choices.length === 0 ? [`${name} ${names.join(' ')}`] : [],
+    const silent = all(root).flatMap((node) =>
+      shownOptions(node).flatMap(({ names, summary, choices }) =>
+        summary === '' && choices.length === 0 ? [`${node.name} ${names.join(' ')}`] : [],
       ),
     );
     expect(silent).toEqual([]);
@@ -66,7 +66,7 @@ describe('the command tree', () => {
     const unknown: string[] = [];
     const used = new Set<string>();
     const walk = (node: CommandNode, path: readonly string[]): void => {
-      const valued = node.options.filter(({ takesValue }) => takesValue);
+      const valued = shownOptions(node).filter(({ takesValue }) => takesValue);
       const named = node.positionals.map(({ name, choices }) => ({ names: [name], choices }));
       for (const { names, choices } of [...valued, ...named]) {
         const kind = valueKind(path, names);

@@ -3,37 +3,28 @@ import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
-import { configDirOption, type OverlayArguments, overlayOf } from './site-options.ts';
+import { listOption, outputOption } from './report-options.ts';
+import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
 interface LintSshdArguments extends OverlayArguments {
-  readonly config: string;
+  readonly 'sshd-config'?: string | undefined;
+  readonly config?: string | undefined;
   readonly user?: readonly string[] | undefined;
   readonly group?: readonly string[] | undefined;
   readonly address?: readonly string[] | undefined;
-  readonly port?: readonly number[] | undefined;
+  readonly port?: readonly string[] | undefined;
   readonly sshd: string;
   readonly login: string;
-  readonly settings: string;
+  readonly settings?: string | undefined;
   readonly pam?: string | undefined;
   readonly output: string;
 }
 
-/** `berth lint sshd`: each way past `login` that the configuration of sshd leaves open. */
-export function lintCommand(terminal: Terminal): CommandModule {
+/** `berth sshd lint`: each way past `login` that the configuration of sshd leaves open. */
+export function lintCommand(terminal: Terminal): CommandModule<object, LintSshdArguments> {
   return {
     command: 'lint',
-    describe: 'Check the configuration of sshd',
-    builder: (yargs) =>
-      yargs.command(lintSshdCommand(terminal)).demandCommand(1, 1, 'lint needs a subcommand: sshd'),
-    handler: () => undefined,
-  };
-}
-
-function lintSshdCommand(terminal: Terminal): CommandModule<object, LintSshdArguments> {
-  return {
-    command: 'sshd',
     describe: 'List each way around the forced command or onto the host, and how to fix it',
     builder: options,
     handler: (args) => run(args, terminal),
@@ -41,42 +32,35 @@ function lintSshdCommand(terminal: Terminal): CommandModule<object, LintSshdArgu
 }
 
 function options(yargs: Argv): Argv<LintSshdArguments> {
-  const list = { array: true, requiresArg: true } as const;
   const file = { type: 'string', requiresArg: true } as const;
   return yargs
-    .option('config', {
+    .option('sshd-config', {
       ...file,
-      default: '/etc/ssh/sshd_config',
-      describe: 'Configuration file of sshd',
+      describe: 'Configuration file of sshd [default: /etc/ssh/sshd_config]',
     })
-    .option('user', { ...list, type: 'string', describe: 'Check only these accounts' })
+    .option('config', former('--sshd-config'))
+    .option('user', { ...listOption, describe: 'Check only these accounts' })
     .option('group', {
-      ...list,
-      type: 'string',
+      ...listOption,
       describe: 'Check one member of each of these groups',
     })
-    .option('address', { ...list, type: 'string', describe: 'Client addresses to check' })
-    .option('port', { ...list, type: 'number', describe: 'Ports of sshd to check' })
+    .option('address', { ...listOption, describe: 'Client addresses to check' })
+    .option('port', { ...listOption, describe: 'Ports of sshd to check' })
     .option('login', {
       ...file,
       default: '/usr/lib/berth/shell/login',
       describe: 'Path of the login program of Berth',
     })
-    .option('settings', {
-      ...file,
-      default: '/etc/berth/ssh.yml',
-      describe:
-        'ssh.yml, whose profiles determine the network of sessions (for the forwarding checks)',
-    })
     .option('config-dir', configDirOption)
+    .option('settings', former('--config-dir'))
     .option('pam', { ...file, describe: 'PAM file to check instead of the one in /etc/pam.d' })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
     .option('output', outputOption)
     .check((args) => checkEndpoints(args))
-    .example('berth lint sshd', 'Check sshd_config before sshd is reloaded')
-    .example('berth lint sshd --user alice --port 332', 'Check connections of alice to one port')
+    .example('berth sshd lint', 'Check sshd_config before sshd is reloaded')
+    .example('berth sshd lint --user alice --port 332', 'Check connections of alice to one port')
     .example(
-      'berth lint sshd --config /etc/ssh/sshd_config.new',
+      'berth sshd lint --config /etc/ssh/sshd_config.new',
       'Check a new file before it is installed',
     )
     .epilogue(
@@ -85,7 +69,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
 }
 
 function checkEndpoints(args: Record<string, unknown>): true {
-  for (const port of (args.port ?? []) as readonly number[]) checkPort(port);
+  for (const port of (args.port ?? []) as readonly string[]) checkPort(Number(port), port);
   for (const address of (args.address ?? []) as readonly string[])
     if (!/^[0-9A-Fa-f:.]+$/.test(address)) throw usage(`--address ${address}: not an IP address`);
   return true;
@@ -94,14 +78,16 @@ function checkEndpoints(args: Record<string, unknown>): true {
 function usage(message: string): BerthError {
   return new BerthError(message, {
     code: 'usage',
-    hint: 'See `berth lint sshd --help`.',
+    hint: 'See `berth sshd lint --help`.',
   });
 }
 
 async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
   const { lintSshd } = await import('../sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
-  const { config, sshd, login, settings, pam } = args;
+  const { sshd, login, pam } = args;
+  const config = args['sshd-config'] ?? args.config ?? '/etc/ssh/sshd_config';
+  const settings = args.settings ?? '/etc/berth/ssh.yml';
   const overlay = (await overlayOf(args))?.resolve;
   const lint = await withProgress(
     terminal,
@@ -117,7 +103,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
         users: args.user ?? [],
         groups: args.group ?? [],
         addresses: args.address ?? [],
-        ports: args.port ?? [],
+        ports: (args.port ?? []).map(Number),
       }),
   );
   const text =

@@ -1,3 +1,4 @@
+import type { Argv, CommandModule } from 'yargs';
 import { countText } from '../count-text.ts';
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
@@ -5,15 +6,13 @@ import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-clu
 import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
-import { chosenClusters, loadSite } from './site-options.ts';
+import { outputOption, textfileOption } from './report-options.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { errorText, type Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
-/** The options of `berth reap` for clusters. */
-export interface ReapClusterArguments {
-  readonly config?: string | undefined;
+interface ReapArguments extends SiteArguments {
   readonly cluster?: string | undefined;
-  readonly 'all-clusters'?: boolean | undefined;
   readonly 'in-cluster'?: boolean | undefined;
   readonly 'namespace-selector': string;
   readonly 'pod-selector'?: string | undefined;
@@ -21,18 +20,101 @@ export interface ReapClusterArguments {
   readonly 'unused-after'?: string | undefined;
   readonly 'last-used-threshold'?: string | undefined;
   readonly 'namespace-regexp'?: string | undefined;
-  readonly 'max-namespaces': number;
+  readonly 'max-namespaces'?: number | undefined;
   readonly 'delete-claims'?: boolean | undefined;
   readonly prometheus?: string | undefined;
-  readonly 'prometheus-matchers': string;
+  readonly 'prometheus-matchers'?: string | undefined;
   readonly timeout: string;
   readonly 'dry-run': boolean;
   readonly textfile?: string | undefined;
   readonly output: string;
 }
 
-/** `berth reap --cluster NAME`: deletes expired pods and unused namespaces. */
-export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
+/** `berth clusters reap`: deletes expired pods and unused namespaces. */
+export function clustersReapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
+  return {
+    command: 'reap',
+    describe: 'Delete expired pods, and namespaces that nobody uses any more',
+    builder: options,
+    handler: (args) => reapClusters(args, terminal),
+  };
+}
+
+function options(yargs: Argv): Argv<ReapArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  const number = { type: 'number', requiresArg: true } as const;
+  return siteOptions(yargs)
+    .option('cluster', { ...text, describe: 'Only this cluster [default: all of clusters.d]' })
+    .option('all-clusters', { type: 'boolean', hidden: true })
+    .option('in-cluster', {
+      type: 'boolean',
+      describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
+    })
+    .option('namespace-selector', {
+      ...text,
+      default: 'app.kubernetes.io/name=open-ondemand',
+      describe: 'Label selector of the namespaces to check',
+    })
+    .option('pod-selector', {
+      ...text,
+      describe: 'Label selector of the pods to delete [default: all pods with a lifetime]',
+    })
+    .option('max-pods', {
+      ...number,
+      default: 30,
+      describe: 'Most pods to delete in one run; 0 for no limit',
+    })
+    .option('unused-after', {
+      ...text,
+      describe: 'Delete namespaces without use for this time, such as 60d',
+    })
+    .option('last-used-threshold', {
+      ...text,
+      describe: 'Another time since the last login [default: that of --unused-after]',
+    })
+    .option('namespace-regexp', {
+      ...text,
+      describe: 'Delete only namespaces whose whole name matches, such as user-.+',
+    })
+    .option('max-namespaces', {
+      ...number,
+      describe: 'Most namespaces to delete in one run; 0 for no limit [default: 10]',
+    })
+    .option('delete-claims', {
+      type: 'boolean',
+      describe: 'Also delete namespaces with PersistentVolumeClaims',
+    })
+    .option('prometheus', {
+      ...text,
+      describe: 'Also query this Prometheus for recent pods',
+    })
+    .option('prometheus-matchers', {
+      ...text,
+      describe: 'Matchers for a Prometheus with several clusters: cluster="prod"',
+    })
+    .option('timeout', {
+      ...text,
+      default: '5m',
+      describe: 'Time limit for all clusters together',
+    })
+    .option('dry-run', {
+      type: 'boolean',
+      default: false,
+      describe: 'Print what would be deleted, and delete nothing',
+    })
+    .option('textfile', textfileOption)
+    .option('output', outputOption)
+    .example('berth clusters reap --dry-run', 'Print what the next run would delete')
+    .example(
+      'berth clusters reap --unused-after 60d',
+      'Delete expired pods, and namespaces unused for 60 days',
+    )
+    .epilogue(
+      'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing.',
+    );
+}
+
+async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapCluster }, { deadlineIn }] = await Promise.all([
     import('../cluster-reap/reap-cluster.ts'),
     import('../system/deadline.ts'),
@@ -53,7 +135,7 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
       : {
           unused: {
             after: parseSeconds(after, 'unused-after', unusedFor),
-            max: limit(args['max-namespaces'], 'max-namespaces'),
+            max: limit(args['max-namespaces'] ?? 10, 'max-namespaces'),
             deleteClaims: args['delete-claims'] === true,
             ...lastLoginOf(args),
             ...namesOf(args),
@@ -79,12 +161,12 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
 }
 
 async function targetsOf(
-  args: ReapClusterArguments,
+  args: ReapArguments,
   terminal: Terminal,
 ): Promise<readonly ClusterTarget[]> {
   const { configuredTarget, inClusterTarget } = await import('../clusters/cluster-target.ts');
   if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
-  const loaded = await loadSite({ config: args.config });
+  const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   return [
     ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
@@ -94,15 +176,15 @@ async function targetsOf(
 
 function prometheusOf({
   prometheus: url,
-  'prometheus-matchers': matchers,
-}: ReapClusterArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
+  'prometheus-matchers': matchers = '',
+}: ReapArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
   if (url === undefined) return {};
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw usage(`--prometheus ${url}: must be an http or https address`);
   return { prometheus: { url, matchers, timeoutMs: 30_000 } };
 }
 
-function lastLoginOf({ 'last-used-threshold': text }: ReapClusterArguments): {
+function lastLoginOf({ 'last-used-threshold': text }: ReapArguments): {
   readonly lastLogin?: number;
 } {
   if (text === undefined) return {};
@@ -110,7 +192,7 @@ function lastLoginOf({ 'last-used-threshold': text }: ReapClusterArguments): {
 }
 
 /** The whole name must match, as in Prometheus: with a part of it, `user-.+` would match `no-user-x`. */
-function namesOf({ 'namespace-regexp': text }: ReapClusterArguments): { readonly names?: RegExp } {
+function namesOf({ 'namespace-regexp': text }: ReapArguments): { readonly names?: RegExp } {
   if (text === undefined) return {};
   try {
     return { names: new RegExp(`^(?:${text})$`) };
@@ -128,7 +210,7 @@ function limit(count: number, option: string): number {
 }
 
 function usage(message: string): BerthError {
-  const details: ErrorDetails = { code: 'usage', hint: 'See `berth reap --help`.' };
+  const details: ErrorDetails = { code: 'usage', hint: 'See `berth clusters reap --help`.' };
   return new BerthError(message, details);
 }
 
