@@ -40,7 +40,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
         .example('berth doctor --user alice', 'Also check the account, home and tokens of alice')
         .example(
           'berth doctor --user alice --start-session',
-          'Also start a container of alice, and remove it',
+          'Also start a container or pod of alice, and remove it',
         )
         .example(
           'berth doctor --config-dir ./new',

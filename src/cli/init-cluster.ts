@@ -73,6 +73,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
   const oodDirectory = resolve(args['ood-directory']);
   const present = presentPortal(config);
   const setup = clusterSetup({
+    purpose: 'portal',
     name: answers.get('name') ?? '',
     kubeconfig: resolve(answers.get('kubeconfig') ?? ''),
     ...(context === undefined ? {} : { context }),
@@ -87,14 +88,18 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
   await runSetup(setup, args, asking, terminal);
 }
 
+/** The problem of an answer that is no name of a cluster. */
+export function clusterName(answer: string): string | undefined {
+  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(answer)
+    ? undefined
+    : 'must be lower-case letters, digits and hyphens';
+}
+
 const questions: readonly Question[] = [
   {
     option: 'name',
     text: 'Name of the cluster in OnDemand',
-    problem: (answer) =>
-      /^[a-z0-9][a-z0-9-]{0,62}$/.test(answer)
-        ? undefined
-        : 'must be lower-case letters, digits and hyphens',
+    problem: clusterName,
   },
   { option: 'kubeconfig', text: 'Kubeconfig of a cluster admin' },
   {

@@ -2,12 +2,20 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
 import { assertRoot } from '../system/as-user.ts';
+import type { Backend } from '../init/login-node-profile.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';
+import {
+  assertOptionsOf,
+  type PodArguments,
+  podClusterAnswers,
+  podOptions,
+  podQuestions,
+} from './pod-questions.ts';
 import { listOption } from './report-options.ts';
 import { asker, splitAnswer, yesAndNo } from './questions.ts';
 import type { Terminal } from './terminal.ts';
 
-interface LoginNodeArguments extends FlowArguments {
+interface LoginNodeArguments extends FlowArguments, PodArguments {
   readonly image?: string | undefined;
   readonly user?: readonly string[] | undefined;
   readonly port?: string | undefined;
@@ -18,13 +26,13 @@ interface LoginNodeArguments extends FlowArguments {
   readonly start?: string | undefined;
 }
 
-/** `berth init login-node`: SSH sessions in containers on this host. */
+/** `berth init login-node`: SSH sessions in containers on this host, or in pods. */
 export function initLoginNodeCommand(
   terminal: Terminal,
 ): CommandModule<object, LoginNodeArguments> {
   return {
     command: 'login-node',
-    describe: 'Set up container sessions for SSH users on this host',
+    describe: 'Set up sessions in containers or pods for SSH users on this host',
     builder: options,
     handler: (args) => run(args, terminal),
   };
@@ -32,7 +40,7 @@ export function initLoginNodeCommand(
 
 function options(yargs: Argv): Argv<LoginNodeArguments> {
   const text = { type: 'string', requiresArg: true } as const;
-  return flowOptions(yargs)
+  return podOptions(flowOptions(yargs))
     .option('image', { ...text, describe: 'Image of the sessions' })
     .option('user', {
       ...listOption,
@@ -72,6 +80,10 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
       'berth init login-node --from-archive site.tar --user alice --yes',
       'Without a registry: take the image and its name from the archive',
     )
+    .example(
+      'berth init login-node --backend pod --cluster prod --kubeconfig admin.kubeconfig',
+      'Sessions are pods: also prepare the cluster, and ask the rest',
+    )
     .example('berth init login-node --yes --dry-run', 'Print what the defaults would change')
     .epilogue(
       "Needs root. The host's own sshd, its port and its configuration are not changed. A file that is changed is kept under another name, and the last lines say how to undo each change. It can be run again: what is done is not done twice, and files that you have edited stay.",
@@ -80,13 +92,15 @@ function options(yargs: Argv): Argv<LoginNodeArguments> {
 
 async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> {
   const [
-    { loginNodeSetup, presentAnswers },
+    { loginNodeSetup },
+    { presentAnswers },
     { runSetup },
     { readImageArchive },
     { loginNodeQuestions },
     { allAddresses },
   ] = await Promise.all([
     import('../init/login-node-setup.ts'),
+    import('../init/login-node-profile.ts'),
     import('./run-setup.ts'),
     import('../images/image-archive.ts'),
     import('./login-node-questions.ts'),
@@ -95,15 +109,22 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
   assertRoot();
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args, terminal);
-  const present = presentAnswers();
+  const present = presentAnswers(args.backend as Backend | undefined);
+  const { backend } = present;
+  assertOptionsOf(backend, { ...args });
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
-  const questions = loginNodeQuestions(present, archive, asking.asks);
+  const pods = backend === 'pod' ? await podQuestions(args.cluster ?? present.cluster) : [];
+  const questions = loginNodeQuestions(present, archive, asking.asks, pods);
+  const { cluster, kubeconfig, apply, 'namespace-prefix': prefix } = args;
   const answers = await asking.answers(questions, {
     ...{ image, port, mode, start, user: user?.join(' '), address: address?.join(' ') },
+    ...{ cluster, kubeconfig, apply, 'namespace-prefix': prefix },
     pull: archive === undefined ? pull : 'no',
   });
   const setup = await loginNodeSetup(
     {
+      backend,
+      ...(backend === 'pod' ? { cluster: await podClusterAnswers(answers, args) } : {}),
       image: answers.get('image') ?? '',
       users: splitAnswer(answers.get('user') ?? ''),
       port: Number(answers.get('port')),

@@ -7,7 +7,8 @@ import {
   hasSeveralAddresses,
   hostAddresses,
 } from '../init/host-addresses.ts';
-import { group, type presentAnswers } from '../init/login-node-setup.ts';
+import type { PresentAnswers } from '../init/login-node-profile.ts';
+import { group } from '../init/login-node-setup.ts';
 import { kindModes } from '../sshd-kinds/rules/kind-config.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { type Question, splitAnswer, yesOrNo } from './questions.ts';
@@ -16,11 +17,13 @@ import { type Question, splitAnswer, yesOrNo } from './questions.ts';
  * What an admin of a login node is asked.
  *
  * @param asks whether there is an admin to ask: the address is asked for only where there are several
+ * @param pods the questions about the cluster of sessions in pods; none for containers
  */
 export function loginNodeQuestions(
-  present: ReturnType<typeof presentAnswers>,
+  present: PresentAnswers,
   archive: ImageArchive | undefined,
   asks: boolean,
+  pods: readonly Question[],
 ): Question[] {
   const address: Question = {
     option: 'address',
@@ -59,7 +62,9 @@ export function loginNodeQuestions(
       problem: (answer) =>
         kindModes.some((mode) => mode === answer) ? undefined : 'must be login-shell or forced',
     },
-    { option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo },
+    ...(pods.length === 0
+      ? [{ option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo }]
+      : pods),
     {
       ...{ option: 'start', text: 'Start the sshd and the timers', fallback: 'yes' },
       ...{ problem: yesOrNo, asked: hasSystemd() },

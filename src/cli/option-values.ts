@@ -95,6 +95,7 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--reason': 'TEXT',
   '--command': 'COMMAND',
   '--name': 'NAME',
+  '--namespace-prefix': 'PREFIX',
   '--subject-prefix': 'PREFIX',
   '--audience': 'AUDIENCE',
   '--issuer': 'URL',

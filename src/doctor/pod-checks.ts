@@ -21,9 +21,9 @@ export async function checkPods(
         if (loaded === undefined)
           return failed(
             `profile ${profile.name}: its sessions are pods, but the clusters are not known`,
-            `A login node for pods needs clusters.d and berth.yml as on the portal host: ${installedPath('share/docs/ssh-pods.md')}.`,
+            `Run \`berth init login-node --backend pod\`, or write clusters.d and berth.yml: ${installedPath('share/docs/ssh-pods.md')}.`,
           );
-        const { name } = podCluster(profile, loaded.settings.clusters);
+        const { name } = podCluster(profile, loaded);
         return ok(`profile ${profile.name}: its sessions are pods on ${name}`);
       };
       return runCheck({ id: 'ssh-pods', run }, timeoutMs);

@@ -9,7 +9,7 @@ import { startUserManager } from './start-user-manager.ts';
 import { runPamHook, runTestSessionProcess, type TestSession } from './test-session-process.ts';
 
 /**
- * Starts one short session of a user as a login does: PAM's hook at open, the container of the user's profile with `true` in it,
+ * Starts one short session of a user as a login does: PAM's hook at open, the container or pod of the user's profile with `true` in it,
  * and PAM's hook at close, which removes all of it. This process has the part of sshd: if it is killed, the reaper
  * finds a connection without sshd.
  *
@@ -27,11 +27,6 @@ export async function checkSessionStart(
     if (choice.kind !== 'profile')
       return { id, ...skipped(`not tried: no rule without a port gives ${user.name} a profile`) };
     const { profile } = choice;
-    if (profile.backend === 'pod')
-      return {
-        id,
-        ...skipped(`not tried: profile ${profile.name} is for pods; log in with ssh to start one`),
-      };
     return { id, ...(await findingOfSession(session, profile, user)) };
   } catch (thrown) {
     return { id, ...failure(asBerthError(thrown, 'starting a session'), user) };

@@ -1,30 +1,38 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { readTrusted } from '../system/trusted-text.ts';
-import { withBerthKeys } from '../config/berth-yml-edit.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
 import { defaultConfigFile } from '../config/default-settings.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import { mappingOrEmpty } from '../mapping.ts';
 import { readContext } from '../reconcile/admin-kubeconfig.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
+import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { sourceText } from '../source-text.ts';
 import type { CommandStep, FileStep, Setup } from './setup.ts';
 
-/** What an admin is asked about a cluster, and where the portal's files are. */
+/** What an admin is asked about a cluster, and where the files of this host are. */
 export interface ClusterAnswers {
+  /** For whom root needs the cluster: the hook of a portal, or the SSH sessions of a login node. */
+  readonly purpose: 'portal' | 'login-node';
   /** OnDemand's name of the cluster. */
   readonly name: string;
-  /** Absolute path of a kubeconfig of a cluster admin, which is not needed afterwards. */
+  /**
+   * Absolute path of a kubeconfig. With `apply`, of a cluster admin, which is not needed afterwards. Without, a login node
+   * goes on using it.
+   */
   readonly kubeconfig: string;
   /** Context in it; default: the current one. */
   readonly context?: string;
   readonly credentials: 'oidc' | 'service-account';
-  /** Install the hook's account on the cluster, and make its token. */
+  /** Prefix of the namespaces of users. Default: that of hook.env. */
+  readonly namespacePrefix?: string;
+  /** Install the account on the cluster, and make its token. */
   readonly apply: boolean;
   /** Path of kubectl, also for OnDemand. */
   readonly kubectl: string;
@@ -70,15 +78,32 @@ export function clusterSetup(answers: ClusterAnswers): Setup {
       ...(caFile === undefined || ca === undefined
         ? []
         : [whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`)]),
-      berthStep(answers),
+      berthStep(answers, existsSync(answers.hookEnv)),
       whole(join(clustersDir, `${name}.yml`), clusterFile(answers, url, caFile)),
       ...(answers.apply ? [token] : []),
     ],
     doctor: ['--cluster', name, ...more],
-    next: answers.apply
-      ? [`keep the token fresh: systemctl enable --now berth-token-rotate.timer`]
-      : [...apply, token].map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`),
+    next: nextLines(answers, [...apply, token]),
+    undo: hasHookContext(answers.hookKubeconfig, name) ? [token.undo] : [],
   };
+}
+
+/** Whether root's kubeconfig has access to the cluster already, from `berth token setup`. */
+export function hasHookContext(file: string, cluster: string): boolean {
+  return (readIfPresent(file) ?? '').includes(hookContext(cluster));
+}
+
+/** The context that `berth token setup` writes. */
+export function hookContext(cluster: string): string {
+  return `berth-hook@${cluster}`;
+}
+
+/** A login node starts the timer with its other units, and without `apply` it has access already. */
+function nextLines({ purpose, apply }: ClusterAnswers, commands: readonly CommandStep[]): string[] {
+  if (purpose === 'login-node') return [];
+  return apply
+    ? ['keep the token fresh: systemctl enable --now berth-token-rotate.timer']
+    : commands.map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`);
 }
 
 function whole(path: string, text: string): FileStep {
@@ -95,26 +120,58 @@ function serverOf({ kubeconfig, context }: ClusterAnswers) {
   return readContext(values, choice, read).server;
 }
 
-/** The context is named, because root's kubeconfig may also have an admin's for the same address. */
-function berthStep({ config, name, credentials }: ClusterAnswers): FileStep {
-  const present = readIfPresent(config) ?? newBerthYml(example, []);
-  const text = withBerthKeys(present, [
-    [['clusters', name, 'admin', 'context'], `berth-hook@${name}`],
-    ...(credentials === 'oidc'
-      ? []
-      : ([[['clusters', name, 'credentials', 'mode'], 'service-account']] as const)),
-  ]);
+function berthStep(answers: ClusterAnswers, hasHookEnv: boolean): FileStep {
+  const { config } = answers;
+  const present = readIfPresent(config);
+  const keys = berthKeys(answers, hasHookEnv, present);
+  const text = present === undefined ? newBerthYml(example, keys) : withBerthKeys(present, keys);
   return { path: config, text, mode: 0o644, kind: 'edit' };
 }
 
+/** The context is named, because root's kubeconfig may also have an admin's for the same address. */
+function berthKeys(
+  { config, purpose, name, credentials, apply, ...access }: ClusterAnswers,
+  hasHookEnv: boolean,
+  present = '',
+): KeyValues {
+  const { kubeconfig, context, hookKubeconfig } = access;
+  const own = (...path: readonly string[]) => ['clusters', name, ...path];
+  if (purpose === 'portal')
+    return [
+      [own('admin', 'context'), hookContext(name)],
+      ...(credentials === 'oidc'
+        ? []
+        : ([[own('credentials', 'mode'), 'service-account']] as const)),
+    ];
+  const { clusters } = mappingOrEmpty(parseYaml(present, config, 'core'));
+  const { ssh_sessions: sessions } = mappingOrEmpty(mappingOrEmpty(clusters)[name]);
+  return [
+    // Without a portal on this host, users get no credentials: `auth: oidc` of the portal's file needs nothing.
+    ...(hasHookEnv
+      ? []
+      : ([
+          [['hook_env'], null],
+          [own('credentials', 'mode'), 'none'],
+        ] as const)),
+    ...(apply || kubeconfig === hookKubeconfig
+      ? []
+      : ([[own('admin', 'kubeconfig'), kubeconfig]] as const)),
+    ...(apply ? [[own('admin', 'context'), hookContext(name)] as const] : []),
+    ...(!apply && context !== undefined ? [[own('admin', 'context'), context] as const] : []),
+    ...(sessions === undefined ? [[own('ssh_sessions'), {}] as const] : []),
+  ];
+}
+
 function clusterFile(
-  { name, credentials, kubectl, hookEnv }: ClusterAnswers,
+  { purpose, name, credentials, kubectl, hookEnv, namespacePrefix: given }: ClusterAnswers,
   endpoint: string,
   caFile: string | undefined,
 ): string {
   const present = readIfPresent(hookEnv);
-  const { namespacePrefix = '', usernamePrefix = '' } =
-    present === undefined ? {} : hookEnvSettings(parseHookEnv(present, hookEnv), hookEnv);
+  const site =
+    present === undefined ? undefined : hookEnvSettings(parseHookEnv(present, hookEnv), hookEnv);
+  const usernamePrefix = site?.usernamePrefix ?? '';
+  const namespacePrefix = given ?? site?.namespacePrefix ?? '';
   const job = {
     adapter: 'kubernetes',
     cluster: name,
@@ -122,13 +179,13 @@ function clusterFile(
     bin: kubectl,
     ...(usernamePrefix === '' ? {} : { username_prefix: usernamePrefix }),
     ...(namespacePrefix === '' ? {} : { namespace_prefix: namespacePrefix }),
-    // Without OIDC, Berth writes tokens of a ServiceAccount.
-    auth: { type: credentials === 'oidc' ? 'oidc' : 'managed' },
+    // Without OIDC, Berth writes tokens of a ServiceAccount; on a login node none.
+    auth: { type: purpose === 'portal' && credentials === 'oidc' ? 'oidc' : 'managed' },
     server: { endpoint, ...(caFile === undefined ? {} : { cert_authority_file: caFile }) },
   };
   const head = [
-    '# A cluster for OnDemand and Berth, made by `berth init cluster`. You may edit it.',
-    '# The prefixes must be those of hook.env.',
+    '# A cluster for OnDemand and Berth, made by `berth init`. You may edit it.',
+    '# The prefixes must be those of hook.env, and on a login node those of the portal.',
   ];
   // OnDemand's links to a shell on the node of a job.
   const v2 = { metadata: { title: name }, job, batch_connect: { ssh_allow: false } };
@@ -136,18 +193,20 @@ function clusterFile(
 }
 
 function commands(answers: ClusterAnswers, more: readonly string[]) {
-  const { name, kubeconfig, context, kubectl, credentials, hookKubeconfig } = answers;
+  const { purpose, name, kubeconfig, context, kubectl, credentials, hookKubeconfig } = answers;
+  const forLogin = purpose === 'login-node';
   const admin = [
     ...[kubectl, '--kubeconfig', kubeconfig],
     ...(context === undefined ? [] : ['--context', context]),
   ];
   const manifests = [
     installedPath('share/etc/kubernetes'),
-    ...(credentials === 'oidc'
+    ...(forLogin ? [installedPath('share/etc/kubernetes/ssh-sessions')] : []),
+    ...(forLogin || credentials === 'oidc'
       ? []
       : [installedPath('share/etc/kubernetes/service-account-tokens')]),
   ];
-  const hook = [kubectl, '--kubeconfig', hookKubeconfig, '--context', `berth-hook@${name}`];
+  const hook = [kubectl, '--kubeconfig', hookKubeconfig, '--context', hookContext(name)];
   return {
     apply: manifests.map((directory) => ({
       argv: [...admin, 'apply', '-k', directory],
@@ -157,9 +216,19 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
       argv: [
         ...['berth', 'token', 'setup', '--cluster', name, '--from', kubeconfig],
         ...(context === undefined ? [] : ['--context', context]),
+        ...(forLogin ? ['--service-account', 'ondemand/berth-login'] : []),
         ...more,
       ],
-      unless: [...hook, 'auth', 'whoami'],
+      // The account of the hook has no right to start sessions.
+      unless: [
+        ...hook,
+        'auth',
+        ...(forLogin ? ['can-i', 'bind', 'clusterroles/berth-session'] : ['whoami']),
+      ],
+      undo: [
+        ...[kubectl, '--kubeconfig', hookKubeconfig],
+        ...['config', 'delete-context', hookContext(name)],
+      ],
     },
   } satisfies Record<string, CommandStep | CommandStep[]>;
 }

@@ -4,21 +4,32 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ImageArchive } from '../images/image-archive.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
-import { kindFile } from '../sshd-kinds/kind-files.ts';
 import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
 import { imageSteps } from './image-steps.ts';
-import { exampleWith } from './rules/example-text.ts';
+import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
+import { loginNodeNext } from './login-node-next.ts';
+import {
+  type Backend,
+  kindName,
+  presentAnswers,
+  profileSteps,
+  sshYml,
+  whole,
+} from './login-node-profile.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
 import { startSteps, type UnitsToStart } from './start-steps.ts';
-import { unitSteps } from './unit-steps.ts';
+import { tokenUnits, unitSteps } from './unit-steps.ts';
 import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
 
 /** What an admin is asked about a login node. */
 export interface LoginNodeAnswers {
+  readonly backend: Backend;
+  /** The cluster of sessions in pods. */
+  readonly cluster?: ClusterAnswers;
   readonly image: string;
   /** Accounts that may log in. */
   readonly users: readonly string[];
@@ -32,34 +43,11 @@ export interface LoginNodeAnswers {
   readonly start: boolean;
 }
 
-/** What a former run has set, or the defaults. @throws system errors */
-export function presentAnswers(): {
-  readonly image: string;
-  readonly port: string;
-  readonly addresses: readonly string[];
-  readonly mode: KindMode;
-} {
-  const profile = readIfPresent(profileFile);
-  const kind = readIfPresent(kindFile(kindName));
-  return {
-    image: /^image: *([^\s#]+)/m.exec(profile ?? texts.profile)?.[1] ?? '',
-    port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
-    addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
-    mode: kind?.includes('(forced)') === true ? 'forced' : 'login-shell',
-  };
-}
-
-/** The name of the sshd, as in docs/getting-started-login-node.md. */
-const kindName = 'login';
 /** AllowGroups in etc/sshd. */
 export const group = 'berth';
-const profileFile = '/etc/berth/profiles/minimal.yml';
-const settings = '/etc/berth/ssh.yml';
 const pamFile = '/etc/pam.d/sshd';
 
 const texts = {
-  profile: sourceText('../../etc/berth/profiles/minimal.yml', import.meta.url),
-  ssh: withInstalledPaths(sourceText('../../etc/berth/ssh.yml.example', import.meta.url)),
   pam: sourceText('../../etc/pam.d/berth-session', import.meta.url),
   pamEnv: sourceText('../../etc/security/berth-pam-env.conf', import.meta.url),
 } as const;
@@ -73,8 +61,14 @@ const units: Readonly<Record<string, string>> = {
   'berth-sshd@.service': sourceText('../../etc/systemd/berth-sshd@.service', import.meta.url),
   'berth-reap.service': sourceText('../../etc/systemd/berth-reap.service', import.meta.url),
   'berth-reap.timer': sourceText('../../etc/systemd/berth-reap.timer', import.meta.url),
-  'berth-images.service': sourceText('../../etc/systemd/berth-images.service', import.meta.url),
-  'berth-images.timer': sourceText('../../etc/systemd/berth-images.timer', import.meta.url),
+};
+/** Those of one backend. */
+const backendUnits: Readonly<Record<Backend, Readonly<Record<string, string>>>> = {
+  podman: {
+    'berth-images.service': sourceText('../../etc/systemd/berth-images.service', import.meta.url),
+    'berth-images.timer': sourceText('../../etc/systemd/berth-images.timer', import.meta.url),
+  },
+  pod: tokenUnits,
 };
 
 /**
@@ -85,31 +79,33 @@ const units: Readonly<Record<string, string>> = {
  * @throws {BerthError} `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
  */
 export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
-  const { image, start } = answers;
+  const { backend, start } = answers;
+  const isPod = backend === 'pod';
   const accounts = await accountState(answers.users, group);
-  const present = presentAnswers();
+  const present = presentAnswers(answers.backend);
   const pam = readIfPresent(pamFile);
+  const cluster = answers.cluster && clusterSetup(answers.cluster);
   const steps: SetupStep[] = [
-    {
-      ...whole(profileFile, profileWith(image)),
-      formerTexts: present.image === '' ? [] : [profileWith(present.image)],
-      ...(present.image === image ? {} : { askedBy: '--image' }),
-    },
-    whole(settings, exampleWith(texts.ssh, sshValues())),
+    ...(cluster?.steps ?? []),
+    ...profileSteps({ ...answers, cluster: answers.cluster?.name ?? '' }, present),
     whole('/etc/security/berth-pam-env.conf', texts.pamEnv),
     ...(pam === undefined
       ? []
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
-    ...unitSteps(units),
+    ...unitSteps({ ...units, ...backendUnits[backend] }),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
-    ...(await imageSteps(answers, settings)),
+    ...(isPod ? [] : await imageSteps(answers, sshYml)),
     ...(accounts.groupExists
       ? []
       : [{ argv: ['groupadd', '--force', group], undo: ['groupdel', group] }]),
-    {
-      argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
-      unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
-    },
+    ...(isPod
+      ? []
+      : [
+          {
+            argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
+            unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
+          },
+        ]),
   ];
   const kind = await kindStep(answers, { ...present, port: Number(present.port) });
   const started = start && hasSystemd() ? await startSteps(unitsOf(answers)) : [];
@@ -122,8 +118,12 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     steps: [...steps, ...(waits ? [] : [kind, ...memberSteps(accounts), ...started])],
     last: [...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
     doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
-    next: nextLines(answers, accounts, pam !== undefined),
-    undo: undoPresent(answers, accounts, started.length === 0),
+    next: [
+      ...(pam === undefined ? [noPam] : []),
+      ...(cluster?.next ?? []),
+      ...loginNodeNext(answers, accounts, unitsOf(answers)),
+    ],
+    undo: [...undoPresent(answers, accounts, started.length === 0), ...(cluster?.undo ?? [])],
   };
 }
 
@@ -140,9 +140,11 @@ function undoPresent({ mode, start }: LoginNodeAnswers, accounts: AccountState, 
 }
 
 /** With the image, doctor can try it. */
-function sessionOption({ pull, archive }: LoginNodeAnswers): string[] {
-  return pull || archive !== undefined ? ['--start-session'] : [];
+function sessionOption({ backend, pull, archive }: LoginNodeAnswers): string[] {
+  return backend === 'pod' || pull || archive !== undefined ? ['--start-session'] : [];
 }
+
+const noPam = `there is no ${pamFile}: add the lines of ${installedPath('share/etc/pam.d/berth-session')} to sshd's PAM file`;
 
 const pamStep = {
   path: pamFile,
@@ -151,19 +153,8 @@ const pamStep = {
   copy: '/root/pam.d-sshd.before-berth',
 } as const;
 
-function whole(path: string, text: string): FileStep {
-  return { path, text, mode: 0o644, kind: 'whole' };
-}
-
 function command(...argv: readonly string[]): CommandStep {
   return { argv };
-}
-
-function sshValues(): Record<string, string> {
-  return {
-    rules: 'rules:\n  - profile: minimal',
-    ...(hasSystemd() ? {} : { podman: 'podman:\n  cgroup_manager: cgroupfs' }),
-  };
 }
 
 /** @throws {BerthError} those of `wantedKind` and `assertPortIsFree` */
@@ -191,13 +182,9 @@ type KindAnswers = Pick<LoginNodeAnswers, 'port' | 'addresses' | 'mode'>;
 
 function kindOf({ port, addresses, mode }: KindAnswers): ReturnType<typeof wantedKind> {
   return wantedKind({
-    ...{ port, addresses, mode, name: kindName, settings, sshd: '/usr/sbin/sshd' },
+    ...{ port, addresses, mode, name: kindName, settings: sshYml, sshd: '/usr/sbin/sshd' },
     ...{ hostKeys: [], accepted: [] },
   });
-}
-
-function profileWith(image: string): string {
-  return texts.profile.replace(/^image: .*$/m, () => `image: ${image}`);
 }
 
 function leaveGroup(name: string): string[] {
@@ -231,52 +218,12 @@ function shellSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
 
 const sshdUnit = `berth-sshd@${kindName}.service`;
 
-function unitsOf({ archive }: LoginNodeAnswers): UnitsToStart {
+function unitsOf({ backend, archive }: LoginNodeAnswers): UnitsToStart {
+  if (backend === 'pod') {
+    const always = ['berth-reap.timer', 'berth-token-rotate.timer'];
+    return { sshd: sshdUnit, always, withSshd: [] };
+  }
   // Where there is no registry, the timer that pulls from it would fail every night.
   const withSshd = archive === undefined ? ['berth-images.timer'] : [];
   return { sshd: sshdUnit, always: ['berth-reap.timer'], withSshd };
-}
-
-function nextLines(
-  answers: LoginNodeAnswers,
-  { elsewhere }: AccountState,
-  hasPam: boolean,
-): string[] {
-  const { users, port, addresses, mode, pull, archive, start } = answers;
-  const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
-  const { sshd, always, withSshd } = unitsOf(answers);
-  const shell = installedPath('shell/login');
-  const program = `/usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf`;
-  return [
-    ...(hasPam
-      ? []
-      : [
-          `there is no ${pamFile}: add the lines of ${installedPath('share/etc/pam.d/berth-session')} to sshd's PAM file`,
-        ]),
-    ...(pull || archive !== undefined
-      ? []
-      : [
-          'pull the image: berth images pull; without a registry: berth images pull --from-archive FILE',
-        ]),
-    ...(archive === undefined
-      ? []
-      : [
-          'to update the image: berth images pull --from-archive FILE, and then berth images gc',
-          'berth-images.timer stays off, because it needs a registry: after an update of OpenSSH or the C library run berth images files',
-        ]),
-    ...elsewhere.map((name) =>
-      mode === 'forced'
-        ? `${name} is in a directory service: make the account a member of the group ${group} there`
-        : `${name} is in a directory service: set loginShell ${shell} and the group ${group} there`,
-    ),
-    ...(hasSystemd()
-      ? start
-        ? []
-        : [`start it: systemctl enable --now ${[sshd, ...always, ...withSshd].join(' ')}`]
-      : [
-          `start it: mkdir -p /run/sshd && ${program}; run \`berth reap\` and \`berth images ${archive === undefined ? 'pull' : 'files'}\` from cron`,
-        ]),
-    ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
-    `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
-  ];
 }

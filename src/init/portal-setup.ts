@@ -15,7 +15,7 @@ import { hookEnvFileIn } from './hook-env-file.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { oodPortalWith } from './rules/ood-portal-text.ts';
 import type { FileStep, Setup } from './setup.ts';
-import { unitSteps } from './unit-steps.ts';
+import { tokenUnits, unitSteps } from './unit-steps.ts';
 
 /** What an admin is asked about a portal, and where its files are. */
 export interface PortalAnswers {
@@ -37,15 +37,12 @@ const example = sourceText('../../etc/berth/berth.yml.example', import.meta.url)
 const slice = sourceText('../../etc/systemd/berth-broker.slice', import.meta.url);
 const broker = sourceText('../../etc/systemd/berth-broker@.service', import.meta.url);
 const socket = sourceText('../../etc/systemd/berth-broker@.socket', import.meta.url);
-const rotation = sourceText('../../etc/systemd/berth-token-rotate.service', import.meta.url);
-const timer = sourceText('../../etc/systemd/berth-token-rotate.timer', import.meta.url);
 
 const units: Readonly<Record<string, string>> = {
   'berth-broker.slice': slice,
   'berth-broker@.service': broker,
   'berth-broker@.socket': socket,
-  'berth-token-rotate.service': rotation,
-  'berth-token-rotate.timer': timer,
+  ...tokenUnits,
 };
 
 /**

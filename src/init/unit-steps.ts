@@ -1,11 +1,24 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withInstalledPaths } from '../installed-path.ts';
+import { sourceText } from '../source-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { SetupStep } from './setup.ts';
 
 const ownDirectory = '/etc/systemd/system';
 const packageDirectories = ['/usr/lib/systemd/system', '/lib/systemd/system'];
+
+/** Those that renew root's token on a cluster. */
+export const tokenUnits: Readonly<Record<string, string>> = {
+  'berth-token-rotate.service': sourceText(
+    '../../etc/systemd/berth-token-rotate.service',
+    import.meta.url,
+  ),
+  'berth-token-rotate.timer': sourceText(
+    '../../etc/systemd/berth-token-rotate.timer',
+    import.meta.url,
+  ),
+};
 
 /**
  * Installs the units that systemd does not have. Those of packages are not copied, and one with another text is the

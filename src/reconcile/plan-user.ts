@@ -22,7 +22,7 @@ export interface PlannedChange {
 /**
  * What `reconcileUser` would do with the same objects, by server-side dry run on the cluster, so that
  * defaults and admission are included. Nothing is changed. In a namespace that does not exist yet a dry
- * run is not possible: its objects are shown as they would be sent.
+ * run is not possible: its objects are shown as they would be sent. In one that will be taken over, so are its RoleBindings.
  *
  * Throws what `reconcileUser` throws.
  */
@@ -52,6 +52,9 @@ export async function planUser({
         // Objects that would not be sent are not tried either.
         if (before !== undefined && !differs(desired, before))
           return change(desired, before, before);
+        // The guard policy asks for the owner on the namespace, which the login writes first.
+        if (owner.verdict === 'adoptable' && desired.kind === 'RoleBinding')
+          return change(desired, before, asSent(desired, before));
         return change(
           desired,
           before,
@@ -60,6 +63,11 @@ export async function planUser({
       },
     ),
   );
+}
+
+function asSent(desired: KubeObject, before: LiveObject | undefined): LiveObject {
+  const metadata = { ...before?.metadata, ...desired.metadata };
+  return { ...before, ...desired, metadata };
 }
 
 async function dryRun(

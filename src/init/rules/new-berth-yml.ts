@@ -11,11 +11,9 @@ export function newBerthYml(example: string, values: KeyValues): string {
     first === 'defaults' ? [[rest, value] as const] : [],
   );
   if (inDefaults.length > 0) top.defaults = defaultsText(example, inDefaults);
+  const clusters = values.filter(([[first]]) => first === 'clusters');
   const text = exampleWith(example, top);
-  return withBerthKeys(
-    text,
-    values.filter(([[first]]) => first === 'clusters'),
-  );
+  return clusters.length === 0 ? text : `${text}\n${withBerthKeys('', clusters)}`;
 }
 
 /** The block `defaults:` of the example, with its comments. */

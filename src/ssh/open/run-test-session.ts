@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { runDir } from '../../config/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { currentUser } from '../../identity/nss.ts';
-import { escapeControl } from '../../log.ts';
+import { escapeControl, logfmtLogger } from '../../log.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { runtimeDirOf } from '../connections/runtime-dir.ts';
@@ -10,6 +10,7 @@ import { userConnectionsDir } from '../connections/state-paths.ts';
 import { containerName } from '../podman/argv/podman-run.ts';
 import { containerSession, sessionCommand } from '../podman/argv/session-command.ts';
 import { startContainer } from '../podman/start-container.ts';
+import type { PodSessionInput } from '../pod/open-pod-session.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { startFilePath, writeStartFile } from './exec-handoff-file.ts';
@@ -26,9 +27,9 @@ export interface TestSessionInput {
 }
 
 /**
- * Runs `true` as a session of the user that runs this process, with the arguments of a login, in a container of its own: one
+ * Runs `true` as a session of the user that runs this process, with the arguments of a login, in a container or pod of its own: one
  * that other connections of the user share is not touched. The connection must be recorded before, and its close
- * removes the container.
+ * removes it.
  *
  * @throws {BerthError} `profile-missing`, `test-session-failed`; the errors of `loadSshSettings`, `runtimeDirOf` and
  *   `startContainer`
@@ -46,7 +47,11 @@ export async function runTestSession({
       code: 'profile-missing',
       hint: 'Run `berth doctor` again: the configuration has changed meanwhile.',
     });
-  const profile = { ...chosen, lifetime: { kind: 'connection' } as const };
+  const profile = {
+    ...chosen,
+    lifetime: { kind: 'connection' } as const,
+    pod: { ...chosen.pod, forwards: false },
+  };
   const user = currentUser({ minimumUid: 1 });
   if (!readdirSync(userConnectionsDir({ run: runDir }, user.uid)).includes(connection))
     throw testSessionFailed(
@@ -54,9 +59,13 @@ export async function runTestSession({
       'Run `berth doctor` again. If another `berth reap` ran at the same time, it may have removed the connection.',
     );
   const host: SessionHost = { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) };
+  const request = sessionRequest(['-c', 'true'], undefined, false);
+  if (profile.backend === 'pod') {
+    await runInPod({ host, profile, request, toolsDir });
+    return;
+  }
   const name = containerName(profile, connection);
   const container = await startContainer({ host, profile, name, toolsDir });
-  const request = sessionRequest(['-c', 'true'], undefined, false);
   const session = containerSession(host, container, { request, profile, env: {}, umask: 0o022 });
   const call = sessionCommand(host, container, session, startFilePath(host, process.pid));
   writeStartFile(call.given);
@@ -75,6 +84,20 @@ export async function runTestSession({
         `the container started, but \`true\` in it ended with ${String(error.code ?? error.signal)}${why}`,
         'Check that the image has a shell, and that it can run on this host: compare its architecture with `uname -m`.',
       );
+}
+
+/** @throws {BerthError} `test-session-failed`; the errors of `openPodSession` */
+async function runInPod(
+  input: Pick<PodSessionInput, 'host' | 'profile' | 'request' | 'toolsDir'>,
+): Promise<void> {
+  const { openPodSession } = await import('../pod/open-pod-session.ts');
+  const log = logfmtLogger(() => undefined);
+  const exitCode = await openPodSession({ ...input, env: {}, umask: 0o022, log });
+  if (exitCode !== 0)
+    throw testSessionFailed(
+      `the pod started, but \`true\` in it ended with ${exitCode}`,
+      "Check that the image has a shell, and that it can run on the cluster's nodes.",
+    );
 }
 
 function testSessionFailed(message: string, hint: string): BerthError {

@@ -33,8 +33,7 @@ export async function planPodSession(
   const { user, connection } = host;
   const { command, tty, files } = input;
   const { overlay } = files;
-  const { settings } = await loadSiteSettings({ overlay }, { cache: 'read' });
-  const cluster = podCluster(profile, settings.clusters);
+  const cluster = podCluster(profile, await loadSiteSettings({ overlay }, { cache: 'read' }));
   const pod = podObject({
     ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name) },
     ...{ loginHost: hostname(), groupNames: await groupNamesById([user.gid, ...user.groups]) },

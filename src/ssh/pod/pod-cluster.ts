@@ -1,5 +1,6 @@
 import type { Profile, SshSettings } from '../../config/profile/profile.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
+import type { LoadedSiteSettings } from '../../config/site-files.ts';
 import { BerthError } from '../../errors.ts';
 
 /** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */
@@ -24,17 +25,21 @@ export function podProfiles({
 /**
  * The cluster of a profile's pods: the named one, or the only one that accepts SSH sessions.
  *
- * @throws {BerthError} `pod-cluster-unknown`, exit 78
+ * @throws {BerthError} `pod-cluster-unknown`, exit 78; if the configuration of a cluster that it may be is broken, its error
  */
 export function podCluster(
   { name, pod }: Profile,
-  clusters: readonly ClusterSettings[],
+  { settings: { clusters }, broken }: LoadedSiteSettings,
 ): ClusterSettings & Required<Pick<ClusterSettings, 'sshSessions'>> {
   const open = clusters.filter(isOpen);
   const found =
     pod.cluster === undefined ? open : open.filter((cluster) => cluster.name === pod.cluster);
   const [cluster] = found;
   if (cluster !== undefined && found.length === 1) return cluster;
+  const fault = broken.find(
+    (one) => found.length === 0 && one.cluster === (pod.cluster ?? one.cluster),
+  );
+  if (fault !== undefined) throw fault.error;
   const named = pod.cluster === undefined ? '' : ` ${pod.cluster}`;
   throw new BerthError(
     found.length > 1

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import type { SshSettings } from '../../config/profile/profile.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
 import type { HookAccessDeps } from '../../clusters/hook-access.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
 import { namespaceOf } from '../../desired/user-names.ts';
@@ -36,21 +35,22 @@ export async function sessionClusters(
 ): Promise<SessionClusters> {
   const loaded = await loadSiteSettings({});
   const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
-  const all: readonly ClusterSettings[] = loaded.settings.clusters;
   const clusters = new Map<string, SessionCluster>();
   for (const profile of podProfiles(settings)) {
     try {
-      const cluster = podCluster(profile, all);
+      const cluster = podCluster(profile, loaded);
       clusters.set(cluster.name, cluster);
     } catch (thrown) {
       const { cluster = '' } = profile.pod;
-      const broken = loaded.broken.find((one) => one.cluster === cluster);
-      failed.push({ cluster, error: broken?.error ?? asBerthError(thrown, profile.name) });
+      failed.push({ cluster, error: asBerthError(thrown, profile.name) });
     }
   }
   const deps = {
     ...{ stateDir: loaded.settings.stateDir, remember: true },
-    ...{ deadline: deadlineIn(clusterPatienceMs).signal, clusterCount: all.length },
+    ...{
+      deadline: deadlineIn(clusterPatienceMs).signal,
+      clusterCount: loaded.settings.clusters.length,
+    },
     known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
   };
   return { clusters: [...clusters.values()], deps, failed };

@@ -36,11 +36,19 @@ async function makeAsOsc(cluster: LiveCluster, user: string): Promise<void> {
   const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
   const annotations = { 'openondemand.org/last-hook-execution': '1760000000' };
   const metadata = { name: namespace, labels, annotations };
-  await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata });
-  await cluster.kubectl([
-    ...['create', 'rolebinding', `${user}-ood-user`, '-n', namespace],
-    ...['--clusterrole=ood-user', `--user=${user}`],
-  ]);
+  const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }];
+  const items = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata },
+    {
+      ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', subjects },
+      metadata: { name: `${user}-ood-user`, namespace },
+      roleRef: {
+        ...{ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'ood-user' },
+      },
+    },
+  ];
+  const list = { apiVersion: 'v1', kind: 'List', items };
+  await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(list));
 }
 
 interface Rule {

@@ -15,6 +15,7 @@ interface CommandCheck {
 }
 
 const portalPage = 'docs/getting-started-portal.md';
+const migrationPage = 'docs/migrate-from-osc.md';
 let host: PortalHost;
 const packageJson = new URL('../../../package.json', import.meta.url);
 
@@ -59,7 +60,8 @@ beforeAll(async () => {
 });
 afterAll(() => host.remove());
 
-const withCommands = pages.filter((page) => commandsOf(page).length > 0);
+/** migrate-from-osc.test.ts runs those of its page one after the other. */
+const withCommands = pages.filter((page) => page !== migrationPage && commandsOf(page).length > 0);
 
 describe.each(withCommands)('the commands in %s', (page) => {
   it.each(commandsOf(page))('%s', { timeout: 300_000 }, async (command) => {
@@ -121,7 +123,7 @@ describe('the lines for ood_portal.yml', () => {
 });
 
 describe("the programs that replace OSC's scripts", () => {
-  it.each(tableRows(portalPage, "OSC's"))('%s: %s', async (_script, program = '') => {
+  it.each(tableRows(migrationPage, "OSC's"))('%s: %s', async (_script, program = '') => {
     const tokens = host.portal.environment(await host.portal.login('alice'));
 
     await ends(0, `${program} alice /etc/ood/config/hook.env`, tokens);

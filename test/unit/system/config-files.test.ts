@@ -52,6 +52,13 @@ describe('a configuration file', () => {
     expect(() => readConfigFile(file, uid)).toThrow(refused('config-missing', /hook_env: null/));
   });
 
+  it('of OnDemand leads to what writes it on a login node', () => {
+    const hint = /berth init login-node --backend pod/;
+    expect(() => readConfigFile('/etc/ood/none.d/prod.yml', uid)).toThrow(
+      expect.objectContaining({ hint: expect.stringMatching(hint) as unknown }),
+    );
+  });
+
   it.each(['', '\n  \n'])('is refused when nothing is in it: %j', (text) => {
     writeFileSync(file, text);
     expect(() => readConfigFile(file, uid)).toThrow(refused('config-empty', /Restore/));

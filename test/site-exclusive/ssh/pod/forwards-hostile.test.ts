@@ -6,7 +6,7 @@ import { waitFor } from '../../../rig/site/wait.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-/** What a session's process on the login node may hold at its highest, whatever a pod says; docs/ssh-pods.md. MiB. */
+/** What a session's process on the login node may hold at its highest, whatever a pod says; docs/ssh-pods-internals.md. MiB. */
 const most = 96;
 
 /** Stops the program in the pod that forwards, and speaks in its place: the words of `script` after `say`. */

@@ -1,6 +1,6 @@
 /**
  * Limits of the forwarding of one session, regardless of what the helper in the pod sends: the user can stop the helper
- * and imitate it. `docs/ssh-pods.md` lists these numbers. Sizes are in bytes.
+ * and imitate it. `docs/ssh-pods-internals.md` lists these numbers. Sizes are in bytes.
  */
 
 /** Connections of one session that are open, or whose data is not yet written. */

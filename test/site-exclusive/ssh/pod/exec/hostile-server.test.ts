@@ -6,7 +6,7 @@ import { CompiledRelay } from '../../../../rig/pod-exec/compiled-relay.ts';
 import { header, HostilePod, type HostileStream } from './hostile-pod.ts';
 import { RunningRelay } from '../../../../rig/pod-exec/relay-pod.ts';
 
-/** MiB; see docs/ssh-pods.md. */
+/** MiB; see docs/ssh-pods-internals.md. */
 const most = 96;
 
 /** How long each attack goes on at least, in milliseconds. */

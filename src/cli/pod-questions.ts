@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Argv } from 'yargs';
+import { BerthError } from '../errors.ts';
+import type { ClusterAnswers } from '../init/cluster-setup.ts';
+import type { Backend } from '../init/login-node-profile.ts';
+import { clusterName } from './init-cluster.ts';
+import { type Question, yesAndNo, yesOrNo } from './questions.ts';
+
+/** Options of `berth init login-node` for sessions in pods. */
+export interface PodArguments {
+  readonly backend?: string | undefined;
+  readonly cluster?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly 'namespace-prefix'?: string | undefined;
+  readonly apply?: string | undefined;
+  readonly kubectl?: string | undefined;
+}
+
+export function podOptions<T>(yargs: Argv<T>): Argv<T & PodArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  return yargs
+    .option('backend', {
+      ...text,
+      choices: ['podman', 'pod'] satisfies Backend[],
+      describe:
+        'podman: sessions are containers on this host; pod: they are pods on a cluster [default: podman]',
+    })
+    .option('cluster', { ...text, describe: 'Pods: name of the cluster, as on the portal' })
+    .option('kubeconfig', {
+      ...text,
+      describe: "Pods: kubeconfig of a cluster admin; with --apply no, of the login nodes' account",
+    })
+    .option('context', { ...text, describe: 'Pods: context in it [default: the current one]' })
+    .option('namespace-prefix', {
+      ...text,
+      requiresArg: false,
+      describe: "Pods: what OnDemand puts before the names of users' namespaces",
+    })
+    .option('apply', {
+      ...text,
+      choices: yesAndNo,
+      describe: "Pods: install the login nodes' account on the cluster and make its token",
+    })
+    .option('kubectl', { ...text, describe: 'Pods: path of kubectl [default: /usr/bin/kubectl]' });
+}
+
+const podOnly = ['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'kubectl'];
+const podmanOnly = ['pull', 'from-archive'];
+
+/** @throws {BerthError} `usage` for an option that the backend does not have */
+export function assertOptionsOf(backend: Backend, args: Readonly<Record<string, unknown>>): void {
+  const foreign = backend === 'pod' ? podmanOnly : podOnly;
+  const given = foreign.filter((option) => args[option] !== undefined);
+  if (given.length === 0) return;
+  const names = given.map((option) => `--${option}`).join(', ');
+  throw new BerthError(
+    backend === 'pod'
+      ? `${names}: for pods, the nodes of the cluster pull the image`
+      : `${names}: only with --backend pod`,
+    { code: 'usage', hint: 'See `berth init login-node --help`.' },
+  );
+}
+
+/** What an admin of a login node is asked about the cluster, in the place of the image's source. */
+export async function podQuestions(name: string): Promise<Question[]> {
+  const { presentCluster } = await import('../init/login-cluster.ts');
+  const { access, namespacePrefix = '' } = presentCluster(name);
+  return [
+    {
+      ...{ option: 'cluster', text: 'Name of the cluster, as on the portal' },
+      ...(name === '' ? {} : { fallback: name }),
+      problem: clusterName,
+    },
+    {
+      option: 'kubeconfig',
+      text: "Kubeconfig of a cluster admin, or one with the login nodes' account",
+      ...(access === undefined ? {} : { fallback: access.kubeconfig }),
+      problem: (answer) => (existsSync(resolve(answer)) ? undefined : 'there is no such file'),
+    },
+    {
+      option: 'namespace-prefix',
+      text: "What OnDemand puts before the names of users' namespaces (namespace_prefix)",
+      fallback: namespacePrefix,
+    },
+    {
+      option: 'apply',
+      text: "It is an admin's: install the login nodes' account and make its token",
+      ...{ fallback: access === undefined ? 'yes' : 'no', problem: yesOrNo },
+    },
+  ];
+}
+
+/** @returns what `clusterSetup` needs */
+export async function podClusterAnswers(
+  answers: ReadonlyMap<string, string>,
+  { context, kubectl = '/usr/bin/kubectl' }: PodArguments,
+): Promise<ClusterAnswers> {
+  const { loginCluster, presentCluster } = await import('../init/login-cluster.ts');
+  const name = answers.get('cluster') ?? '';
+  const kubeconfig = resolve(answers.get('kubeconfig') ?? '');
+  const { access } = presentCluster(name);
+  const wanted = context ?? (access?.kubeconfig === kubeconfig ? access.context : undefined);
+  return loginCluster({
+    ...{ name, kubeconfig, kubectl: resolve(kubectl) },
+    ...(wanted === undefined ? {} : { context: wanted }),
+    namespacePrefix: answers.get('namespace-prefix') ?? '',
+    apply: answers.get('apply') === 'yes',
+  });
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { mappingOrEmpty } from '../mapping.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
+import { type ClusterAnswers, hasHookContext, hookContext } from './cluster-setup.ts';
+import { hookEnvFileIn } from './hook-env-file.ts';
+import { presentPortal } from './present-portal.ts';
+
+/** What this host has of the cluster of its SSH sessions, before its admin is asked. */
+export interface PresentCluster {
+  readonly namespacePrefix?: string;
+  /** A kubeconfig with which root has access to it. */
+  readonly access?: { readonly kubeconfig: string; readonly context?: string };
+}
+
+const { clustersDir } = defaultSettings;
+
+/** @param name as in OnDemand; empty if it is not known yet. @throws {BerthError} as `presentPortal`; system errors */
+export function presentCluster(name: string): PresentCluster {
+  if (name === '') return {};
+  const { hookKubeconfig } = presentPortal(defaultConfigFile);
+  const definition = readIfPresent(join(clustersDir, `${name}.yml`));
+  const prefix = /^ *namespace_prefix: *(\S+)/m.exec(definition ?? '')?.[1];
+  const { clusters } = mappingOrEmpty(
+    parseYaml(readIfPresent(defaultConfigFile) ?? '', defaultConfigFile, 'core'),
+  );
+  const { kubeconfig, context } = mappingOrEmpty(
+    mappingOrEmpty(mappingOrEmpty(clusters)[name]).admin,
+  );
+  const access =
+    typeof kubeconfig === 'string'
+      ? { kubeconfig, ...(typeof context === 'string' ? { context } : {}) }
+      : hasHookContext(hookKubeconfig, name)
+        ? { kubeconfig: hookKubeconfig, context: hookContext(name) }
+        : undefined;
+  return {
+    ...(prefix === undefined ? {} : { namespacePrefix: prefix }),
+    ...(access === undefined ? {} : { access }),
+  };
+}
+
+/** The answers about a cluster for `clusterSetup`, on a login node. @throws {BerthError} as `presentPortal` */
+export function loginCluster(
+  answers: Pick<ClusterAnswers, 'name' | 'kubeconfig' | 'context' | 'apply' | 'kubectl'> & {
+    readonly namespacePrefix: string;
+  },
+): ClusterAnswers {
+  const { hookEnv, hookKubeconfig } = presentPortal(defaultConfigFile);
+  return {
+    ...answers,
+    ...{ purpose: 'login-node', credentials: 'oidc', config: defaultConfigFile, clustersDir },
+    hookEnv: hookEnv ?? hookEnvFileIn('/etc/ood/config'),
+    hookKubeconfig,
+  };
+}

@@ -1,0 +1,52 @@
+import { installedPath } from '../installed-path.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
+import type { AccountState } from './account-state.ts';
+import { kindName } from './login-node-profile.ts';
+import type { LoginNodeAnswers } from './login-node-setup.ts';
+import type { UnitsToStart } from './start-steps.ts';
+
+/** What an admin of a login node does after `berth init`, one line each. */
+export function loginNodeNext(
+  answers: LoginNodeAnswers,
+  { elsewhere }: AccountState,
+  { sshd, always, withSshd }: UnitsToStart,
+): string[] {
+  const { users, port, addresses, mode, start } = answers;
+  const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
+  const shell = installedPath('shell/login');
+  return [
+    ...(answers.backend === 'pod' ? [] : imageLines(answers)),
+    ...elsewhere.map((name) =>
+      mode === 'forced'
+        ? `${name} is in a directory service: make the account a member of the group berth there`
+        : `${name} is in a directory service: set loginShell ${shell} and the group berth there`,
+    ),
+    ...(hasSystemd()
+      ? start
+        ? []
+        : [`start it: systemctl enable --now ${[sshd, ...always, ...withSshd].join(' ')}`]
+      : [
+          `start it: mkdir -p /run/sshd && /usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf; run \`berth reap\` and \`berth ${cronCommand(answers)}\` from cron`,
+        ]),
+    ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
+    `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
+  ];
+}
+
+function cronCommand({ backend, archive }: LoginNodeAnswers): string {
+  if (backend === 'pod') return 'token rotate';
+  return archive === undefined ? 'images pull' : 'images files';
+}
+
+function imageLines({ pull, archive }: LoginNodeAnswers): string[] {
+  if (archive !== undefined)
+    return [
+      'to update the image: berth images pull --from-archive FILE, and then berth images gc',
+      'berth-images.timer stays off, because it needs a registry: after an update of OpenSSH or the C library run berth images files',
+    ];
+  return pull
+    ? []
+    : [
+        'pull the image: berth images pull; without a registry: berth images pull --from-archive FILE',
+      ];
+}

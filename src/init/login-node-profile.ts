@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { withInstalledPaths } from '../installed-path.ts';
+import { sourceText } from '../source-text.ts';
+import { kindFile } from '../sshd-kinds/kind-files.ts';
+import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
+import { exampleWith } from './rules/example-text.ts';
+import type { FileStep } from './setup.ts';
+
+/** Where the sessions of a login node run. */
+export type Backend = 'podman' | 'pod';
+
+/** The name of the sshd, as in docs/getting-started-login-node.md. */
+export const kindName = 'login';
+export const sshYml = '/etc/berth/ssh.yml';
+
+const profileNames: Readonly<Record<Backend, string>> = { podman: 'minimal', pod: 'pod' };
+const profiles: Readonly<Record<Backend, string>> = {
+  podman: sourceText('../../etc/berth/profiles/minimal.yml', import.meta.url),
+  pod: withInstalledPaths(sourceText('../../etc/berth/profiles/pod-minimal.yml', import.meta.url)),
+};
+const sshExample = withInstalledPaths(
+  sourceText('../../etc/berth/ssh.yml.example', import.meta.url),
+);
+
+interface ProfileAnswers {
+  readonly backend: Backend;
+  readonly image: string;
+  /** Of pods. */
+  readonly cluster: string;
+}
+
+/** What a former run has set, or the defaults. */
+export interface PresentAnswers extends ProfileAnswers {
+  readonly port: string;
+  readonly addresses: readonly string[];
+  readonly mode: KindMode;
+}
+
+/** @param asked the backend of this run. @throws system errors */
+export function presentAnswers(asked?: Backend): PresentAnswers {
+  const written = existsSync(profileFile('pod')) && !existsSync(profileFile('podman'));
+  const backend = asked ?? (written ? 'pod' : 'podman');
+  const profile = readIfPresent(profileFile(backend));
+  const kind = readIfPresent(kindFile(kindName));
+  return {
+    backend,
+    image: /^image: *([^\s#]+)/m.exec(profile ?? profiles[backend])?.[1] ?? '',
+    cluster: /^ +cluster: *([^\s#]+)/m.exec(profile ?? '')?.[1] ?? '',
+    port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
+    addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
+    mode: kind?.includes('(forced)') === true ? 'forced' : 'login-shell',
+  };
+}
+
+/** The profile of the sessions, and ssh.yml, which gives it to everybody. */
+export function profileSteps(answers: ProfileAnswers, present: ProfileAnswers): FileStep[] {
+  const { backend, image } = answers;
+  const other = backend === 'pod' ? 'podman' : 'pod';
+  return [
+    {
+      ...whole(profileFile(backend), profileText(answers)),
+      formerTexts: present.image === '' ? [] : [profileText(present)],
+      ...(present.image === image ? {} : { askedBy: '--image' }),
+    },
+    { ...whole(sshYml, sshText(backend)), formerTexts: [sshText(other)] },
+  ];
+}
+
+function profileFile(backend: Backend): string {
+  return `/etc/berth/profiles/${profileNames[backend]}.yml`;
+}
+
+function profileText({ backend, image, cluster }: ProfileAnswers): string {
+  return profiles[backend]
+    .replace(/^image: .*$/m, () => `image: ${image}`)
+    .replace(/^( +cluster:) .*$/m, (_all, key: string) => `${key} ${cluster}`);
+}
+
+function sshText(backend: Backend): string {
+  const noManager = backend === 'podman' && !hasSystemd();
+  return exampleWith(sshExample, {
+    rules: `rules:\n  - profile: ${profileNames[backend]}`,
+    ...(noManager ? { podman: 'podman:\n  cgroup_manager: cgroupfs' } : {}),
+  });
+}
+
+/** A file of Berth's own. */
+export function whole(path: string, text: string): FileStep {
+  return { path, text, mode: 0o644, kind: 'whole' };
+}

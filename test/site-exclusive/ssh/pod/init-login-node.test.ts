@@ -1,0 +1,128 @@
+import { chmod, copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { codeBlocks } from '../../../rig/markdown-pages.ts';
+import { InitHost } from '../../../rig/login-node/init-host.ts';
+import { run } from '../../../rig/login-node/run-program.ts';
+import { LiveCluster } from '../../../rig/site/live-cluster.ts';
+import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
+import { openSite } from '../../../rig/site/site.ts';
+
+describe('berth init login-node --backend pod', () => {
+  let host: InitHost;
+  let cluster: LiveCluster;
+  let image: string;
+
+  beforeAll(async () => {
+    const site = await openSite();
+    cluster = new LiveCluster(site);
+    image = await (await ensureNode(site)).image('site');
+    host = await InitHost.start();
+    await chmod(await copied(site.kubectlPath, 'kubectl'), 0o755);
+    await copied(site.adminKubeconfig, 'admin.kubeconfig');
+    await host.shell(`mkdir -p /etc/ood /var/lib/berth
+      mount -t tmpfs -o mode=0755 tmpfs /etc/ood
+      mount -t tmpfs -o mode=0700 tmpfs /var/lib/berth
+      cp ${host.host.directory}/admin.kubeconfig /root/admin.kubeconfig
+      chmod 0600 /root/admin.kubeconfig`);
+  });
+  afterAll(async () => {
+    await cluster.kubectl(['-n', 'u-alice', 'delete', 'pods', '--all', '--now']);
+    await host.stop();
+  });
+
+  const copied = async (file: string, name: string): Promise<string> => {
+    const path = join(host.host.directory, name);
+    await copyFile(file, path);
+    return path;
+  };
+  const init = (more = '', ofImage = image) =>
+    host.init(
+      `login-node --backend pod --image ${ofImage} --user alice --port ${host.port} --mode login-shell
+       --start no --yes --kubectl ${host.host.directory}/kubectl ${more}`.replaceAll('\n', ' '),
+    );
+  const admin =
+    '--cluster prod --namespace-prefix u- --kubeconfig /root/admin.kubeconfig --apply yes';
+
+  it('needs the cluster, and says which options belong to another backend', async () => {
+    const nothing = await init();
+    expect(nothing).toMatchObject({ exitCode: 64 });
+    expect(nothing.stderr).toContain('there is no default for --cluster, --kubeconfig');
+    const pull = await init(`${admin} --pull yes`);
+    expect(pull.stderr).toContain('--pull: for pods, the nodes of the cluster pull the image');
+  });
+
+  it('prepares the cluster and this host, but gives no shell before a pod has started', async () => {
+    const { exitCode, stdout, stderr } = await init(admin, 'localhost/none:1');
+    expect(exitCode, stdout + stderr).toBe(1);
+    expect(stdout).toMatch(
+      /✗ session-start .*the test session of alice failed: .*localhost\/none:1/,
+    );
+    expect(stdout).toMatch(/^not done: usermod --shell \S+ alice$/m);
+    expect((await host.shell('getent passwd alice')).stdout).toContain(':/bin/bash\n');
+  });
+
+  it('ends with a session in a pod', { timeout: 180_000 }, async () => {
+    const { exitCode, stdout, stderr } = await init();
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/✓ session-start +a test session of alice with profile pod took /);
+    await host.shell(`mkdir -p /run/sshd
+      /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
+    const session = await run('ssh', [
+      ...[...host.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
+      ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
+      ...['-p', String(host.port), 'alice@127.0.0.1', 'id -un; hostname'],
+    ]);
+    expect(session.stdout.toString(), session.stderr + (await host.host.log())).toMatch(
+      /^alice\nberth-pod-/,
+    );
+  });
+
+  it('writes the files that the page shows', async () => {
+    const shown = codeBlocks('docs/ssh-pods.md')
+      .filter(({ language }) => language === 'yaml')
+      .map(({ text }) => ({
+        file: /^# (\S+?),?(?: |$)/m.exec(text)?.[1] ?? '',
+        value: parse(text) as object,
+      }));
+    expect(shown.map(({ file }) => file)).toHaveLength(3);
+    for (const { file, value } of shown) {
+      const written = await host.shell(`cat ${file}`);
+      const own = (text: string): string =>
+        text
+          .replaceAll(image, 'registry.example.com/hpc/login:9')
+          .replaceAll(`${host.host.directory}/kubectl`, '/usr/bin/kubectl')
+          .replace(/https:\/\/127[^\s"]*/, 'https://kube.example.com:6443');
+      expect(parse(own(written.stdout)), file).toEqual(value);
+    }
+  });
+
+  it('says on every run how to go back, and changes nothing the second time', async () => {
+    const before = await host.state();
+    const { exitCode, stdout, stderr } = await init();
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect(stdout).toContain('nothing to change');
+    expect(await host.state()).toBe(before);
+    for (const undo of [
+      `${host.host.directory}/kubectl --kubeconfig /root/.kube/config config delete-context berth-hook@prod`,
+      'rm /etc/ood/config/clusters.d/prod.yml',
+      'rm /etc/berth/ssh.yml',
+      'usermod --shell /bin/bash alice',
+    ])
+      expect(stdout).toContain(`next: go back: ${undo}\n`);
+  });
+
+  it('takes a kubeconfig that has the account already, as on the second login node', async () => {
+    await host.shell(`cp /root/.kube/config /root/login.kubeconfig
+      rm -r /root/.kube /etc/ood/config /etc/berth/berth.yml`);
+    const made = await init(
+      '--cluster prod --namespace-prefix u- --apply no --kubeconfig /root/login.kubeconfig',
+    );
+    expect(made.exitCode, made.stdout + made.stderr).toBe(0);
+    expect(made.stdout).not.toMatch(/^run: .*apply -k/m);
+    expect((await host.shell('cat /etc/berth/berth.yml')).stdout).toMatch(
+      /^ +kubeconfig: \/root\/login\.kubeconfig$/m,
+    );
+  });
+});
