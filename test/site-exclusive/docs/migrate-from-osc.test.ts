@@ -127,7 +127,7 @@ describe('the migration from OSC’s hooks', () => {
     const before = await created();
     await follow('cp -p /etc/ood/config/ood_portal.yml /');
     expect(parse(await portalFile())).toMatchObject({
-      pun_pre_hook_root_cmd: '/usr/lib/berth/hooks/pre-pun',
+      pun_pre_hook_root_cmd: host.path('/usr/lib/berth/hooks/pre-pun'),
     });
     await login();
     expect(await created()).toBe(before);
