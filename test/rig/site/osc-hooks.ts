@@ -26,7 +26,7 @@ export async function runOscHook(
   await writeFile(kubectl, `#!/bin/sh\nexec ${kubectlPath} "$@"\n`);
   await chmod(kubectl, 0o755);
   await execa('bash', [script, user, portal.files.hookEnv], {
-    env: { PATH: `${bin}:/usr/bin:/bin`, KUBECONFIG: adminKubeconfig },
+    env: { PATH: `${bin}:/usr/bin:/bin`, HOME: bin, KUBECONFIG: adminKubeconfig },
     extendEnv: false,
   });
 }

@@ -33,6 +33,8 @@ describe('the migration from OSC’s hooks', () => {
     await runOscHook(host.portal, cluster, 'alice');
     await oscCredentials();
     for (const words of [
+      ['delete', '--ignore-not-found', 'clusterrolebinding/ondemand', 'clusterrole/ondemand'],
+      ['delete', '--ignore-not-found', '-n', 'ondemand', 'serviceaccount/ondemand'],
       ['create', 'serviceaccount', 'ondemand', '-n', 'ondemand'],
       ['create', 'clusterrole', 'ondemand', '--verb=get', '--resource=secrets'],
       [
