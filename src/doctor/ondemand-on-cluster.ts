@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { probeNamespace } from '../admission/probe-namespace.ts';
-import { siteAdmission } from '../admission/admission-settings.ts';
+import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { canI } from '../reconcile/self-subject-review.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
@@ -66,30 +66,38 @@ function clientVersion(text: string): string {
  * Whether the cluster accepts pods with the `mounts` of OnDemand: a server-side dry run in the probe namespace, which changes
  * nothing. The volumes are those of ood_core's pod.yml.erb.
  */
-export async function mountsFinding(client: ApiClient, { mounts }: Mapping): Promise<Finding> {
+export async function mountsFinding(
+  client: ApiClient,
+  { mounts }: Mapping,
+  settings: Pick<AdmissionSettings, 'prefix'> = siteAdmission(),
+): Promise<Finding> {
   if (!Array.isArray(mounts) || mounts.length === 0) return skipped('v2.job.mounts is empty');
-  const namespace = probeNamespace(siteAdmission());
+  const namespace = probeNamespace(settings);
   const right = { verb: 'create', group: '', resource: 'pods', namespace } as const;
   const untested = 'v2.job.mounts cannot be tested without the policies: see the check `admission`';
   if (!(await canI(client, right))) return skipped(untested);
-  const all = mounts.map(mappingOrEmpty);
-  const pod = probePod(
-    { volumes: all.flatMap(volume) },
-    { volumeMounts: all.map(({ name, destination_path: mountPath }) => ({ name, mountPath })) },
-  );
-  const answer = await client.send({
-    method: 'POST',
-    path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
-    contentType: 'application/json',
-    body: JSON.stringify(pod),
-  });
-  if (answer.status === 404) return skipped(untested);
-  const message = typeof answer.body.message === 'string' ? answer.body.message : '';
-  // The quota of the probe namespace refuses what all policies accept.
-  if (answer.status === 201 || message.includes('exceeded quota'))
+  const refusal = async (all: readonly Mapping[]): Promise<string | undefined> => {
+    const volumeMounts = all.map(({ name, destination_path: path }) => ({ name, mountPath: path }));
+    const { status, body } = await client.send({
+      method: 'POST',
+      path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
+      contentType: 'application/json',
+      body: JSON.stringify(probePod({ volumes: all.flatMap(volume) }, { volumeMounts })),
+    });
+    const message = typeof body.message === 'string' ? body.message : `status ${status}`;
+    // The quota of the probe namespace refuses what all policies accept.
+    return status === 201 || message.includes('exceeded quota') ? undefined : message;
+  };
+  const refused = await refusal(mounts.map(mappingOrEmpty));
+  if (refused === undefined)
     return ok('the cluster accepts pods with the volumes of v2.job.mounts');
+  const anyway = await refusal([]);
+  if (anyway === refused)
+    return skipped(
+      `v2.job.mounts cannot be tested: a pod without them is refused, too: ${refused}`,
+    );
   return warning(
-    `the cluster refuses OnDemand's pods because of v2.job.mounts: ${message}`,
+    `the cluster refuses OnDemand's pods because of v2.job.mounts: ${refused}`,
     'Correct mounts, or add the volumes to host_paths or nfs of admission.yml and apply `berth render policies` again.',
   );
 }

@@ -3,8 +3,9 @@ import type { Manifest } from '../../../src/admission/manifest.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
 import { stampRights } from '../../../src/admission/identity-stamp-rbac.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
+import { mountsFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import type { Finding } from '../../../src/check-result.ts';
-import { apiClient } from '../../../src/reconcile/api-client.ts';
+import { type ApiClient, apiClient } from '../../../src/reconcile/api-client.ts';
 import { send } from '../../rig/site/https.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -64,17 +65,22 @@ function hookRights(): Manifest[] {
   ];
 }
 
-async function finding(): Promise<Finding> {
+async function withHook(find: (client: ApiClient) => Promise<Finding>): Promise<Finding> {
   const client = apiClient(
     { url: site.server, ca: site.ca.pem, token },
     AbortSignal.timeout(20_000),
   );
   try {
-    return await admissionFinding(client, `v${site.record.kubernetesMinor}.0`, admission.settings);
+    return await find(client);
   } finally {
     client.close();
   }
 }
+
+const finding = (): Promise<Finding> =>
+  withHook((client) =>
+    admissionFinding(client, `v${site.record.kubernetesMinor}.0`, admission.settings),
+  );
 
 const found = (status: Finding['status']): Promise<Finding> =>
   waitFor({ what: `a finding that is ${status}`, timeoutMs: 20_000 }, async () => {
@@ -135,6 +141,22 @@ describe('berth doctor with the rights of the hook', () => {
       });
       await found('ok');
     }
+  });
+
+  it.each<[string, object, Finding['status'], string]>([
+    ['users', { type: 'host', host_type: 'Directory', path: '/users' }, 'ok', 'accepts'],
+    ['export', { type: 'nfs', host: 'nfs.example.org', path: '/export/a' }, 'ok', 'accepts'],
+    ['root', { type: 'host', host_type: 'Directory', path: '/' }, 'warning', 'hostPath'],
+    ['made', { type: 'host', host_type: 'DirectoryOrCreate', path: '/users' }, 'warning', 'type'],
+    // OnDemand cannot mount it read-only.
+    ['apps', { type: 'host', host_type: 'Directory', path: '/apps' }, 'warning', 'readOnly'],
+    ['other', { type: 'nfs', host: 'nfs.example.org', path: '/etc' }, 'warning', 'nfs'],
+    ['typo', { type: 'nsf', host: 'nfs.example.org', path: '/export/a' }, 'warning', 'Not found'],
+  ])('tries the volume %s of OnDemand', async (name, mount, status, text) => {
+    const job = { mounts: [{ name, destination_path: '/mnt', ...mount }] };
+    const one = await withHook((client) => mountsFinding(client, job, admission.settings));
+
+    expect([one.status, one.message]).toEqual([status, expect.stringContaining(text)]);
   });
 
   it.each<[string, Manifest]>([
