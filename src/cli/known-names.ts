@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { defaultSettings, kindsDirectory } from '../config/default-settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { getent } from '../system/getent.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 
 /** The kernel's overflow UID. */
 const nobody = 65_534;
@@ -77,6 +78,6 @@ function stems(directory: string, end: string): string[] {
 async function namesInBalancerYml(list: 'kinds' | 'balancers'): Promise<string[]> {
   const { parseYaml } = await import('../config/yaml-document.ts');
   const file = '/etc/berth/balancer.yml';
-  const entries = mappingOrEmpty(parseYaml(readFileSync(file, 'utf8'), file, 'core'))[list];
+  const entries = mappingOrEmpty(parseYaml(readTrusted(file), file, 'core'))[list];
   return Array.isArray(entries) ? entries.map((one) => String(mappingOrEmpty(one).name)) : [];
 }

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from './command-group.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
+import { fileIdentity } from '../system/config-files.ts';
 
 interface SubidArguments {
   /** The arguments of the command, and those after `--`. */
@@ -162,7 +163,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
 
 /** @throws what `loadSshSettings` throws */
 async function storageOfSite(): Promise<string> {
-  if (!existsSync('/etc/berth/ssh.yml')) return '/var/lib/berth-ssh';
+  if (fileIdentity('/etc/berth/ssh.yml') === 'absent') return '/var/lib/berth-ssh';
   const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
   return (await loadSshSettings()).storage;
 }

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { type CheckResult, type Finding, ok, runCheck } from '../check-result.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import { fileIdentity } from '../system/config-files.ts';
 
 /** Checks the files that only `berth render` reads, if this host has them: `admission.yml` and `balancer.yml`. */
 export async function checkRenderFiles(
@@ -14,7 +14,7 @@ export async function checkRenderFiles(
   }));
   return Promise.all(
     checks
-      .filter(({ file }) => existsSync(file))
+      .filter(({ file }) => fileIdentity(file) !== 'absent')
       .map(({ id, file, finding }) => runCheck({ id, run: () => finding(file) }, timeoutMs)),
   );
 }

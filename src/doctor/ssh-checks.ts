@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
@@ -42,6 +41,7 @@ import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-sto
 import { userAccessFinding } from './ssh-user-access-check.ts';
 import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
+import { fileIdentity } from '../system/config-files.ts';
 
 export interface SshCheckInput {
   /** ssh.yml. */
@@ -60,13 +60,13 @@ export interface SshCheckInput {
 
 /** True if this host has SSH sessions. */
 export function isSshHost(configFile: string): boolean {
-  return existsSync(configFile);
+  return fileIdentity(configFile) !== 'absent';
 }
 
 /** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
 export function isOnlySshHost(configFile: string, at: ResolveConfigPath): boolean {
-  const isPortal = [defaultConfigFile, defaultSettings.clustersDir, '/etc/ood'].some((path) =>
-    existsSync(at(path)),
+  const isPortal = [defaultConfigFile, defaultSettings.clustersDir, '/etc/ood'].some(
+    (path) => fileIdentity(at(path)) !== 'absent',
   );
   return isSshHost(at(configFile)) && !isPortal;
 }

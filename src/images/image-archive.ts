@@ -29,7 +29,7 @@ const tarMs = 300_000;
  * @throws {BerthError} `archive-unreadable`
  */
 export async function readImageArchive(file: string): Promise<ImageArchive> {
-  const status = statSync(file, { throwIfNoEntry: false });
+  const status = existsSync(file) ? statSync(file) : undefined;
   if (status === undefined) throw unreadable(file, 'it does not exist', 'Correct the path.');
   if (status.isDirectory())
     throw unreadable(

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
@@ -36,7 +36,7 @@ const replaced: Readonly<Record<string, string>> = {
  * @throws {BerthError} those of `readConfigFile`, `parseHookEnv` and `hookEnvSettings`
  */
 export function oscReport(path: string): OscReport {
-  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const isDirectory = existsSync(`${path}/.`);
   const hookEnv = isDirectory ? hookEnvFileIn(path) : path;
   const env = parseHookEnv(ownConfig(hookEnv), hookEnv);
   const settings = hookEnvSettings(env, hookEnv);

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, statSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -143,26 +143,34 @@ async function authorityOf({
   agent,
   env,
 }: CertifyInput): Promise<{ readonly text: string; readonly fingerprint: string }> {
-  if (!existsSync(ca)) throw usage(`--ca ${ca}: no such file`);
+  if (!isFile(ca)) throw usage(`--ca ${ca}: no such file`);
   if (!agent && ca.endsWith('.pub'))
     throw usage(`--ca ${ca} is a public key: name the private key, or add --agent`);
   const file = agent || ca.endsWith('.pub') ? ca : `${ca}.pub`;
   const text = (
-    existsSync(file) ? await readFile(file, 'utf8') : await runKeygen(['-y', '-f', ca], env)
+    isFile(file) ? await readFile(file, 'utf8') : await runKeygen(['-y', '-f', ca], env)
   ).trim();
   if (!/^[a-z][\w@.-]* [A-Za-z0-9+/=]+(?: .*)?$/.test(text))
     throw usage(`${file} is not a public key of SSH`);
-  return { text, fingerprint: await fingerprintOf(existsSync(file) ? file : ca) };
+  return { text, fingerprint: await fingerprintOf(isFile(file) ? file : ca) };
 }
 
 function publicHalf(key: string): string {
   const file = key.endsWith('.pub') ? key : `${key}.pub`;
   if (file.endsWith('-cert.pub')) throw usage(`--host-key ${key} is a certificate, not a key`);
-  if (existsSync(file)) return file;
+  if (isFile(file)) return file;
   throw new BerthError(`there is no host key ${file}`, {
     code: 'host-key-missing',
     hint: 'Run `ssh-keygen -A` on the login node, or copy the public half of its key here.',
   });
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Names or addresses; clients do not take patterns. */
