@@ -33,7 +33,7 @@ export function loginPage(release: Release): ManPage {
       'DESCRIPTION',
       [
         text(
-          'sshd runs it as the user, as `ForceCommand` or as the login shell of the account. It chooses the profile by the rules of ssh.yml(5), starts the container or the pod if it does not run, and becomes the session in it: a shell, a command, scp, sftp or rsync.',
+          'sshd runs it as the user, as `ForceCommand` or as the login shell of the account. It chooses the profile by the rules of berth-ssh.yml(5), starts the container or the pod if it does not run, and becomes the session in it: a shell, a command, scp, sftp or rsync.',
         ),
         '.PP',
         text(
@@ -57,7 +57,7 @@ export function loginPage(release: Release): ManPage {
     [
       'SEE ALSO',
       [
-        '\\fBberth\\fR(8), \\fBberth\\-sshd\\fR(8), \\fBberth\\-sessions\\fR(8), \\fBssh.yml\\fR(5), \\fBberth\\-profile\\fR(5), \\fBsshd_config\\fR(5)',
+        '\\fBberth\\fR(8), \\fBberth\\-sshd\\fR(8), \\fBberth\\-sessions\\fR(8), \\fBberth\\-ssh.yml\\fR(5), \\fBberth\\-profile\\fR(5), \\fBsshd_config\\fR(5)',
       ],
     ],
   ]);

@@ -30,6 +30,7 @@ export function commandPages(
   const overview = page({ name: 'berth', section: 8, ...release }, [
     ['NAME', ["berth \\- manage users' sessions, credentials and namespaces"]],
     ['SYNOPSIS', ['.B berth', '.I COMMAND', '[\\fIOPTIONS\\fR]']],
+    ['DESCRIPTION', [text(root.epilogue.replace(/ Exit statuses.*/, ''))]],
     [
       'COMMANDS',
       root.commands.flatMap(({ name, summary }) =>
@@ -37,6 +38,7 @@ export function commandPages(
       ),
     ],
     ['OPTIONS', ['These are options of all commands.', ...root.options.flatMap(option)]],
+    ['EXAMPLES', examples(root)],
     ['EXIT STATUS', exitStatuses],
     ['FILES', files],
     [

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { describedKeys, describedSchema, valueOf } from '../docs/config-schemas.ts';
 import type { Section } from '../docs/key-texts.ts';
 import type { ManPage, Release } from './command-pages.ts';
-import { entry, escaped, page, text } from './roff.ts';
+import { entry, escaped, example, page, text } from './roff.ts';
 
 interface File {
   readonly name: string;
@@ -10,6 +11,8 @@ interface File {
   /** Titles of the sections with keys. */
   readonly sections: readonly (readonly [title: string, section: Section])[];
   readonly seeAlso: readonly string[];
+  /** A file below etc/. */
+  readonly example?: string;
   /** Instead of what is true of Berth's own files. */
   readonly description?: string;
 }
@@ -17,6 +20,7 @@ interface File {
 const files: readonly File[] = [
   {
     name: 'berth.yml',
+    example: 'berth/berth.yml.example',
     path: '/etc/berth/berth.yml',
     purpose: 'the portal and its clusters',
     sections: [
@@ -27,7 +31,8 @@ const files: readonly File[] = [
     seeAlso: ['berth(8)', 'berth-plan(8)', 'berth-doctor(8)'],
   },
   {
-    name: 'ssh.yml',
+    name: 'berth-ssh.yml',
+    example: 'berth/ssh.yml.example',
     path: '/etc/berth/ssh.yml',
     purpose: 'which users of a login node get which session',
     sections: [['KEYS', 'ssh']],
@@ -35,20 +40,23 @@ const files: readonly File[] = [
   },
   {
     name: 'berth-profile',
+    example: 'berth/profiles/login-connection.yml',
     path: '/etc/berth/profiles/NAME.yml',
     purpose: 'what a session consists of',
     sections: [['KEYS', 'profile']],
-    seeAlso: ['ssh.yml(5)', 'berth-images(8)'],
+    seeAlso: ['berth-ssh.yml(5)', 'berth-images(8)'],
   },
   {
-    name: 'balancer.yml',
+    name: 'berth-balancer.yml',
+    example: 'berth/balancer.yml.example',
     path: '/etc/berth/balancer.yml',
     purpose: 'login nodes behind one name',
     sections: [['KEYS', 'balancer']],
     seeAlso: ['berth-render(8)', 'berth-sshd(8)'],
   },
   {
-    name: 'admission.yml',
+    name: 'berth-admission.yml',
+    example: 'berth/admission.yml.example',
     path: '/etc/berth/admission.yml',
     purpose: "what a site permits in its users' pods",
     sections: [['KEYS', 'admission']],
@@ -70,7 +78,7 @@ const ownFile =
 
 /** A page for each file of the configuration, from its schema and the texts of its keys. */
 export function filePages(release: Release): ManPage[] {
-  return files.map(({ name, path, purpose, sections, seeAlso, description = ownFile }) => ({
+  return files.map(({ name, path, purpose, sections, seeAlso, ...file }) => ({
     file: `${name}.5`,
     roff: page({ name, section: 5, ...release }, [
       [
@@ -79,11 +87,20 @@ export function filePages(release: Release): ManPage[] {
         [`${escaped(name)} \\- ${text(purpose.includes('Berth') ? purpose : `Berth: ${purpose}`)}`],
       ],
       ['SYNOPSIS', [`.I ${escaped(path)}`]],
-      ['DESCRIPTION', [text(description)]],
+      ['DESCRIPTION', [text(file.description ?? ownFile)]],
       ...sections.map(([title, section]) => [title, keys(section)] as const),
+      ['EXAMPLES', file.example === undefined ? [] : example(exampleLines(file.example))],
       ['SEE ALSO', [seeAlso.map(escaped).join(', ')]],
     ]),
   }));
+}
+
+/** Without the first line, which is for editors. */
+function exampleLines(path: string): string[] {
+  const lines = readFileSync(new URL(`../../etc/${path}`, import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n');
+  return lines.filter((line) => !line.startsWith('# yaml-language-server'));
 }
 
 function keys(section: Section): string[] {

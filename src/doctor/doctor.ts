@@ -96,7 +96,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   if (loaded === undefined)
     return [
       ...[node, ...first, config, ...account, ...ssh, ...others],
-      ...(config.status === 'failed' ? [unread] : []),
+      ...(config.status === 'failed' ? [unread] : unknownCluster(input, 0)),
     ];
 
   const known: LoadedSiteSettings = loaded;

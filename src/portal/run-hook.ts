@@ -89,19 +89,21 @@ export function parsed<Request>(args: string[], parse: Parser<Request>): Request
 }
 
 /** @returns An error of code `usage`. */
-export function usageError(message: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint: 'See --help.' });
+export function usageError(message: string, hint = 'See `pre-pun --help`.'): BerthError {
+  return new BerthError(message, { code: 'usage', hint });
 }
+
+const oscHint = 'A pre-hook script of OnDemand runs it as root with two arguments: USER HOOK_ENV.';
 
 /** The two arguments of OSC's scripts, `USER HOOK_ENV`. @throws {BerthError} `usage` */
 export function oscArguments([username, hookEnvFile, ...rest]: readonly string[]): Pick<
   HookRequest,
   'username' | 'files'
 > {
-  if (username === undefined || username === '') throw usageError('the user name is missing');
+  if (username === undefined || username === '')
+    throw usageError('the user name is missing', oscHint);
   if (hookEnvFile === undefined || hookEnvFile === '')
-    throw usageError('the path of hook.env is missing');
-  if (rest.length > 0)
-    throw usageError(`${rest.length} arguments too many: USER HOOK_ENV is expected`);
+    throw usageError('the path of hook.env is missing', oscHint);
+  if (rest.length > 0) throw usageError('there are more than two arguments', oscHint);
   return { username, files: { hookEnvFile } };
 }

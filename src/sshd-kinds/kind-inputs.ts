@@ -6,6 +6,7 @@ import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import { sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import type { KindConfig, KindMode } from './rules/kind-config.ts';
 import { isKindName } from './rules/kind-name.ts';
 
@@ -43,6 +44,16 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
   assertKindName(name);
   for (const address of addresses)
     if (isIP(address) === 0) throw usage(`--address ${address}: not an IP address`);
+  for (const code of accepted)
+    if (!sshdFindingCodes.some((known) => known === code)) {
+      const near = nearestKey(code, sshdFindingCodes);
+      throw usage(
+        `--accept ${code}: the linter has no such finding`,
+        near === undefined
+          ? '`berth sshd lint` prints the code of each finding.'
+          : `Did you mean ${near}?`,
+      );
+    }
   if (profile !== undefined) await assertProfile(profile, options);
   if (banner !== undefined) assertFile('banner', banner);
   for (const file of options.hostKeys) assertFile('host-key', file);

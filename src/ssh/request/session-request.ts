@@ -43,8 +43,8 @@ export function sessionRequest(
   while (rest.length > 0) {
     const option = rest.shift();
     const value = rest.shift();
-    if (value === undefined || value === '') throw usage(`${option ?? ''} needs a value`);
     if (!isLoginOption(option)) throw usage(`unknown argument ${JSON.stringify(option)}`);
+    if (value === undefined || value === '') throw usage(`${option} needs a value`);
     options[loginOptions[option]] = value;
   }
   return { ...wanted(originalCommand, tty), ...options };

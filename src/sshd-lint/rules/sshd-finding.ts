@@ -54,76 +54,79 @@ export interface LoginProgram {
   readonly aliases: readonly string[];
 }
 
-export type SshdFindingCode =
+export const sshdFindingCodes = [
   // Start of a session.
-  | 'no-forced-command'
-  | 'forced-command-other'
-  | 'forced-command-relative'
-  | 'forced-command-user-text'
-  | 'forced-command-metacharacters'
-  | 'forced-command-token'
-  | 'forced-command-arguments'
-  | 'forced-command-internal-sftp'
-  | 'shell-reads-home'
-  | 'shell-unknown'
-  | 'shell-writable'
-  | 'sftp-on-host'
-  | 'sftp-by-key-option'
-  | 'no-sftp-subsystem'
-  | 'user-rc'
-  | 'chroot-directory'
-  | 'no-tty'
+  'no-forced-command',
+  'forced-command-other',
+  'forced-command-relative',
+  'forced-command-user-text',
+  'forced-command-metacharacters',
+  'forced-command-token',
+  'forced-command-arguments',
+  'forced-command-internal-sftp',
+  'shell-reads-home',
+  'shell-unknown',
+  'shell-writable',
+  'sftp-on-host',
+  'sftp-by-key-option',
+  'no-sftp-subsystem',
+  'user-rc',
+  'chroot-directory',
+  'no-tty',
   // What sshd does without a session.
-  | 'stream-local-forwarding'
-  | 'tcp-forwarding'
-  | 'gateway-ports'
-  | 'permit-tunnel'
-  | 'x11-listens-everywhere'
+  'stream-local-forwarding',
+  'tcp-forwarding',
+  'gateway-ports',
+  'permit-tunnel',
+  'x11-listens-everywhere',
   // Environment.
-  | 'accept-env'
-  | 'permit-user-environment'
-  | 'set-env'
+  'accept-env',
+  'permit-user-environment',
+  'set-env',
   // Who can log in.
-  | 'root-login'
-  | 'strict-modes-off'
-  | 'empty-passwords'
-  | 'keys-command-as-root'
-  | 'keys-command-refused'
-  | 'authorized-keys-shared'
-  | 'ca-keys-writable'
-  | 'pam-off'
-  | 'client-alive-off'
-  | 'max-sessions-low'
+  'root-login',
+  'strict-modes-off',
+  'empty-passwords',
+  'keys-command-as-root',
+  'keys-command-refused',
+  'authorized-keys-shared',
+  'ca-keys-writable',
+  'pam-off',
+  'client-alive-off',
+  'max-sessions-low',
   // The host, for all connections.
-  | 'login-missing'
-  | 'login-not-executable'
-  | 'login-writable'
-  | 'settings-writable'
-  | 'settings-invalid'
-  | 'profile-key-ignored'
-  | 'sshd-config-writable'
-  | 'program-writable'
-  | 'pam-unreadable'
-  | 'pam-session-missing'
-  | 'pam-session-unreached'
-  | 'pam-session-early'
-  | 'pam-line-mistyped'
-  | 'pam-user-environment'
-  | 'user-manager-reads-home'
-  | 'mail-runs-home-commands'
-  | 'port-unprivileged'
+  'login-missing',
+  'login-not-executable',
+  'login-writable',
+  'settings-writable',
+  'settings-invalid',
+  'profile-key-ignored',
+  'sshd-config-writable',
+  'program-writable',
+  'pam-unreadable',
+  'pam-session-missing',
+  'pam-session-unreached',
+  'pam-session-early',
+  'pam-line-mistyped',
+  'pam-user-environment',
+  'user-manager-reads-home',
+  'mail-runs-home-commands',
+  'port-unprivileged',
   // Behind a balancer.
-  | 'balancer-penalties'
-  | 'balancer-source-startups'
-  | 'balancer-net-block'
-  | 'balancer-max-startups'
-  | 'balancer-use-dns'
-  | 'balancer-address'
+  'balancer-penalties',
+  'balancer-source-startups',
+  'balancer-net-block',
+  'balancer-max-startups',
+  'balancer-use-dns',
+  'balancer-address',
   // Match blocks.
-  | 'match-overridden'
-  | 'match-not-probed'
-  | 'connections-left-out'
-  | 'accounts-not-evaluated';
+  'match-overridden',
+  'match-not-probed',
+  'connections-left-out',
+  'accounts-not-evaluated',
+] as const;
+
+export type SshdFindingCode = (typeof sshdFindingCodes)[number];
 
 const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
 

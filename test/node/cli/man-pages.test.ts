@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import type { Terminal } from '../../../src/cli/terminal.ts';
 import { loginOptions } from '../../../src/ssh/request/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
+import { installBerth, installDirectory } from '../../rig/site/portal.ts';
 
 const pages = manPages({ version: '0.1.0', date: '2026-11-24' });
 const root = commandTree(commandGroups({} as Terminal));
@@ -80,9 +81,10 @@ describe('the manual pages', () => {
     const names: Readonly<Record<string, string>> = {
       'profile.yml': 'berth-profile',
       'clusters.d.yml': 'berth-clusters.d',
+      'berth.yml': 'berth.yml',
     };
     const missing = described.filter(
-      (name) => !pages.some(({ file }) => file === `${names[name] ?? name}.5`),
+      (name) => !pages.some(({ file }) => file === `${names[name] ?? `berth-${name}`}.5`),
     );
     expect(missing).toEqual([]);
   });
@@ -102,6 +104,23 @@ describe('the manual pages', () => {
       pages.map(({ file }) => file).sort(),
     );
     expect(found.filter((line) => !/ - \S.*\S/.test(line))).toEqual([]);
+  });
+
+  it('are installed by install:site', async () => {
+    await installBerth();
+    const missing = pages
+      .map(({ file }) => join(installDirectory, `man/man${file.slice(-1)}/${file}.gz`))
+      .filter((path) => !existsSync(path));
+    expect(missing).toEqual([]);
+  }, 120_000);
+
+  it('have examples, and what each command is for', () => {
+    const without = pages.filter(
+      ({ file, roff }) =>
+        !roff.includes('.SH DESCRIPTION') ||
+        (!roff.includes('.SH EXAMPLES') && !['berth-clusters.d.5', 'berth-login.8'].includes(file)),
+    );
+    expect(without.map(({ file }) => file)).toEqual([]);
   });
 
   it('refer to pages that exist', () => {

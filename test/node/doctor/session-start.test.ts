@@ -83,6 +83,12 @@ describe('berth doctor --user USER --start-session', () => {
     }
   });
 
+  it('knows no cluster on a host without any', async () => {
+    const { exitCode, stdout } = await host.asRoot([berth, 'doctor', '--cluster', 'nosuch']);
+    expect(exitCode).toBe(1);
+    expect(stdout.toString()).toContain('there is no cluster nosuch');
+  });
+
   it('needs an account, and root', async () => {
     const without = await host.asRoot([berth, 'doctor', '--start-session']);
     expect(without.stderr).toContain('--start-session needs --user [usage]');

@@ -67,6 +67,7 @@ async function printed(name: string, args: string): Promise<string> {
   const { site } = host;
   const example: readonly (readonly [string | RegExp, string])[] = [
     [host.directory, ''],
+    [`${host.portal.directory}/state`, '/var/lib/berth'],
     [host.portal.directory, '/etc/ood/config'],
     [site.kubectlPath, '/usr/bin/kubectl'],
     [site.server, 'https://kube.example.com:6443'],

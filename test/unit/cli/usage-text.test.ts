@@ -25,6 +25,7 @@ describe('a refused command line', () => {
     ['render --user eve --uid 5', '--uid needs --gid'],
     ['plan --ssh --user eve --port x', '--port x: must be a number'],
     ['doctor --timeout 1s --timeout=2s', '--timeout may be given only once'],
+    ['sshd new a --port 1 --accept nonsense', '--accept nonsense: the linter has no such finding'],
     ['token rotate --kubeconfig f --cluster c', '--kubeconfig cannot be used with --cluster'],
   ])('berth %s: %s', async (line, text) => {
     expect(await refusal(...line.split(' ').filter((word) => word !== ''))).toBe(
