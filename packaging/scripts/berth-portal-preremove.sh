@@ -3,8 +3,11 @@
 set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
 /usr/lib/berth/share/packaging/still-used berth-portal
-[ -d /run/systemd/system ] || exit 0
-for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-token-rotate*' \
-  'berth-ldap-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do
-  systemctl --no-reload disable --now "$unit"
-done
+if [ -d /run/systemd/system ]; then
+  for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-token-rotate*' \
+    'berth-ldap-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do
+    systemctl --no-reload disable --now "$unit"
+  done
+fi
+# What the timers leave: their last time, and metrics that no longer change.
+rm -f /var/lib/systemd/timers/stamp-berth-token-rotate* /var/lib/prometheus/node-exporter/berth-*.prom

@@ -5,10 +5,11 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
+import { metricsFile } from './output-path.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
-import { errorText, type Terminal } from './terminal.ts';
+import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 interface ReapArguments extends SiteArguments {
@@ -124,6 +125,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     throw usage('--prometheus needs a single cluster: name it with --cluster');
   const after = args['unused-after'];
   const podSelector = args['pod-selector'];
+  const textfile = metricsFile(args.textfile);
   const dryRun = args['dry-run'];
   const options: ReapClusterOptions = {
     dryRun,
@@ -149,10 +151,13 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
     () => Promise.all(targets.map((target) => reapCluster(target, options))),
   );
-  terminal.stdout.write(args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun));
-  if (args.textfile !== undefined && !dryRun) {
+  const text = args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun);
+  terminal.stdout.write(text);
+  if (text === '' && reaped.every(({ failed }) => failed.length === 0))
+    writeIdle('nothing to clean up', dryRun, terminal);
+  if (textfile !== undefined && !dryRun) {
     const { writeClusterReapMetrics } = await import('../cluster-reap/cluster-reap-metrics.ts');
-    await writeClusterReapMetrics(args.textfile, reaped, terminal.now() / 1000);
+    await writeClusterReapMetrics(textfile, reaped, terminal.now() / 1000);
   }
   for (const error of reaped.flatMap(({ failed }) => failed)) {
     terminal.stderr.write(errorText(error));

@@ -135,9 +135,10 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
       }),
   );
   const dryRun = args['dry-run'];
+  const next = dryRun ? [] : nextSteps(changes, config);
   if (args.output === 'json')
-    terminal.stdout.write(documentText('ClusterDiscovery', { dryRun, clusters: changes }));
-  else terminal.stdout.write(changesText(changes, dryRun, config));
+    terminal.stdout.write(documentText('ClusterDiscovery', { dryRun, clusters: changes, next }));
+  else terminal.stdout.write(changesText(changes, next));
   const failed = changes.filter((one) => one.failed);
   if (failed.length > 0) throw incomplete(failed);
 }
@@ -153,29 +154,32 @@ function incomplete(failed: readonly DiscoveredChange[]): BerthError {
 /** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */
 const tokensOfAccounts = installedPath('share/etc/kubernetes/service-account-tokens');
 
-function changesText(
-  changes: readonly DiscoveredChange[],
-  dryRun: boolean,
-  config: string,
-): string {
+/** What the admin does for each new cluster. */
+function nextSteps(changes: readonly DiscoveredChange[], config: string): string[] {
+  const more = config === defaultConfigFile ? '' : ` --config ${config}`;
+  return changes.flatMap(({ change, name, credentials }) =>
+    change !== 'new'
+      ? []
+      : [
+          `berth token setup --cluster ${name}${more}`,
+          ...(credentials === 'service-account'
+            ? [`on ${name}, as its admin: kubectl apply -k ${tokensOfAccounts}`]
+            : []),
+        ],
+  );
+}
+
+function changesText(changes: readonly DiscoveredChange[], next: readonly string[]): string {
   if (changes.length === 0) return 'the management cluster has no Clusters\n';
-  const would = dryRun ? ' (dry run)' : '';
   const lines = changes.flatMap(
     ({ name, cluster, change, reason, endpoint, credentials, files }) => [
-      `${name}: ${change}${would}${reason === undefined ? '' : `: ${reason}`}`,
+      `${name}: ${change}${reason === undefined ? '' : `: ${reason}`}`,
       ...(endpoint === undefined
         ? []
         : [`  ${endpoint}, Cluster ${cluster}, ${credentials ?? 'left as it is'}`]),
       ...files.map((file) => `  ${file}`),
     ],
   );
-  const made = changes.filter(({ change }) => change === 'new' && !dryRun);
-  const more = config === defaultConfigFile ? '' : ` --config ${config}`;
-  const next = made.flatMap(({ name, credentials }) => [
-    `next: berth token setup --cluster ${name}${more}`,
-    ...(credentials === 'service-account'
-      ? [`next: on ${name}, as its admin: kubectl apply -k ${tokensOfAccounts}`]
-      : []),
-  ]);
-  return `${[...lines, ...next].map((line) => escapedForTerminal(line)).join('\n')}\n`;
+  const all = [...lines, ...next.map((step) => `next: ${step}`)];
+  return `${all.map((line) => escapedForTerminal(line)).join('\n')}\n`;
 }

@@ -20,7 +20,7 @@ import { renderCommand } from './render.ts';
 import { sessionsCommand } from './sessions.ts';
 import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
-import { reportError, type Terminal, type WantedOutput } from './terminal.ts';
+import { dryRunText, reportError, type Terminal, type WantedOutput } from './terminal.ts';
 import { tokenCommand } from './token.ts';
 import { assertCommands, assertValues, isYargsError, refused } from './refused-line.ts';
 import { asStrings } from './usage-text.ts';
@@ -36,7 +36,7 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
     return (await import('./test-session.ts')).runTestSessionCommand(others, outer);
   // A first `--`, for which yargs would do nothing.
   if (first === '--') return runCommandLine(others, outer);
-  const wanted: WantedOutput = { quiet: false };
+  const wanted: WantedOutput = { quiet: false, failed: false };
   const terminal = { ...outer, wanted };
   const groups = commandGroups(terminal);
   const root = commandTree(groups);
@@ -48,7 +48,10 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
     if (has('--help')) writeHelp(root, args, terminal);
     else if (has('--version') && place.node === root)
       terminal.stdout.write(`${terminal.version}\n`);
-    else await parserOf(groups, root, args, terminal).parseAsync([...args]);
+    else {
+      const given = await parserOf(groups, root, args, terminal).parseAsync([...args]);
+      if (!wanted.failed) sayDryRun(given, terminal);
+    }
   } catch (thrown) {
     reportError(
       terminal,
@@ -103,6 +106,13 @@ async function applyGlobalOptions(
   const write = (line: string): unknown => stderr.write(`debug: ${escapedForTerminal(line)}\n`);
   wanted.debug = (error) => stackLines(error).forEach(write);
   writeDebugLines(write);
+}
+
+/** JSON has `dryRun`. `turns`: a part of `berth reap`, which says it itself. */
+function sayDryRun(given: Readonly<Record<string, unknown>>, { stderr }: Terminal): void {
+  const { 'dry-run': dryRun, output = 'text', turns, help } = given;
+  if (dryRun !== true || help === true) return;
+  if (output === 'text' && turns === undefined) stderr.write(dryRunText);
 }
 
 async function writeCandidates(words: readonly string[], terminal: Terminal): Promise<void> {

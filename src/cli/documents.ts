@@ -147,6 +147,7 @@ export interface Documents {
   readonly ClusterDiscovery: {
     readonly dryRun: boolean;
     readonly clusters: readonly DiscoveredChange[];
+    readonly next: readonly string[];
   };
   /** `berth clusters reap` */
   readonly ClusterReap: {
@@ -178,7 +179,7 @@ export interface Documents {
   readonly ImagePull: {
     readonly images: readonly (
       | Exclude<PullOutcome, { readonly error: unknown }>
-      | { readonly image: string; readonly error: Omit<DocumentError, 'next'> }
+      | { readonly image: string; readonly error: DocumentError }
     )[];
   };
   /** `berth ldap-sync` */
@@ -197,11 +198,15 @@ export interface Documents {
     readonly ok: boolean;
     /** Of all findings, each once. */
     readonly codes: readonly string[];
+    readonly next: readonly string[];
   };
   /** `berth plan` */
   readonly LoginPlan: {
     readonly sections: readonly (Omit<PlanSection, 'error'> & {
-      readonly error?: Omit<DocumentError, 'next'> & { readonly hint: string };
+      readonly error?: DocumentError & {
+        /** The same as `next`. */
+        readonly hint: string;
+      };
     })[];
   };
   /** `berth node status` */
@@ -254,6 +259,7 @@ export interface Documents {
     readonly settings: NewKind['kind'];
     readonly unit: KindUnit;
     readonly drained: boolean;
+    readonly next: readonly string[];
   };
   /** `berth sshd list` and `check` */
   readonly SshdKindList: {
@@ -276,6 +282,8 @@ export interface Documents {
   > & {
     /** Only of `apply`. */
     readonly done?: boolean;
+    /** If there are problems. */
+    readonly next?: string;
     readonly subuid: SubordinateFile;
     readonly subgid: SubordinateFile;
   };

@@ -2,7 +2,7 @@ import { asBerthError } from '../errors.ts';
 import { planPrePunHook, type PlanInput } from '../portal/plan-pre-pun-hook.ts';
 import { parsed, type Parser } from '../portal/run-hook.ts';
 import { writePlan } from './plan-output.ts';
-import { errorText, type Terminal } from './terminal.ts';
+import { dryRunText, errorText, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-outputs.ts';
 
 /** `pre-pun --dry-run`: the same plan as `berth plan`. @returns The exit status. */
@@ -15,7 +15,9 @@ export async function hookDryRun(
   const plan = async (): Promise<number> => {
     try {
       const sections = await planPrePunHook({ ...parsed(args, parse), now: Date.now() / 1000 });
-      return writePlan(sections, 'text', { ...outputs, env });
+      const status = writePlan(sections, 'text', { ...outputs, env });
+      outputs.stderr.write(dryRunText);
+      return status;
     } catch (thrown) {
       const error = asBerthError(thrown, 'the plan');
       outputs.stderr.write(errorText(error));

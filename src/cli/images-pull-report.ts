@@ -16,7 +16,10 @@ export function reportPull(
       'error' in outcome
         ? {
             image: outcome.image,
-            error: { code: outcome.error.code, message: outcome.error.message },
+            error: {
+              ...{ code: outcome.error.code, message: outcome.error.message },
+              next: outcome.error.hint,
+            },
           }
         : outcome,
     );

@@ -7,10 +7,11 @@ import type { NameMove } from '../images/image-names.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { confirmMoves, reportPull } from './images-pull-report.ts';
+import { outputDirectory } from './output-path.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { reportError, type Terminal, writeIdle } from './terminal.ts';
 
 interface ImagesArguments extends SiteArguments {
   readonly output: string;
@@ -153,10 +154,11 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
     handler: async (args) => {
       assertRoot();
       const { installTransferTools } = await import('../images/copy-transfer-tools.ts');
-      const { directory, changed, removed } = await installTransferTools(resolve(args.to));
+      const to = outputDirectory('--to', args.to);
+      const { directory, changed, removed } = await installTransferTools(to);
       const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
-      if (what !== '' || terminal.stdout.isTTY === true)
-        terminal.stdout.write(`${directory}: ${what === '' ? 'nothing to do' : what}\n`);
+      if (what === '') writeIdle(`${directory}: nothing to do`, false, terminal);
+      else terminal.stdout.write(`${directory}: ${what}\n`);
     },
   };
 }
@@ -202,6 +204,8 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
       return loadArchive(site, source, wanted, { ...options, confirm });
     },
   );
+  if (outcomes.length === 0 && args.output === 'text')
+    writeIdle('no profile names an image', false, terminal);
   reportPull(outcomes, args.output, terminal);
   for (const { error } of site.broken.values()) reportError(terminal, error);
 }
@@ -244,7 +248,9 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
   if (args.output === 'json') terminal.stdout.write(gcJson(result));
   else {
     const all = args['dry-run'] || terminal.stdout.isTTY === true;
-    terminal.stdout.write(gcText(result, { all, ...options }));
+    const text = gcText(result, { all, ...options });
+    if (text === '') writeIdle('no image in the store', args['dry-run'], terminal);
+    terminal.stdout.write(text);
   }
 }
 

@@ -5,6 +5,7 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
+import { metricsFile } from './output-path.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import {
   chosenClusters,
@@ -75,7 +76,9 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
 async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<void> {
   const started = terminal.now() / 1000;
   let report: LdapSyncReport | undefined;
+  let textfile: string | undefined;
   try {
+    textfile = metricsFile(args.textfile);
     report = await run(args, terminal, started);
     const { ldapSyncJson, ldapSyncText } = await import('./ldap-sync-report.ts');
     const text = args.output === 'json' ? ldapSyncJson : ldapSyncText;
@@ -91,11 +94,11 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth ldap-sync'));
   }
-  if (args.textfile === undefined || args['dry-run']) return;
+  if (textfile === undefined || args['dry-run']) return;
   try {
     const { writeLdapSyncMetrics } = await import('../ldap/ldap-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
-    await writeLdapSyncMetrics(args.textfile, report, { started, seconds });
+    await writeLdapSyncMetrics(textfile, report, { started, seconds });
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
   }

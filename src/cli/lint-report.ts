@@ -14,14 +14,19 @@ interface Style {
 
 const colours: Readonly<Record<SshdSeverity, string>> = { door: '31', weakness: '33', advice: '2' };
 
-/** As text: this host, the Match blocks, then users with the same findings together. */
-export function lintText(lint: SshdLint, style: Style): string {
+/**
+ * As text: this host, the Match blocks, then users with the same findings together.
+ *
+ * @param next what else the admin may want to look at
+ */
+export function lintText(lint: SshdLint, style: Style, next: readonly string[] = []): string {
   const sections = [
     section('this host', lint.host, style),
     ...lint.matches.map((one) => section(`${one.file}:${one.line}`, [one], style)),
     ...together(lint.samples).map(({ who, findings }) => section(who, findings, style)),
   ].filter((text) => text !== undefined);
-  return `${[...sections, totals(lint)].join('\n\n')}\n`;
+  const steps = next.map((step) => `\nnext: ${step}`);
+  return `${[...sections, `${totals(lint)}${steps.join('')}`].join('\n\n')}\n`;
 }
 
 function section(
@@ -82,8 +87,8 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
 }
 
 /** For monitoring. */
-export function lintJson(lint: SshdLint): string {
+export function lintJson(lint: SshdLint, next: readonly string[]): string {
   const all = [...lint.host, ...lint.matches, ...lint.samples.flatMap(({ findings }) => findings)];
   const codes = [...new Set(all.map(({ code }) => code))].sort();
-  return documentText('LintReport', { ok: all.length === 0, codes, ...lint });
+  return documentText('LintReport', { ok: all.length === 0, codes, ...lint, next });
 }

@@ -24,7 +24,12 @@ export function writePlan(
       ...section,
       ...(error === undefined
         ? {}
-        : { error: { code: error.code, message: error.message, hint: error.hint } }),
+        : {
+            error: {
+              ...{ code: error.code, message: error.message },
+              ...{ next: error.hint, hint: error.hint },
+            },
+          }),
     }));
     const write = format === 'json' ? json : stringify;
     stdout.write(documentText('LoginPlan', { sections: plain }, write));

@@ -4,9 +4,10 @@ import { runDir } from '../config/default-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
+import { metricsFile } from './output-path.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
-import { errorText, type Terminal } from './terminal.ts';
+import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
 interface ReapArguments extends SiteArguments {
@@ -49,6 +50,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
     import('../system/as-user.ts'),
   ]);
   assertRoot();
+  const textfile = metricsFile(args.textfile);
   const settings = await loadSshSettings(await siteFilesOf(args));
   const run = runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
@@ -66,12 +68,12 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
     ...[...(dryRun ? ['--dry-run'] : []), '--turns'],
   ]);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });
-  terminal.stdout.write(
-    args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun),
-  );
-  if (args.textfile !== undefined && !dryRun && !report.busy) {
+  const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
+  terminal.stdout.write(text);
+  if (text === '' && report.failed.length === 0) writeIdle('nothing to clean up', dryRun, terminal);
+  if (textfile !== undefined && !dryRun && !report.busy) {
     const { writeReapMetrics } = await import('../ssh/cleanup/reap-metrics.ts');
-    await writeReapMetrics(args.textfile, report, { run, seconds: terminal.now() / 1000 });
+    await writeReapMetrics(textfile, report, { run, seconds: terminal.now() / 1000 });
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));
   if (report.failed.length > 0) terminal.finish(exitCodeOf(report.failed));

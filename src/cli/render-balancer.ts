@@ -1,5 +1,6 @@
 import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../config/balancer-settings.ts';
+import { outputFile } from './output-path.ts';
 import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -113,9 +114,10 @@ async function output(
   }
   const { ownName, writeBalancer } = await import('./write-balancer.ts');
   const { overwrite, haproxy } = args;
+  const path = outputFile('--write', args.write);
   const file = await hostFile(settings, args.balancer ?? ownName(settings));
   const now = new Date(terminal.now());
-  await writeBalancer(args.write, file, { overwrite, haproxy, now }, terminal);
+  await writeBalancer(path, file, { overwrite, haproxy, now }, terminal);
 }
 
 async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {

@@ -1,7 +1,7 @@
-import { resolve } from 'node:path';
 import type { CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { optionalComponents } from '../site-repository/rules/optional-components.ts';
+import { outputDirectory } from './output-path.ts';
 import { policiesText } from './render-policies.ts';
 import { listOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
@@ -71,6 +71,7 @@ async function renderSite(args: SiteRepositoryArguments, terminal: Terminal): Pr
       code: 'usage',
       hint: 'Give the name with a tag or a digest, as NAME:TAG or NAME@sha256:….',
     });
+  const directory = outputDirectory('the target', args.directory);
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   const [fault] = broken;
@@ -90,7 +91,6 @@ async function renderSite(args: SiteRepositoryArguments, terminal: Terminal): Pr
     gitUrl: args['git-url'],
     gitops: args.gitops === 'argo-cd' ? 'argo-cd' : 'flux',
   });
-  const directory = resolve(args.directory);
   const changes = await writeSite(directory, files);
   const lines = changes
     .filter(({ change }) => change !== 'unchanged')

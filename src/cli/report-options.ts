@@ -19,5 +19,6 @@ export const outputOption = {
 export const textfileOption = {
   type: 'string',
   requiresArg: true,
-  describe: 'File for metrics, for the textfile collector of node_exporter',
+  describe:
+    'File for metrics, for the textfile collector of node_exporter; --textfile=-FILE: only if its directory is there',
 } as const;

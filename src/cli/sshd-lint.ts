@@ -106,10 +106,15 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
         ports: (args.port ?? []).map(Number),
       }),
   );
+  const { hostConfig, kindNames } = await import('../sshd-kinds/kind-files.ts');
+  const isHostsOwn = resolve(config) === hostConfig && kindNames().length > 0;
+  const next = isHostsOwn
+    ? ["this is the host's own sshd; for those of sessions: berth sshd check"]
+    : [];
   const text =
     args.output === 'json'
-      ? lintJson(lint)
-      : lintText(lint, { colour: wantsColour(terminal.stdout, terminal.env) });
+      ? lintJson(lint, next)
+      : lintText(lint, { colour: wantsColour(terminal.stdout, terminal.env) }, next);
   terminal.stdout.write(text);
   if (lintCount(lint) > 0) terminal.finish(1);
 }

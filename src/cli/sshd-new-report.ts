@@ -24,8 +24,10 @@ export function newKindText(report: NewKindReport, style: { readonly colour: boo
       ? [patchText(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
       : []),
     `berth sshd lint --sshd-config ${file}:\n${lintText(lint, style).trimEnd()}`,
-    ...(dryRun ? [] : nextSteps(report)),
-  ];
+    nextSteps(report)
+      .map((line) => `next: ${line}`)
+      .join('\n'),
+  ].filter((part) => part !== '');
   return `${parts.join('\n\n')}\n`;
 }
 
@@ -37,8 +39,7 @@ function headline({ made: { file, change, former }, dryRun }: NewKindReport): st
 }
 
 function nextSteps(report: NewKindReport): string[] {
-  const lines = [...startSteps(report), ...backSteps(report)];
-  return lines.length === 0 ? [] : [lines.map((line) => `next: ${line}`).join('\n')];
+  return report.dryRun ? [] : [...startSteps(report), ...backSteps(report)];
 }
 
 function startSteps({ made: { change }, unit, drained }: NewKindReport): string[] {
@@ -67,7 +68,9 @@ function backSteps({ made: { file, change, former }, unit }: NewKindReport): str
 }
 
 /** For scripts. */
-export function newKindJson({ made, unit, dryRun, drained }: NewKindReport): string {
+export function newKindJson(report: NewKindReport): string {
+  const { made, unit, dryRun, drained } = report;
   const { kind: settings, ...rest } = made;
-  return documentText('SshdKind', { dryRun, ...rest, settings, unit, drained });
+  const next = nextSteps(report);
+  return documentText('SshdKind', { dryRun, ...rest, settings, unit, drained, next });
 }

@@ -81,6 +81,8 @@ async function check(args: CheckArguments, terminal: Terminal): Promise<void> {
   );
   terminal.stdout.write(args.output === 'json' ? kindsJson(checked) : kindsText(checked));
   if (checked.some(({ problems }) => problems.length > 0)) terminal.finish(1);
+  else if (args.output === 'text' && checked.length > 0)
+    terminal.stdout.write('\nno problem was found\n');
 }
 
 async function hostname(): Promise<string | undefined> {

@@ -9,7 +9,7 @@ import type {
   SubordinateLayout,
 } from '../subid/rules/subordinate-ids.ts';
 import { escapedForTerminal } from '../log.ts';
-import { errorText, type Terminal, wantsColour } from './terminal.ts';
+import { errorText, type Terminal, wantsColour, writeIdle } from './terminal.ts';
 import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 
@@ -25,8 +25,10 @@ const fileNames = ['subuid', 'subgid'] as const;
 export function writeSubidPlan(plan: SubidPlan, format: string, streams: Streams): number {
   const { stdout, stderr, env } = streams;
   const colour = wantsColour(stdout, env);
-  stdout.write(format === 'json' ? subidJson(plan) : planText(plan, colour));
   const error = problemError(plan, false);
+  const text = format === 'json' ? subidJson(plan, error) : planText(plan, colour);
+  stdout.write(text);
+  if (text === '' && error === undefined) writeIdle('nothing to add', false, { stdout });
   if (format !== 'json') {
     stderr.write(remarks(plan));
     if (error !== undefined) stderr.write(errorText(error));
@@ -41,7 +43,7 @@ export function writeSubidResult(
   { stdout, stderr }: Streams,
 ): number {
   const error = problemError(plan, done);
-  if (format === 'json') stdout.write(subidJson(plan, done));
+  if (format === 'json') stdout.write(subidJson(plan, error, done));
   else {
     if (done) stdout.write(doneText(plan));
     stderr.write(remarks(plan));
@@ -157,7 +159,7 @@ function wayOut(layout: SubordinateLayout | undefined): string {
 }
 
 /** For scripts. */
-function subidJson(plan: SubidPlan, done?: boolean): string {
+function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolean): string {
   const { add, files, problems, warnings, suggestion, directories, ...rest } = plan;
   const of = (file: SubordinateFileName): Documents['SubidPlan']['subuid'] => ({
     file: files[file].path,
@@ -170,6 +172,7 @@ function subidJson(plan: SubidPlan, done?: boolean): string {
     ...(directories === undefined ? {} : { directories }),
     ...{ problems, warnings, skipped, notes },
     ...(suggestion === undefined ? {} : { suggestion }),
+    ...(error === undefined ? {} : { next: error.hint }),
   };
   return documentText('SubidPlan', json);
 }

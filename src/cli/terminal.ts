@@ -31,6 +31,8 @@ export interface Terminal {
 export interface WantedOutput {
   /** No progress. */
   quiet: boolean;
+  /** Whether an error was reported. */
+  failed: boolean;
   /** With `--debug`: prints where an error came from. */
   debug?: ((error: BerthError) => void) | undefined;
 }
@@ -62,6 +64,18 @@ export function escapeInvisible(text: string): string {
   );
 }
 
+/** What a command says that finds nothing to do. On a terminal and in dry runs only: cron would send it by mail each time. */
+export function writeIdle(
+  text: string,
+  dryRun: boolean,
+  { stdout }: Pick<Terminal, 'stdout'>,
+): void {
+  if (dryRun || stdout.isTTY === true) stdout.write(`${text}\n`);
+}
+
+/** What every dry run says at its end, on standard error. */
+export const dryRunText = 'dry run: nothing was changed\n';
+
 /** An error in two lines: what happened, with its code, and what to do. */
 export function errorText(error: BerthError): string {
   return `berth: ${escapedForTerminal(error.message)} [${error.code}]\nnext: ${escapedForTerminal(error.hint)}\n`;
@@ -77,5 +91,6 @@ function errorJson({ code, message, hint, exitCode }: BerthError): string {
 export function reportError(terminal: Terminal, error: BerthError): void {
   terminal.stderr.write(terminal.wantsJson === true ? errorJson(error) : errorText(error));
   terminal.wanted?.debug?.(error);
+  if (terminal.wanted !== undefined) terminal.wanted.failed = true;
   terminal.finish(error.exitCode);
 }

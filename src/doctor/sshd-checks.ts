@@ -1,6 +1,7 @@
 import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
 import { changedSinceRead, sshdService } from '../sshd-kinds/files-newer-than-sshd.ts';
+import { kindNames } from '../sshd-kinds/kind-files.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/default-settings.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
@@ -44,11 +45,13 @@ async function sshdFinding(
   const name = `${config} (PID ${running.pid}${version === undefined ? '' : `, ${version}`})`;
   const options = await effectiveOptions({ sshd, config }, anybody, parsed.directives);
   const [first, ...others] = [
-    ...balancerFindings(options, balancers, parsed).map(({ message, closedBy }) => ({
-      message,
-      // Some fixes are a directive of sshd_config(5), others a sentence.
-      next: /^[A-Z]/.test(closedBy) ? `Write into ${config}: ${closedBy}` : closedBy,
-    })),
+    ...(isOfSessions(config) ? balancerFindings(options, balancers, parsed) : []).map(
+      ({ message, closedBy }) => ({
+        message,
+        // Some fixes are a directive of sshd_config(5), others a sentence.
+        next: /^[A-Z]/.test(closedBy) ? `Write into ${config}: ${closedBy}` : closedBy,
+      }),
+    ),
     ...(await processFindings(running, parsed)),
   ];
   if (first === undefined) return ok(`sshd of ${name}`);
@@ -57,6 +60,11 @@ async function sshdFinding(
       ? ''
       : ` (and ${others.length} more: berth sshd lint --sshd-config ${config})`;
   return warning(`sshd of ${name}: ${first.message}${more}`, first.next);
+}
+
+/** Whether balancers forward to it: where sessions have sshds of their own, they do not to that of the host. */
+function isOfSessions(config: string): boolean {
+  return config.startsWith(`${kindsDirectory}/`) || kindNames().length === 0;
 }
 
 /** What concerns the process: whether it has read its files, and whether it is the installed program. */

@@ -12,7 +12,7 @@ export interface AccountState {
   readonly elsewhere: readonly string[];
 }
 
-interface LocalAccount {
+export interface LocalAccount {
   readonly name: string;
   readonly shell: string;
   /** Whether the account is a member of the group. */

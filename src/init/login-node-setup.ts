@@ -10,6 +10,7 @@ import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { accountState, type AccountState } from './account-state.ts';
 import { imageSteps } from './image-steps.ts';
+import { formerShells, formerShellsFile, keepShells } from './former-shells.ts';
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
 import { loginNodeNext } from './login-node-next.ts';
 import {
@@ -21,7 +22,7 @@ import {
   whole,
 } from './login-node-profile.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
-import { startSteps, type UnitsToStart } from './start-steps.ts';
+import { startSteps, stopUnits, type UnitsToStart } from './start-steps.ts';
 import { tokenUnits, unitSteps } from './unit-steps.ts';
 import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
 
@@ -108,34 +109,41 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
         ]),
   ];
   const kind = await kindStep(answers, { ...present, port: Number(present.port) });
-  const started = start && hasSystemd() ? await startSteps(unitsOf(answers)) : [];
+  const found = hasSystemd() ? await startSteps(unitsOf(answers)) : { steps: [], running: [] };
+  const started = start ? found.steps : [];
+  const formerText = await readIfPresent(formerShellsFile);
   const shells = shellSteps(accounts, answers.mode);
+  const kept = keepShells(formerText, shells.length === 0 ? [] : accounts.local);
   // The linter refuses a kind of which a member of the group has another shell: then it waits for the shells, too.
   const members = accounts.local.flatMap(({ name, member }) => (member ? name : []));
   const waits = shells.some(({ argv }) => members.includes(argv.at(-1) ?? ''));
   const [user] = answers.users;
   return {
     steps: [...steps, ...(waits ? [] : [kind, ...memberSteps(accounts), ...started])],
-    last: [...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
+    last: [...kept, ...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
     doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
     next: [
       ...(pam === undefined ? [noPam] : []),
       ...(cluster?.next ?? []),
       ...loginNodeNext(answers, accounts, unitsOf(answers)),
     ],
-    undo: [...undoPresent(answers, accounts, started.length === 0), ...(cluster?.undo ?? [])],
+    undo: [...undoPresent(accounts, found.running, formerShells(formerText)), ...(cluster?.undo ?? [])],
   };
 }
 
-/** What an earlier run did to units and accounts. The shells that accounts had are in the output of that run. */
-function undoPresent({ mode, start }: LoginNodeAnswers, accounts: AccountState, runs: boolean) {
+/** What an earlier run did to units and accounts. A version that did not keep shells may have replaced them. */
+function undoPresent(
+  { local }: AccountState,
+  running: readonly string[],
+  former: ReadonlyMap<string, string>,
+): string[][] {
   const login = installedPath('shell/login');
-  const present = accounts.local.filter(({ member }) => member);
-  const shells = present.filter(({ shell }) => mode !== 'forced' && shell === login);
   return [
-    ...(start && hasSystemd() && runs ? [['systemctl', 'disable', '--now', sshdUnit]] : []),
-    ...shells.map(({ name }) => ['usermod', '--shell', '/bin/bash', name]),
-    ...present.map(({ name }) => leaveGroup(name)),
+    ...(running.length === 0 ? [] : [stopUnits(running)]),
+    ...local
+      .filter(({ shell }) => shell === login)
+      .map(({ name }) => ['usermod', '--shell', former.get(name) ?? 'SHELL', name]),
+    ...local.filter(({ member }) => member).map(({ name }) => leaveGroup(name)),
   ];
 }
 

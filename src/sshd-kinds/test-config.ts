@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { BerthError, isErrno } from '../errors.ts';
+import { saidBySshd } from '../sshd-lint/sshd-effective.ts';
 import { runProgram } from '../system/run-program.ts';
 
 /** Milliseconds; sshd takes some ten. */
@@ -37,6 +38,5 @@ async function refusal(sshd: string, config: string): Promise<string | undefined
       hint: 'Install the OpenSSH server, or give its path with --sshd.',
       cause: error,
     });
-  const said = stderr.trim().split('\n').filter(Boolean);
-  return said.length === 0 ? error.message : said.join('; ');
+  return saidBySshd(stderr, error);
 }

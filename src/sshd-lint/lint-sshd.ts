@@ -108,7 +108,8 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   );
   const paths = await checkedPaths(tried);
   const login = await loginProgram(input.login, paths);
-  const common = { login, paths, sessionNetwork: settings.sessionNetwork };
+  const rootLogsIn = refusingKeyword(base, { user: 'root', groups: ['root'] }, true) === undefined;
+  const common = { login, paths, rootLogsIn, sessionNetwork: settings.sessionNetwork };
   const letIn = tried
     .filter(({ refusedBy }) => refusedBy === undefined)
     .map(({ account, options }) => ({ user: account.name, alike: account.alike, options }));

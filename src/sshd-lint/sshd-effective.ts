@@ -67,9 +67,8 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
       hint: 'Install the OpenSSH server, or give its path with --sshd.',
       cause,
     });
-  const reason = stderr.trim().split('\n').at(-1) ?? '';
-  const directory = /^Missing privilege separation directory: (\S+)/.exec(reason)?.[1];
-  return new BerthError(`sshd refuses ${config}: ${reason === '' ? cause.message : reason}`, {
+  const directory = /^Missing privilege separation directory: (\S+)/m.exec(stderr)?.[1];
+  return new BerthError(`sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
     code: 'sshd-refused',
     hint:
       directory === undefined
@@ -77,6 +76,12 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
         : `Start sshd once, or run \`mkdir -m 0755 ${directory}\`.`,
     cause,
   });
+}
+
+/** The last line of several only counts the ones before, which name the options. */
+export function saidBySshd(stderr: string, cause: Error): string {
+  const said = stderr.trim().split(/\r?\n/).filter(Boolean);
+  return said.length === 0 ? cause.message : said.join('; ');
 }
 
 export interface SshdConfigFiles {

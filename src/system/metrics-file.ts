@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { writeAtomically } from './atomic-file.ts';
 
 /** A metric family. Its samples have a label, or it is a single value. */
@@ -17,7 +15,6 @@ export interface Metric {
  * @throws {BerthError} as `writeAtomically`
  */
 export async function writeMetrics(file: string, metrics: readonly Metric[]): Promise<void> {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
   const text = metrics.map(familyText).join('');
   await writeAtomically(file, text, { mode: 0o644, replaceable: true });
 }

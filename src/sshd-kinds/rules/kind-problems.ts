@@ -1,3 +1,4 @@
+import { kindsDirectory } from '../../config/default-settings.ts';
 import { countText } from '../../count-text.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { HostCertificate } from './host-certificate.ts';
@@ -58,7 +59,16 @@ export function kindProblems(
 
 function unitProblems({ name, unit, drained, running }: KindState): KindProblem[] {
   const service = `berth-sshd@${name}`;
-  if (unit.unit === 'none') return [];
+  if (unit.unit === 'none')
+    return running !== undefined || drained
+      ? []
+      : [
+          {
+            code: 'sshd-not-running',
+            message: 'no sshd runs with this configuration',
+            next: `Run \`mkdir -p /run/sshd\`, then \`/usr/sbin/sshd -f ${kindsDirectory}/${name}.conf\`.`,
+          },
+        ];
   if (unit.unit === 'absent')
     return [
       {

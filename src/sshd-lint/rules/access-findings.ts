@@ -36,7 +36,7 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
       code: 'root-login',
       severity: contained ? 'weakness' : 'door',
       message: `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
-      closedBy: 'PermitRootLogin no',
+      closedBy: 'PermitRootLogin no, as soon as admins can log in with accounts of their own',
     });
   }
   if (!options.strictModes)

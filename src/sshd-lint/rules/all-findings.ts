@@ -11,6 +11,8 @@ import { subsystemFindings } from './subsystem-findings.ts';
  * serverloop.c and auth.c.
  */
 export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
+  // root has the host anyway, and no session: it is enough to say so, and a forced command would lock it out.
+  if (sample.isRoot) return bySeverity(accessFindings(options, sample));
   return bySeverity([
     ...sessionStartFindings(options, sample),
     ...subsystemFindings(options, sample),

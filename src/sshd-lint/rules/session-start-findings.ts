@@ -65,7 +65,9 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
         code: 'no-forced-command',
         severity: 'door',
         message: `${shell ?? 'the shell in passwd'} runs on the host: there is no ForceCommand, and the shell is not Berth's login program`,
-        closedBy: closing,
+        closedBy: sample.rootLogsIn
+          ? `${closing} in a Match block for users of sessions, or an sshd of their own (berth sshd new): for everybody, it would lock root out`
+          : closing,
       },
     ];
   }

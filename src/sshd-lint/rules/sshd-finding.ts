@@ -27,6 +27,8 @@ export interface SshdSample {
   readonly shell?: string;
   /** Berth's login program with all paths that lead to it. */
   readonly login: LoginProgram;
+  /** Whether root can log in at this sshd, which a ForceCommand for everybody would end. */
+  readonly rootLogsIn: boolean;
   /** Whether sessions use the host's network. */
   readonly sessionNetwork: 'host' | 'other' | 'unknown';
   /** By path: the checks of all paths in the options and in passwd. */

@@ -169,6 +169,14 @@ describe('berth doctor on a login node', () => {
       ],
       ['sshd warning'],
     ],
+    [
+      "that sshd is the host's own, and those of sessions are behind the balancer",
+      [
+        `cp -p /etc/ssh/sshd_config /run/sshd.before; cp -p /etc/berth/ssh.yml /run/ssh.before; sed -i 's/UseDNS no/UseDNS yes/' /etc/ssh/sshd_config; echo 'balancers: [192.0.2.1]' >>/etc/berth/ssh.yml; mkdir -p /etc/ssh/berth; touch /etc/ssh/berth/login.conf`,
+        `rm -r /etc/ssh/berth; cat /run/sshd.before >/etc/ssh/sshd_config; cat /run/ssh.before >/etc/berth/ssh.yml`,
+      ],
+      [],
+    ],
     ['PAM ends nothing', edit('/etc/pam.d/sshd', '/pam-session/d'), ['pam-session warning']],
     [
       'PAM creates no runtime directory either',

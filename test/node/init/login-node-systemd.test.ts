@@ -227,8 +227,9 @@ describe('berth init login-node on a host with systemd', () => {
       const again = await init(...more);
       expect(again.stdout.toString()).toContain('nothing to change');
       for (const undo of [
-        'systemctl disable --now berth-sshd@login.service',
+        'systemctl disable --now berth-sshd@login.service berth-reap.timer',
         'usermod --shell /bin/bash alice\nnext: go back: gpasswd --delete alice berth',
+        'rm /etc/berth/former-shells',
         'rm /etc/systemd/system/user@.service.d/berth.conf',
       ])
         expect(again.stdout.toString()).toContain(`next: go back: ${undo}\n`);

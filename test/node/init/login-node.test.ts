@@ -30,12 +30,17 @@ describe('berth init login-node', () => {
       `${installDirectory}/berth init login-node --user alice </dev/null`,
     );
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 64 });
-    expect(stderr).toContain('give --image, --port, --mode, --pull, or --yes');
+    expect(stderr).toContain(
+      'give --yes; the defaults of --image, --port, --mode, --pull then apply',
+    );
   });
 
   it('shows all changes in a dry run, and makes none', async () => {
     const { exitCode, stdout, stderr } = await init('--yes --dry-run');
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: 'dry run: nothing was changed\n',
+    });
     expect(stdout).toContain('/etc/berth/profiles/minimal.yml: new');
     expect(stdout).toContain('+image: localhost/berth-site:1');
     expect(stdout).toContain('/etc/pam.d/sshd: changed');
@@ -107,6 +112,12 @@ describe('berth init login-node', () => {
     expect(exitCode, stdout).toBe(0);
     expect(stdout).toContain('nothing to change');
     expect(stdout).not.toMatch(/^run: |: new|: changed|differs/m);
+    expect(stdout).toMatch(/^next: go back: usermod --shell \/bin\/bash alice$/m);
+    await shell('mv /etc/berth/former-shells /run');
+    // As after a version that did not keep it.
+    expect((await init('--yes --dry-run')).stdout).toContain('nothing to change');
+    expect((await init('--yes')).stdout).toMatch(/^next: go back: usermod --shell SHELL alice$/m);
+    await shell('mv /run/former-shells /etc/berth');
     expect(await state()).toBe(before);
   });
 

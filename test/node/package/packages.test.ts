@@ -229,15 +229,15 @@ describe('on a Debian host', () => {
 
   it('leave the storage of users when they are purged', { timeout }, async () => {
     await host.script(`
-      systemctl disable --now berth-sshd@login
-      usermod --shell /bin/bash alice
+      systemctl disable --now berth-sshd@login; usermod --shell /bin/bash alice
       cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd
-      rm -r /etc/ssh/berth/login.conf
-      berth reap >&2
+      rm -r /etc/ssh/berth/login.conf; install -d /var/lib/prometheus/node-exporter
+      berth reap --textfile=-/var/lib/prometheus/node-exporter/berth.prom >&2
       apt-get --quiet --yes purge berth berth-login`);
     expect(await host.script('ls /var/lib/berth-ssh')).toContain('images');
     expect(await host.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
-    expect(await host.script('ls /etc/security')).not.toContain('berth');
+    const kept = 'find /etc/security /var/lib/systemd /var/lib/prometheus';
+    expect(await host.script(kept)).not.toContain('berth');
   });
 });
 

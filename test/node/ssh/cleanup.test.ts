@@ -241,7 +241,7 @@ describe('what a connection started', () => {
   });
 
   it('is counted for Prometheus', async () => {
-    const file = '/run/metrics/berth.prom';
+    const file = '/run/berth.prom';
     const session = await LiveSession.startReady(host, 'bob', 'cat');
     expect((await reap('--textfile', file)).exitCode).toBe(0);
     const text = (await host.asRoot(['cat', file])).stdout.toString();

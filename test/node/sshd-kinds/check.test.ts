@@ -52,7 +52,15 @@ describe('berth sshd list and check', () => {
     expect((await report('list')).kinds).toMatchObject([
       { name: 'one', profile: 'base', endpoints: [{ address: '*', port: ports.one }] },
     ]);
+    expect(await codes()).toContain('sshd-not-running');
+    expect(await node.sshd('check', 'one')).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(
+        /^one: no sshd runs with this configuration \[sshd-not-running\]\n *next: Run `mkdir/m,
+      ) as unknown,
+    });
     await node.startKind('one', ports.one);
+    expect(await codes()).not.toContain('sshd-not-running');
     const { kinds } = await report('list');
     const { stdout } = await node.shell('cat /run/one.pid; ssh-keygen -lf /etc/ssh/host_key');
     expect(kinds[0]?.pid).toBe(Number(stdout.split('\n')[0]));
@@ -86,6 +94,11 @@ describe('berth sshd list and check', () => {
     expect(of('broken')).toContain('sshd-refused');
     const { stdout } = await node.sshd('check', 'broken');
     expect(stdout).toContain('Nonsense');
+    // sshd's last line only counts those before.
+    const linted = await node.shell(
+      `${node.berth} lint sshd --config /etc/ssh/berth/broken.conf || true`,
+    );
+    expect(linted.stderr).toMatch(/sshd refuses .*line 1: Bad configuration option: Nonsense; /);
     await node.shell('rm /etc/ssh/berth/{copy,broken}.conf');
   });
 

@@ -6,6 +6,7 @@ import { KindHost } from './kind-host.ts';
 
 const key = ['--host-key', '/etc/ssh/host_key'];
 const accept = ['--accept', 'shell-reads-home'];
+const dryRun = 'dry run: nothing was changed\n';
 
 describe('berth sshd new', () => {
   let node: KindHost;
@@ -31,7 +32,7 @@ describe('berth sshd new', () => {
 
   it('prints the file in a dry run, and writes nothing', async () => {
     const { exitCode, stdout, stderr } = await make('podman', port, '--dry-run');
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: dryRun });
     expect(stdout).toContain(`/etc/ssh/berth/podman.conf would be made`);
     expect(stdout).toContain(`Port ${port}\nPidFile none\nHostKey /etc/ssh/host_key\n`);
     expect(await node.files()).toEqual([]);
@@ -44,7 +45,7 @@ describe('berth sshd new', () => {
     const { exitCode, stdout, stderr } = await make(
       ...(['podman', port, '--config-dir', '/etc/behind', '--dry-run'] as const),
     );
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: dryRun });
     expect(stdout).toContain('\nMaxStartups 500:30:1000\n');
     expect(stdout).not.toMatch(/^PerSourcePenaltyExemptList/m);
     expect(stdout).not.toContain('balancer-max-startups');
@@ -94,7 +95,7 @@ describe('berth sshd new', () => {
       .poll(async () => (await make('second', other, '--dry-run')).stderr)
       .toMatch(/\/node \(PID \d+\) at 127\.0\.0\.1 listens on it \[port-taken\]/);
     const elsewhere = await make('second', other, '--address', '127.0.0.2', '--dry-run');
-    expect(elsewhere).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(elsewhere).toMatchObject({ exitCode: 0, stderr: dryRun });
     await node.shell(`kill ${listener.stdout.trim()}`);
     expect(await node.files()).toEqual(['podman.conf']);
   });

@@ -8,7 +8,6 @@ export const accessMistakes: readonly Mistake[] = [
     code: 'root-login',
     severity: 'weakness',
     args: ['--user', 'root'],
-    also: ['shell-reads-home'],
   },
   {
     what: 'homes that others can write to',

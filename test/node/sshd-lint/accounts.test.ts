@@ -110,6 +110,15 @@ describe('accounts', () => {
   });
 });
 
+it('no fix for an sshd at which admins log in locks them out', async () => {
+  const { report } = await host.lint('UsePAM yes\n');
+  const of = (name: string) => report?.samples.find(({ user }) => user === name)?.findings ?? [];
+  const forced = of('ann').find(({ code }) => code === 'no-forced-command');
+  expect(forced?.closedBy).toMatch(/in a Match block .*: for everybody, it would lock root out$/);
+  expect(of('root').map(({ code }) => code)).toEqual(['root-login', 'client-alive-off']);
+  expect(of('root')[0]?.closedBy).toMatch(/^PermitRootLogin no, as soon as admins can log in/);
+});
+
 describe('endpoints', () => {
   it('a port is linted only if a program listens on it', async () => {
     const { port } = await freePorts(['port']);

@@ -193,7 +193,7 @@ describe('the connection to the directory', () => {
     await host.configure(slapd);
     const kubeconfig = join(host.directory, 'kubeconfig');
     const good = await readFile(kubeconfig, 'utf8');
-    const metrics = join(host.directory, 'metrics/ldap.prom');
+    const metrics = join(host.directory, 'ldap.prom');
     await host.sync('--textfile', metrics);
     expect(await readFile(metrics, 'utf8')).toMatch(/^berth_ldap_sync_success 1$/m);
     const success = /^berth_ldap_sync_last_success_timestamp_seconds \d+$/m;
