@@ -113,12 +113,12 @@ describe('berth init login-node', () => {
     expect(stdout).toContain('nothing to change');
     expect(stdout).not.toMatch(/^run: |: new|: changed|differs/m);
     expect(stdout).toMatch(/^next: go back: usermod --shell \/bin\/bash alice$/m);
+    expect(await state()).toBe(before);
     await shell('mv /etc/berth/former-shells /run');
     // As after a version that did not keep it.
     expect((await init('--yes --dry-run')).stdout).toContain('nothing to change');
     expect((await init('--yes')).stdout).toMatch(/^next: go back: usermod --shell SHELL alice$/m);
     await shell('mv /run/former-shells /etc/berth');
-    expect(await state()).toBe(before);
   });
 
   it('shows what an admin has edited, and leaves it', async () => {
