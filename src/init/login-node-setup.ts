@@ -111,7 +111,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
   const kind = await kindStep(answers, { ...present, port: Number(present.port) });
   const found = hasSystemd() ? await startSteps(unitsOf(answers)) : { steps: [], running: [] };
   const started = start ? found.steps : [];
-  const formerText = await readIfPresent(formerShellsFile);
+  const formerText = readIfPresent(formerShellsFile);
   const shells = shellSteps(accounts, answers.mode);
   const kept = keepShells(formerText, shells.length === 0 ? [] : accounts.local);
   // The linter refuses a kind of which a member of the group has another shell: then it waits for the shells, too.
