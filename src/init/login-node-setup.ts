@@ -127,7 +127,10 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
       ...(cluster?.next ?? []),
       ...loginNodeNext(answers, accounts, unitsOf(answers)),
     ],
-    undo: [...undoPresent(accounts, found.running, formerShells(formerText)), ...(cluster?.undo ?? [])],
+    undo: [
+      ...undoPresent(accounts, found.running, formerShells(formerText)),
+      ...(cluster?.undo ?? []),
+    ],
   };
 }
 
