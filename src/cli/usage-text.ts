@@ -5,7 +5,7 @@ import type { CommandPlace } from './command-place.ts';
  * What yargs says instead of its own sentences, through its `updateStrings`: a code and the names that it fills in.
  * `usageText` makes sentences of them.
  */
-export const parserStrings = {
+const parserStrings = {
   'Unknown argument: %s': { one: 'unknown %s', other: 'unknown %s' },
   'Unknown command: %s': { one: 'unknown %s', other: 'unknown %s' },
   'Too many non-option arguments: got %s, maximum of %s': { one: 'unknown', other: 'unknown' },

@@ -132,7 +132,7 @@ describe('berth sshd new', () => {
     ['second', 0, [], 'must be a port from 1 to 65535 [usage]'],
     ['second', 70_000, [], 'must be a port from 1 to 65535 [usage]'],
     ['second', 2222, ['--profile', 'bsae'], 'Did you mean base?'],
-    ['second', 2222, ['--profile', 'base', '--mode', 'login-shell'], 'no effect'],
+    ['second', 2222, ['--profile', 'base', '--mode', 'login-shell'], '--profile cannot be used'],
     ['second', 2222, ['--address', 'localhost'], 'not an IP address [usage]'],
     ['second', 2222, ['--banner', '/etc/ssh/absent'], 'no such file [usage]'],
     ['second', 2222, ['--banner', '/etc/motd\nPermitRootLogin yes'], 'without blanks'],

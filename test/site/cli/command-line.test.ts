@@ -94,7 +94,7 @@ describe('the command line', () => {
   ])('%j shows examples and exits 0', async (args) => {
     const { exitCode, stdout, stderr } = await run(...args);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/Examples:\n.*berth /);
+    expect(stdout).toMatch(/Examples:\n {2}# .*\n {2}berth /);
   });
 
   it('explains an error code', async () => {

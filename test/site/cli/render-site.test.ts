@@ -142,7 +142,7 @@ it('writes for Argo CD, for one cluster, and not through a symlink', async () =>
 
 it.each([
   [['--image', 'registry.example.org/hpc/berth'], 'has no tag'],
-  [['--user', 'alice'], 'mutually exclusive'],
+  [['--user', 'alice'], 'unknown option --user'],
   [['--components', 'everything'], '--components everything: must be admission or'],
 ])('refuses %s', async (args, message) => {
   const { exitCode, stderr } = await render(...args);
