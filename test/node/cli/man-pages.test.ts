@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
 import { commandGroups } from '../../../src/cli/command-line.ts';
-import { commandTree, type CommandNode } from '../../../src/cli/command-tree.ts';
+import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/command-tree.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
 import { loginOptions } from '../../../src/ssh/request/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
@@ -42,9 +42,9 @@ async function rendered(file: string): Promise<string> {
   return stdout.toString().replaceAll(/.\u0008/g, '');
 }
 
-const optionsOf = ({ options, commands }: CommandNode): readonly string[] => [
-  ...options.flatMap(({ names }) => names),
-  ...commands.flatMap(optionsOf),
+const optionsOf = (node: CommandNode): readonly string[] => [
+  ...shownOptions(node).flatMap(({ names }) => names),
+  ...node.commands.flatMap(optionsOf),
 ];
 
 /** Whether `--no` is there, and not only as a part of `--no-headers`. */
