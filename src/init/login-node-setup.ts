@@ -117,10 +117,12 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
   // The linter refuses a kind of which a member of the group has another shell: then it waits for the shells, too.
   const members = accounts.local.flatMap(({ name, member }) => (member ? name : []));
   const waits = shells.some(({ argv }) => members.includes(argv.at(-1) ?? ''));
+  const admitted = [kind, ...memberSteps(accounts)];
   const [user] = answers.users;
   return {
-    steps: [...steps, ...(waits ? [] : [kind, ...memberSteps(accounts), ...started])],
-    last: [...kept, ...shells, ...(waits ? [kind, ...memberSteps(accounts), ...started] : [])],
+    steps: [...steps, ...(waits ? [] : admitted)],
+    // sshd last: until then, members with another shell would get it there.
+    last: [...kept, ...shells, ...(waits ? admitted : []), ...started],
     doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
     next: [
       ...(pam === undefined ? [noPam] : []),

@@ -1,0 +1,2 @@
+import { prebuild } from './test/rig/site/build-in-background.ts';
+await prebuild();
