@@ -1,2 +1,0 @@
-import { prebuild } from './test/rig/site/build-in-background.ts';
-await prebuild();
