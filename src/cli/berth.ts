@@ -40,5 +40,7 @@ void runCommandLine(args, {
 /** Only for help: it opens the terminal again. */
 function columnsForHelp(): number | undefined {
   const wanted = args.some((arg) => ['help', '--help', '-h'].includes(arg));
-  return wanted && isatty(1) ? new WriteStream(1).columns : undefined;
+  const columns = wanted && isatty(1) ? new WriteStream(1).columns : 0;
+  // 0 is that of a terminal without a size.
+  return columns === 0 ? undefined : columns;
 }

@@ -19,7 +19,7 @@ async function afterSu(mode: string, command: string): Promise<string> {
 describe.each(['0620', '0600'])('on a terminal of root with mode %s, a user runs', (mode) => {
   it.each([
     ['berth version', /^berth \S+, build /],
-    ['berth --help', /Set up:[^]*Global options:/],
+    ['berth --help', /^Usage: berth COMMAND[^]*Set up:\r?\n +berth init +Set up this host/],
     ['berth doctor', /\[config-missing\]|FAIL|ok/],
     ['berth sessions list', /\[not-root\]/],
     [
