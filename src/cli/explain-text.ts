@@ -4,17 +4,38 @@ import type { CatalogueEntry } from '../error-catalogue/entry.ts';
 import { exitStatuses, exitText } from '../error-catalogue/exit-text.ts';
 import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
+import { findingTexts } from '../sshd-lint/rules/finding-texts.ts';
+import {
+  isFindingCode,
+  sshdFindingCodes,
+  type SshdFindingCode,
+} from '../sshd-lint/rules/sshd-finding.ts';
 import { documentText } from './json-document.ts';
 import { wrapped } from './wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
-  readonly code: LogCode;
+  readonly code: LogCode | SshdFindingCode;
+  /** Empty for what does not end a program. */
+  readonly exit_status: readonly number[];
   readonly domain: string;
 }
 
-const all: readonly Explanation[] = catalogue.flatMap(({ title, entries }) =>
-  entries.map((entry) => ({ ...entry, domain: title })),
+const errors: readonly Explanation[] = catalogue.flatMap(({ title, entries }) =>
+  entries.map((entry) => ({
+    ...entry,
+    domain: title,
+    exit_status: exitStatuses(entry.code),
+  })),
 );
+
+const findings: readonly Explanation[] = sshdFindingCodes.map((code) => ({
+  ...{ code, domain: 'The linter of sshd', exit_status: [] },
+  what: `What is open: ${findingTexts[code].opens}.`,
+  why: 'A line of sshd’s configuration or of PAM, or a file of this host. `berth sshd lint` names it, and for which accounts.',
+  next: `Closed by: ${findingTexts[code].closedBy}.`,
+}));
+
+const all = [...errors, ...findings];
 
 /**
  * The explanations of one code, or of all.
@@ -36,7 +57,7 @@ export function explanations(
     `there is no error code and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
     {
       code: 'usage',
-      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` and findings of `berth sshd lint` have their next step in their own output.',
+      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` have their next step in their own output.',
     },
   );
 }
@@ -55,8 +76,9 @@ export function explainText(found: readonly Explanation[]): string {
 }
 
 function oneText({ code, domain, what, why, next }: Explanation): string {
+  const exit = isFindingCode(code) ? 'a finding' : exitText(code);
   const parts = [
-    `${code} (${exitText(code)}; ${domain})`,
+    `${code} (${exit}; ${domain})`,
     wrapped(what),
     `Why:\n${wrapped(why, '  ')}`,
     `What to do:\n${wrapped(next, '  ')}`,
@@ -66,10 +88,10 @@ function oneText({ code, domain, what, why, next }: Explanation): string {
 
 /** For scripts. `exit_status` is empty for a code that only warns. */
 export function explainJson(found: readonly Explanation[]): string {
-  const codes = found.map(({ code, domain, what, why, next }) => ({
+  const codes = found.map(({ code, domain, exit_status, what, why, next }) => ({
     code,
     domain,
-    exit_status: exitStatuses(code),
+    exit_status,
     what,
     why,
     next,

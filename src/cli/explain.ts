@@ -11,13 +11,13 @@ interface ExplainArguments {
 export function explainCommand(terminal: Terminal): CommandModule<object, ExplainArguments> {
   return {
     command: 'explain [word]',
-    describe: 'Explain an error code, or a key of the configuration',
+    describe: 'Explain a code of an error or of the linter, or a key of the configuration',
     builder: (yargs) =>
       yargs
         .positional('word', {
           type: 'string',
           describe:
-            'Code of an error or a warning; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
+            'Code of an error, a warning or a finding of the linter; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
         })
         .option('output', outputOption)
         .example('berth explain token-expired', 'What the code of a log line means')

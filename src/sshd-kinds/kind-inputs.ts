@@ -6,7 +6,7 @@ import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
-import { sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
+import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import type { KindConfig, KindMode } from './rules/kind-config.ts';
 import { isKindName } from './rules/kind-name.ts';
 
@@ -45,7 +45,7 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
   for (const address of addresses)
     if (isIP(address) === 0) throw usage(`--address ${address}: not an IP address`);
   for (const code of accepted)
-    if (!sshdFindingCodes.some((known) => known === code)) {
+    if (!isFindingCode(code)) {
       const near = nearestKey(code, sshdFindingCodes);
       throw usage(
         `--accept ${code}: the linter has no such finding`,

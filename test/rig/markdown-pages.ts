@@ -39,7 +39,7 @@ export function tableRows(page: string, firstHeader: string): string[][] {
   const rows: string[][] = [];
   let within = false;
   for (const line of pageText(page).split('\n')) {
-    const cells = line.startsWith('|') ? line.slice(1, -1).split('|') : undefined;
+    const cells = line.startsWith('|') ? line.slice(1, -1).split(/(?<!\\)\|/) : undefined;
     if (cells === undefined) within = false;
     else if (within && !/^[\s|:-]+$/.test(line)) rows.push(cells.map((cell) => plain(cell)));
     else if (plain(cells[0] ?? '') === firstHeader) within = true;
@@ -48,5 +48,5 @@ export function tableRows(page: string, firstHeader: string): string[][] {
 }
 
 function plain(cell: string): string {
-  return cell.trim().replaceAll('`', '');
+  return cell.trim().replaceAll('`', '').replaceAll('\\|', '|');
 }

@@ -130,6 +130,10 @@ export const sshdFindingCodes = [
 
 export type SshdFindingCode = (typeof sshdFindingCodes)[number];
 
+export function isFindingCode(code: string): code is SshdFindingCode {
+  return sshdFindingCodes.some((known) => known === code);
+}
+
 const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
 
 /** Sorts doors first, advice last. */

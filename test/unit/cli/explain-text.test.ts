@@ -49,4 +49,10 @@ describe('berth explain', () => {
       for (const { code } of entries) expect(text).toContain(`\n  ${code}:`);
     }
   });
+
+  it('is there for a finding of the linter, which has no exit status', () => {
+    const found = explanations('shell-reads-home');
+    expect(explainText(found)).toMatch(/^shell-reads-home \(a finding; The linter of sshd\)\n/);
+    expect(JSON.parse(explainJson(found))).toMatchObject({ codes: [{ exit_status: [] }] });
+  });
 });
