@@ -23,6 +23,7 @@ import {
   type ConnectionOverrides,
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
+import { cronFindings } from './lint-cron.ts';
 import { mailFindings } from './lint-mail.ts';
 import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
 import { userManagerFindings } from './lint-user-manager.ts';
@@ -137,6 +138,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
     ...(await userManagerFindings()),
     ...(await mailFindings()),
+    ...(await cronFindings()),
     ...leftOutFindings(leftOut, whole.length),
     ...unlisted,
   ];

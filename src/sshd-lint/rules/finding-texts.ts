@@ -188,6 +188,10 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
     opens: 'commands of `~/.forward`, run by the mail server of this host',
     closedBy: '`postconf -e allow_mail_to_commands=alias`',
   },
+  'cron-runs-on-host': {
+    opens: 'commands of crontabs and at jobs of users, with files of the home that they run',
+    closedBy: '`crontab -u NAME -r` and `atrm` for accounts of sessions',
+  },
   'port-unprivileged': {
     opens: 'while sshd is stopped, any user of the host can listen on its port: a false sshd',
     closedBy: '`Port` below 1024, such as 332',

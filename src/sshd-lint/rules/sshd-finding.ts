@@ -113,6 +113,7 @@ export const sshdFindingCodes = [
   'pam-user-environment',
   'user-manager-reads-home',
   'mail-runs-home-commands',
+  'cron-runs-on-host',
   'port-unprivileged',
   // Behind a balancer.
   'balancer-penalties',

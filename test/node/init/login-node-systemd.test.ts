@@ -200,6 +200,16 @@ describe('berth init login-node on a host with systemd', () => {
       expect((await lint()).stdout.toString()).not.toContain('pam-user-environment');
     });
 
+    it('and jobs of cron and at that a user made before are reported', async () => {
+      const crontabs = '/var/spool/cron/crontabs';
+      await host.script(
+        `mkdir -p ${crontabs}; install -o alice -m 0600 /dev/null ${crontabs}/alice`,
+      );
+      expect((await lint()).stdout.toString()).toContain('run commands of alice on this host');
+      await host.script(`rm ${crontabs}/alice`);
+      expect((await lint()).stdout.toString()).not.toContain('cron-runs-on-host');
+    });
+
     it('and the mail server is a door while it runs commands of ~/.forward', async () => {
       // Without a listener: the network is the machine's.
       await host.script(`export DEBIAN_FRONTEND=noninteractive
