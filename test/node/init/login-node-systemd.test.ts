@@ -122,45 +122,53 @@ describe('berth init login-node on a host with systemd', () => {
 
     afterAll(() => host.script('loginctl disable-linger alice'));
 
-    it('would run on a host without the drop-in, so these tests are meaningful', async () => {
-      await host.script(`mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@${uid}`);
-      const session = ssh('sleep 60');
-      try {
-        const all = [
-          ...['any-drop-in', 'bus-drop-in', 'unit', 'data-unit', 'bus-service'],
-          ...['CANARY_MANAGER', 'CANARY_VARIABLE'],
-        ];
-        await waitFor(
-          { what: `${all.join(', ')} to run`, timeoutMs: 20_000, everyMs: 100 },
-          async () => {
-            await callBus();
-            const ran = (await ranOnHost()).split('\n');
-            return all.every((name) => ran.includes(name)) || undefined;
-          },
+    it(
+      'would run on a host without the drop-in, so these tests are meaningful',
+      { timeout: 180_000 },
+      async () => {
+        await host.script(
+          `mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@${uid}`,
         );
-        const { stdout, exitCode } = await lint();
-        expect(exitCode).toBe(1);
-        expect(JSON.parse(stdout.toString())).toMatchObject({
-          ok: false,
-          codes: expect.arrayContaining(['user-manager-reads-home']) as unknown,
-        });
-        const sessions = await host.asRoot([berth, 'sessions', 'list']);
-        expect(sessions.stdout.toString()).toMatch(
-          new RegExp(`\\n +${uid} +unit\\.service +1\\n$`),
-        );
-        const reaped = await host.asRoot([berth, 'reap', '--dry-run']);
-        expect(reaped.stdout.toString()).toContain(`UID ${uid} runs unit.service on this host`);
-        await host.script(`cp /root/berth.conf ${dropIn}; systemctl daemon-reload`);
-        // The manager that runs is still the former one.
-        expect((await lint()).stdout.toString()).toContain(
-          'was started with units and variables of the home',
-        );
-      } finally {
-        await host.script(`mv /root/berth.conf ${dropIn}; systemctl daemon-reload
+        const session = ssh('sleep 60');
+        try {
+          const all = [
+            ...['any-drop-in', 'bus-drop-in', 'unit', 'data-unit', 'bus-service'],
+            ...['CANARY_MANAGER', 'CANARY_VARIABLE'],
+          ];
+          await waitFor(
+            { what: `${all.join(', ')} to run`, timeoutMs: 60_000, everyMs: 100 },
+            async () => {
+              await callBus();
+              const ran = (await ranOnHost()).split('\n');
+              const missing = all.filter((name) => !ran.includes(name));
+              if (missing.length > 0) throw new Error(`${missing.join(', ')} did not run`);
+              return true;
+            },
+          );
+          const { stdout, exitCode } = await lint();
+          expect(exitCode).toBe(1);
+          expect(JSON.parse(stdout.toString())).toMatchObject({
+            ok: false,
+            codes: expect.arrayContaining(['user-manager-reads-home']) as unknown,
+          });
+          const sessions = await host.asRoot([berth, 'sessions', 'list']);
+          expect(sessions.stdout.toString()).toMatch(
+            new RegExp(`\\n +${uid} +unit\\.service +1\\n$`),
+          );
+          const reaped = await host.asRoot([berth, 'reap', '--dry-run']);
+          expect(reaped.stdout.toString()).toContain(`UID ${uid} runs unit.service on this host`);
+          await host.script(`cp /root/berth.conf ${dropIn}; systemctl daemon-reload`);
+          // The manager that runs is still the former one.
+          expect((await lint()).stdout.toString()).toContain(
+            'was started with units and variables of the home',
+          );
+        } finally {
+          await host.script(`mv /root/berth.conf ${dropIn}; systemctl daemon-reload
           loginctl terminate-user alice`);
-        await session;
-      }
-    });
+          await session;
+        }
+      },
+    );
 
     it.each(['login-shell', 'forced'])('does not run on the host at a login: %s', async (mode) => {
       await restarted();
