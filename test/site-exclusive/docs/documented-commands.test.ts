@@ -51,6 +51,7 @@ const commandChecks: readonly CommandCheck[] = [
   { command: /^\S+\/berth doctor/, check: (command) => ends(0, command) },
   { command: /^\S+\/berth plan --user alice$/, check: plan },
   { command: /^systemctl enable --now /, check: unitsAreInstalled },
+  { command: /^rm -f \/var\/lib\/prometheus\S+ /, check: (command) => ends(0, command) },
 ];
 
 beforeAll(async () => {
