@@ -83,7 +83,7 @@ function audienceFinding({ audience, clientId, exchange, token }: OidcSettings):
   return token === 'id' && audience === clientId
     ? ok(`the audience of the portal's ID token is ${clientId}, as configured`)
     : skipped(
-        `only a login shows whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} has the audience ${audience}: the provider must add it (“Audience mapper with Keycloak” in ${configurationPage})`,
+        `only a login shows whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} has the audience ${audience}: the provider must add it ("Audience mapper with Keycloak" in ${configurationPage})`,
       );
 }
 

@@ -123,7 +123,7 @@ export function refreshFinding(portal: PortalConfig, clusters: readonly OidcSett
   return shared && set.length > 0
     ? warning(
         `${set.join(' and ')}: the portal and kubectl renew with the same refresh token; a provider that accepts each token only once ends the session of both`,
-        `Give kubectl a refresh token of its own (credentials.own_refresh_token; “Refresh tokens that rotate, with Keycloak” in ${installedPath('share/docs/configuration.md')}), disable rotation at the provider, or remove ${set.join(' and ')} from oidc_settings ${apply}`,
+        `Give kubectl a refresh token of its own (credentials.own_refresh_token; "Refresh tokens that rotate, with Keycloak" in ${installedPath('share/docs/configuration.md')}), disable rotation at the provider, or remove ${set.join(' and ')} from oidc_settings ${apply}`,
       )
     : ok('the portal does not use the refresh token of kubectl');
 }

@@ -45,7 +45,7 @@ export const tokenErrors = {
   'token-audience': {
     what: 'The token is not meant for this cluster: its audience (`aud`) lacks the configured one.',
     why: 'The client at the identity provider has no audience mapper, or the cluster needs a token exchange.',
-    next: 'Add an audience mapper for `credentials.audience`, or set `credentials.exchange`: “Audience mapper with Keycloak” or “Token exchange with Keycloak” in /usr/lib/berth/share/docs/configuration.md.',
+    next: 'Add an audience mapper for `credentials.audience`, or set `credentials.exchange`: "Audience mapper with Keycloak" or "Token exchange with Keycloak" in /usr/lib/berth/share/docs/configuration.md.',
   },
   'token-authorized-party': {
     what: 'The token was issued to another client (`azp`) than the portal’s.',
@@ -125,12 +125,12 @@ export const tokenErrors = {
   'issuer-request-refused': {
     what: 'The identity provider refused a token request. The message contains the provider’s error.',
     why: 'The token exchange lacks a setting: it is not enabled, the portal’s client is not in the audience of its own token, or a scope is missing.',
-    next: 'Look at the event log of the provider for this client, and compare with “Token exchange with Keycloak” in /usr/lib/berth/share/docs/configuration.md.',
+    next: 'Look at the event log of the provider for this client, and compare with "Token exchange with Keycloak" in /usr/lib/berth/share/docs/configuration.md.',
   },
   'refresh-token-refused': {
     what: 'The identity provider did not accept the refresh token (invalid_grant), so the credential cannot be renewed.',
     why: 'The user logged out, the session reached its idle or maximum time, or the refresh token was single-use and something else has already used it.',
-    next: 'The user logs out of the portal and logs in again. If it happens to many users, see “Renewal” in /usr/lib/berth/share/docs/configuration.md.',
+    next: 'The user logs out of the portal and logs in again. If it happens to many users, see "Renewal" in /usr/lib/berth/share/docs/configuration.md.',
   },
   'refresh-token-missing': {
     what: 'The portal gave no refresh token. kubectl works only until the current token expires, often after five minutes.',

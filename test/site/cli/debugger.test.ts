@@ -18,10 +18,11 @@ describe('a client that sends SIGUSR1 to a login that is starting', () => {
   it('opens no debugger on the host', async () => {
     const shell = (await readdir(join(installDirectory, 'shell'))).map((name) => `shell/${name}`);
     for (const program of [...shell, 'berth']) {
-      const [line = ''] = (await readFile(join(installDirectory, program), 'utf8')).split('\n');
-      const words = line.split(' ');
+      const lines = (await readFile(join(installDirectory, program), 'utf8')).split('\n');
+      // `berth` is started by a shell, in its second line.
+      const words = lines.slice(0, 2).join(' ').replaceAll("'", '').split(' ');
       const node = words.find((word) => word.endsWith('/node')) ?? '';
-      const options = words.filter((word) => word.startsWith('--'));
+      const options = words.filter((word) => word.startsWith('--') && !word.endsWith('*/'));
       const { stdout } = await execa(node, [...options, '-e', script]);
       expect(stdout).toBe('');
     }

@@ -23,7 +23,7 @@ describe('the links of the documentation', () => {
 
 /** “SECTION” in the page docs/NAME.md of an installation, as messages of Berth name it. */
 const named = globSync('src/**/*.ts', { cwd: root }).flatMap((file) =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/“([A-Z][\w ,]+ Keycloak)”/g)].map(
+  [...readFileSync(join(root, file), 'utf8').matchAll(/"([A-Z][\w ,]+ Keycloak)"/g)].map(
     ([, section = '']) => ({ file, section }),
   ),
 );
