@@ -7,8 +7,11 @@ import { hostilePods } from './hostile-pods.ts';
 let site: Site;
 let admission: AdmissionSite;
 
-/** The API server writes the field into the old annotation too; either policy may be the first to refuse. */
-const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/main must be absent';
+/** The API server copies the field into the old annotation, and back; either policy may be the first to refuse. */
+const appArmor = {
+  ways: /^(?:no AppArmor|a profile of another program)/,
+  says: /(?:container\.apparmor\.security\.beta\.kubernetes\.io\/main must be absent|appArmorProfile\.type of container main must be)/,
+};
 
 beforeAll(async () => {
   site = await openSite();
@@ -23,7 +26,7 @@ describe('a user with every right in the namespace cannot create a pod with', ()
       expect(status).toBe(201);
       return;
     }
-    if (way.startsWith('no AppArmor') && message.includes(appArmorAnnotation)) {
+    if (appArmor.ways.test(way) && appArmor.says.test(message)) {
       expect(status).toBe(403);
       return;
     }
