@@ -53,7 +53,7 @@ function podmanIn(directory: string): (...args: string[]) => Promise<unknown> {
   return (...args) => execa('podman', args, { env });
 }
 
-/** A tar of a root file system with Node, env(1), and the libraries of the two. */
+/** A tar of a root file system with Node, sh(1), env(1), and their libraries. */
 async function baseArchive(directory: string): Promise<string> {
   const root = join(directory, 'base');
   const put = async (from: string, to: string): Promise<void> => {
@@ -61,7 +61,7 @@ async function baseArchive(directory: string): Promise<string> {
     await copyFile(from, join(root, to));
   };
   await put(process.execPath, nodeInImage);
-  await put('/usr/bin/env', '/usr/bin/env');
+  for (const program of ['/bin/sh', '/usr/bin/env']) await put(program, program);
   const { stdout } = await execa('ldd', [process.execPath]);
   for (const [library] of stdout.matchAll(/\/lib\S+/g)) await put(library, library);
   const archive = `${root}.tar`;
