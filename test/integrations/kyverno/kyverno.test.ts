@@ -21,7 +21,7 @@ import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 // subresources are beyond it: those cases are hostile-requests.test.ts's alone.
 const namespace = 'user-ada';
 const settings = siteAdmission(siteParameters);
-const ondemand = new URL('ondemand/', import.meta.url).pathname;
+const ondemand = new URL('../../site-exclusive/admission/ondemand/', import.meta.url).pathname;
 
 const secret: HostileObject = {
   way: 'a token that never ends',

@@ -136,11 +136,21 @@ describe('berth render balancer --write', () => {
   });
 
   it.each([
-    ['a FIFO', ['mkfifo', 'FILE']],
-    ['a symlink that leads nowhere', ['ln', '-s', 'FILE.absent', 'FILE']],
-    ['a file of another user', ['install', '-o', 'nobody', '/etc/hostname', 'FILE']],
-    ['a directory', ['mkdir', 'FILE']],
-  ])('does not touch %s in a directory like /tmp', async (_, command) => {
+    ['a FIFO', ['mkfifo', 'FILE'], 78, '[balancer-file-unsafe]'],
+    [
+      'a symlink that leads nowhere',
+      ['ln', '-s', 'FILE.absent', 'FILE'],
+      78,
+      '[balancer-file-unsafe]',
+    ],
+    [
+      'a file of another user',
+      ['install', '-o', 'nobody', '/etc/hostname', 'FILE'],
+      78,
+      '[balancer-file-unsafe]',
+    ],
+    ['a directory', ['mkdir', 'FILE'], 64, 'haproxy.cfg is a directory [usage]'],
+  ])('does not touch %s in a directory like /tmp', async (_, command, status, said) => {
     const shared = join(directory, 'shared');
     await mkdir(shared);
     await chmod(shared, 0o1777);
@@ -148,8 +158,8 @@ describe('berth render balancer --write', () => {
     const [program = '', ...args] = command.map((word) => word.replace('FILE', there));
     await execa(program, args);
     const { exitCode, stderr } = await write('--write', there, '--overwrite');
-    expect(stderr).toContain('[balancer-file-unsafe]');
-    expect(exitCode).toBe(78);
+    expect(stderr).toContain(said);
+    expect(exitCode).toBe(status);
     expect(await readdir(shared)).toEqual(['haproxy.cfg']);
   });
 
