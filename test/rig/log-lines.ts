@@ -1,11 +1,11 @@
 /** The fields of one logfmt line of the hook's log, unquoted. */
 export type LogLine = Readonly<Record<string, string>>;
 
-/** Parses a hook's stderr. @throws Error if a line is not logfmt */
+/** Parses a hook's stderr; what a dry run says at its end is no line of the log. @throws Error if a line is not logfmt */
 export function logLines(stderr: string): LogLine[] {
   return stderr
     .split('\n')
-    .filter((line) => line !== '')
+    .filter((line) => line !== '' && line !== 'dry run: nothing was changed')
     .map(parse);
 }
 

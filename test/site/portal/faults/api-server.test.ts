@@ -38,7 +38,7 @@ describe('an error of an API server affects only its own part of the hook', () =
     { answer: 401, code: 'api-unauthorized', exit: 78, next: 'berth token setup' },
     { answer: 403, code: 'api-forbidden', exit: 77, next: 'etc/kubernetes' },
     { answer: 409, code: 'api-conflict', exit: 75, next: 'next login' },
-    { answer: 422, code: 'api-invalid', exit: 78, next: 'NAMESPACE_PREFIX' },
+    { answer: 422, code: 'api-invalid', exit: 78, next: 'berth doctor' },
     { answer: 429, code: 'api-overloaded', exit: 75, next: 'Priority and Fairness' },
     { answer: 500, code: 'api-server-error', exit: 75, next: "API server's log" },
     { answer: 503, code: 'api-server-error', exit: 75, next: "API server's log" },
