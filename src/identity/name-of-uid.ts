@@ -33,3 +33,8 @@ export async function nameOfUid(uid: number): Promise<string | undefined> {
     );
   });
 }
+
+/** For people: the name, or `UID 1000` where there is none or NSS cannot say. */
+export async function shownNameOfUid(uid: number): Promise<string> {
+  return (await nameOfUid(uid).catch(() => undefined)) ?? `UID ${uid}`;
+}

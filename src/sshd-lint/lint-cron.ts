@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { nameOfUid } from '../identity/name-of-uid.ts';
+import { shownNameOfUid } from '../identity/name-of-uid.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import type { SshdFinding } from './rules/sshd-finding.ts';
 
@@ -22,9 +22,7 @@ export async function cronFindings(): Promise<SshdFinding[]> {
   );
   const users = [...new Set(uids)].sort((one, other) => one - other);
   if (users.length === 0) return [];
-  const names = await Promise.all(
-    users.slice(0, mostNamed).map(async (uid) => (await nameOfUid(uid)) ?? `UID ${uid}`),
-  );
+  const names = await Promise.all(users.slice(0, mostNamed).map(shownNameOfUid));
   const more = users.length > mostNamed ? ' and others' : '';
   return [
     {

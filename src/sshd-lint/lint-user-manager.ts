@@ -1,4 +1,4 @@
-import { nameOfUid } from '../identity/name-of-uid.ts';
+import { shownNameOfUid } from '../identity/name-of-uid.ts';
 import { installedPath } from '../installed-path.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import { initialEnvironment } from '../system/processes.ts';
@@ -70,7 +70,7 @@ async function finding(
       message: `at a login, systemd starts the user's own manager (user@UID.service) on this host, and it runs units and reads variables that sessions can write to ~/.config: it has no ${reads.home}`,
       closedBy: `copy ${dropIn} to /etc/systemd/system/user@.service.d/berth.conf, then systemctl daemon-reload`,
     };
-  const name = (await nameOfUid(Number(uid)).catch(() => undefined)) ?? `UID ${uid}`;
+  const name = await shownNameOfUid(Number(uid));
   if (pid !== undefined)
     return {
       code: 'user-manager-reads-home',
