@@ -14,7 +14,7 @@ import { readContext } from '../reconcile/admin-kubeconfig.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { sourceText } from '../source-text.ts';
-import type { CommandStep, FileStep, Setup } from './setup.ts';
+import { type CommandStep, type FileStep, type Setup, whole } from './setup.ts';
 
 /** What an admin is asked about a cluster, and where the files of this host are. */
 export interface ClusterAnswers {
@@ -104,10 +104,6 @@ function nextLines({ purpose, apply }: ClusterAnswers, commands: readonly Comman
   return apply
     ? ['keep the token fresh: systemctl enable --now berth-token-rotate.timer']
     : commands.map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`);
-}
-
-function whole(path: string, text: string): FileStep {
-  return { path, text, mode: 0o644, kind: 'whole' };
 }
 
 function serverOf({ kubeconfig, context }: ClusterAnswers) {

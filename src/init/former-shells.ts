@@ -1,6 +1,6 @@
 import { installedPath } from '../installed-path.ts';
 import type { LocalAccount } from './account-state.ts';
-import type { FileStep } from './setup.ts';
+import { type FileStep, whole } from './setup.ts';
 
 /** The login shells that accounts had before they got Berth's, so that a later run can say how to go back. */
 export const formerShellsFile = '/etc/berth/former-shells';
@@ -23,8 +23,7 @@ export function keepShells(
   const lines = [...shells].map(([name, shell]) => `${name}:${shell}\n`);
   return [
     {
-      ...{ path: formerShellsFile, mode: 0o644, kind: 'whole' },
-      text: `# Login shells before berth init login-node\n${lines.join('')}`,
+      ...whole(formerShellsFile, `# Login shells before berth init login-node\n${lines.join('')}`),
       formerTexts: present === undefined ? [] : [present],
     },
   ];

@@ -6,7 +6,7 @@ import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { exampleWith } from './rules/example-text.ts';
-import type { FileStep } from './setup.ts';
+import { type FileStep, whole } from './setup.ts';
 
 /** Where the sessions of a login node run. */
 export type Backend = 'podman' | 'pod';
@@ -84,9 +84,4 @@ function sshText(backend: Backend): string {
     rules: `rules:\n  - profile: ${profileNames[backend]}`,
     ...(noManager ? { podman: 'podman:\n  cgroup_manager: cgroupfs' } : {}),
   });
-}
-
-/** A file of Berth's own. */
-export function whole(path: string, text: string): FileStep {
-  return { path, text, mode: 0o644, kind: 'whole' };
 }

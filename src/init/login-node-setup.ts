@@ -19,12 +19,11 @@ import {
   presentAnswers,
   profileSteps,
   sshYml,
-  whole,
 } from './login-node-profile.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
 import { startSteps, stopUnits, type UnitsToStart } from './start-steps.ts';
 import { tokenUnits, unitSteps } from './unit-steps.ts';
-import type { CommandStep, FileStep, Setup, SetupStep } from './setup.ts';
+import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 
 /** What an admin is asked about a login node. */
 export interface LoginNodeAnswers {

@@ -37,6 +37,11 @@ export interface FileStep {
   readonly writtenBy?: readonly string[];
 }
 
+/** A file of Berth's own, which everybody may read. */
+export function whole(path: string, text: string): FileStep {
+  return { path, text, mode: 0o644, kind: 'whole' };
+}
+
 /** A program, found in the system's directories; `berth` is this one. */
 export interface CommandStep {
   readonly argv: readonly string[];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
-import type { SetupStep } from './setup.ts';
+import { type SetupStep, whole } from './setup.ts';
 
 const ownDirectory = '/etc/systemd/system';
 const packageDirectories = ['/usr/lib/systemd/system', '/lib/systemd/system'];
@@ -30,12 +30,7 @@ export function unitSteps(units: Readonly<Record<string, string>>): SetupStep[] 
   if (!hasSystemd()) return [];
   const steps = Object.entries(units)
     .filter(([name]) => !packageDirectories.some((one) => existsSync(join(one, name))))
-    .map(([name, text]) => ({
-      path: join(ownDirectory, name),
-      text: withInstalledPaths(text),
-      mode: 0o644,
-      kind: 'whole' as const,
-    }));
+    .map(([name, text]) => whole(join(ownDirectory, name), withInstalledPaths(text)));
   const missing = steps.filter(({ path }) => !existsSync(path));
   const same = steps.filter(
     ({ path, text }) => existsSync(path) && readFileSync(path, 'utf8') === text,
