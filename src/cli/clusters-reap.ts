@@ -1,16 +1,18 @@
 import type { Argv, CommandModule } from 'yargs';
 import { countText } from '../count-text.ts';
-import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { metricsFile } from './output-path.ts';
 import { withProgress } from './progress.ts';
-import { outputOption, textfileOption } from './report-options.ts';
+import { inClusterOption, outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
+import { usageError } from './usage-error.ts';
+
+const helpOf = 'berth clusters reap';
 
 interface ReapArguments extends SiteArguments {
   readonly cluster?: string | undefined;
@@ -47,10 +49,7 @@ function options(yargs: Argv): Argv<ReapArguments> {
   return siteOptions(yargs)
     .option('cluster', { ...text, describe: 'Only this cluster [default: all of clusters.d]' })
     .option('all-clusters', { type: 'boolean', hidden: true })
-    .option('in-cluster', {
-      type: 'boolean',
-      describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
-    })
+    .option('in-cluster', inClusterOption)
     .option('namespace-selector', {
       ...text,
       default: 'app.kubernetes.io/name=open-ondemand',
@@ -122,7 +121,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
   ]);
   const targets = await targetsOf(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)
-    throw usage('--prometheus needs a single cluster: name it with --cluster');
+    throw usageError(helpOf, '--prometheus needs a single cluster: name it with --cluster');
   const after = args['unused-after'];
   const podSelector = args['pod-selector'];
   const textfile = metricsFile(args.textfile);
@@ -185,7 +184,7 @@ function prometheusOf({
 }: ReapArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
   if (url === undefined) return {};
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw usage(`--prometheus ${url}: must be an http or https address`);
+    throw usageError(helpOf, `--prometheus ${url}: must be an http or https address`);
   return { prometheus: { url, matchers, timeoutMs: 30_000 } };
 }
 
@@ -202,7 +201,10 @@ function namesOf({ 'namespace-regexp': text }: ReapArguments): { readonly names?
   try {
     return { names: new RegExp(`^(?:${text})$`) };
   } catch {
-    throw usage(`--namespace-regexp ${text}: must be a regular expression, such as user-.+`);
+    throw usageError(
+      helpOf,
+      `--namespace-regexp ${text}: must be a regular expression, such as user-.+`,
+    );
   }
 }
 
@@ -211,12 +213,7 @@ const unusedFor = { least: '1h', most: '3650d' };
 
 function limit(count: number, option: string): number {
   if (Number.isInteger(count) && count >= 0) return count;
-  throw usage(`--${option}: must be a number from 0 (no limit)`);
-}
-
-function usage(message: string): BerthError {
-  const details: ErrorDetails = { code: 'usage', hint: 'See `berth clusters reap --help`.' };
-  return new BerthError(message, details);
+  throw usageError(helpOf, `--${option}: must be a number from 0 (no limit)`);
 }
 
 /** A line for each deleted object, and for each that was kept, with the reason. */

@@ -165,12 +165,7 @@ export interface Documents {
   /** Why a command failed, on standard error. */
   readonly Error: DocumentError & { readonly exitStatus: number };
   /** `berth explain CODE` */
-  readonly ErrorCodes: {
-    readonly codes: readonly (Explanation & {
-      /** Empty for a code that only warns. */
-      readonly exit_status: readonly number[];
-    })[];
-  };
+  readonly ErrorCodes: { readonly codes: readonly Explanation[] };
   /** `berth sshd certify` */
   readonly HostCertificates: Certified;
   /** `berth images gc` */

@@ -15,7 +15,7 @@ import { wrapped } from './wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
   readonly code: LogCode | SshdFindingCode;
-  /** Empty for what does not end a program. */
+  /** Empty for a code that only warns. */
   readonly exit_status: readonly number[];
   readonly domain: string;
 }

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from './command-group.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
-import { BerthError } from '../errors.ts';
 import type { NameMove } from '../images/image-names.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
@@ -12,6 +11,9 @@ import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
 import { reportError, type Terminal, writeIdle } from './terminal.ts';
+import { usageError } from './usage-error.ts';
+
+const helpOf = 'berth images pull';
 
 interface ImagesArguments extends SiteArguments {
   readonly output: string;
@@ -192,7 +194,8 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
       if (archive === undefined)
         return pullImages(site, images, { ...options, begins: (image) => (current = image) });
       const [image, another] = named;
-      if (another !== undefined) throw usage('--from-archive takes one IMAGE, or none');
+      if (another !== undefined)
+        throw usageError(helpOf, '--from-archive takes one IMAGE, or none');
       const file = resolve(archive);
       // Podman tries all formats, and its message has an error for each.
       await readImageArchive(file);
@@ -264,13 +267,6 @@ async function assertReferences(images: readonly string[]): Promise<void> {
   const { imageProblem } = await import('../config/profile/image-reference.ts');
   for (const image of images) {
     const problem = imageProblem(image);
-    if (problem !== undefined) throw usage(`${image} ${problem}`);
+    if (problem !== undefined) throw usageError(helpOf, `${image} ${problem}`);
   }
-}
-
-function usage(message: string): BerthError {
-  return new BerthError(message, {
-    code: 'usage',
-    hint: 'See `berth images pull --help`.',
-  });
 }

@@ -6,7 +6,7 @@ import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { metricsFile } from './output-path.ts';
-import { outputOption, textfileOption } from './report-options.ts';
+import { inClusterOption, outputOption, textfileOption } from './report-options.ts';
 import {
   chosenClusters,
   loadSite,
@@ -39,10 +39,7 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
           requiresArg: true,
           describe: 'Only this cluster [default: all clusters of clusters.d]',
         })
-        .option('in-cluster', {
-          type: 'boolean',
-          describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
-        })
+        .option('in-cluster', inClusterOption)
         .option('dry-run', {
           type: 'boolean',
           default: false,

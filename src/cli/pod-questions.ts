@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Argv } from 'yargs';
-import { BerthError } from '../errors.ts';
 import type { ClusterAnswers } from '../init/cluster-setup.ts';
 import type { Backend } from '../init/login-node-profile.ts';
 import { clusterName } from './init-cluster.ts';
 import { type Question, yesAndNo, yesOrNo } from './questions.ts';
+import { usageError } from './usage-error.ts';
 
 /** Options of `berth init login-node` for sessions in pods. */
 export interface PodArguments {
@@ -55,11 +55,11 @@ export function assertOptionsOf(backend: Backend, args: Readonly<Record<string, 
   const given = foreign.filter((option) => args[option] !== undefined);
   if (given.length === 0) return;
   const names = given.map((option) => `--${option}`).join(', ');
-  throw new BerthError(
+  throw usageError(
+    'berth init login-node',
     backend === 'pod'
       ? `${names}: for pods, the nodes of the cluster pull the image`
       : `${names}: only with --backend pod`,
-    { code: 'usage', hint: 'See `berth init login-node --help`.' },
   );
 }
 

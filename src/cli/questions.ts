@@ -3,6 +3,7 @@ import { BerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
 import { assertRoot } from '../system/as-user.ts';
 import type { Terminal } from './terminal.ts';
+import { usageError } from './usage-error.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
 export interface Question {
@@ -150,7 +151,7 @@ async function assertValid(
   answer: string,
 ): Promise<void> {
   const wrong = await problem?.(answer);
-  if (wrong !== undefined) throw usage(command, `--${option} ${answer}: ${wrong}`);
+  if (wrong !== undefined) throw usageError(command, `--${option} ${answer}: ${wrong}`);
 }
 
 /** @param open questions that no option answers */
@@ -165,15 +166,11 @@ function assertAnswered(
       .map(({ option }) => `--${option}`)
       .join(', '),
   );
-  if (yes && needed !== '') throw usage(command, `there is no default for ${needed}`);
+  if (yes && needed !== '') throw usageError(command, `there is no default for ${needed}`);
   if (yes || (dryRun && open.length === 0)) return;
   const more = needed === '' ? '' : `, ${needed}`;
   const defaults = others === '' ? '' : `; the defaults of ${others} then apply`;
-  throw usage(command, `there is no terminal to ask on: give --yes${more}${defaults}`);
-}
-
-function usage(command: string, message: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint: `See \`${command} --help\`.` });
+  throw usageError(command, `there is no terminal to ask on: give --yes${more}${defaults}`);
 }
 
 /** The values of an option for a question that is answered with yes or no. */

@@ -1,8 +1,9 @@
-import { BerthError } from '../errors.ts';
+import type { BerthError } from '../errors.ts';
 import { commandPlace, optionsAt } from './command-place.ts';
 import type { CommandNode } from './command-tree.ts';
 import { ignoredOption } from './option-rules.ts';
 import { unknownText, usageText } from './usage-text.ts';
+import { usageError } from './usage-error.ts';
 
 /** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
 export function isYargsError(thrown: unknown): thrown is Error {
@@ -13,14 +14,11 @@ export function isYargsError(thrown: unknown): thrown is Error {
 export function refused(root: CommandNode, message: string, args: readonly string[]): BerthError {
   const place = commandPlace(root, args);
   const options = optionsAt(root, place.node).flatMap(({ names }) => names);
-  return usage(usageText(message, place, { options }), place.path);
+  return usageError(nameOf(place.path), usageText(message, place, { options }));
 }
 
-function usage(text: string, path: readonly string[]): BerthError {
-  return new BerthError(text, {
-    code: 'usage',
-    hint: `See \`${['berth', ...path].join(' ')} --help\`.`,
-  });
+function nameOf(path: readonly string[]): string {
+  return ['berth', ...path].join(' ');
 }
 
 /** @throws BerthError `usage` if a word is no command where only commands can be */
@@ -30,7 +28,7 @@ export function assertCommands(root: CommandNode, args: readonly string[]): void
   const commands = node.commands.map(({ name }) => name);
   // `render` is a command, and has some.
   if (word !== undefined && commands.length > 0)
-    throw usage(unknownText('command', word, commands), path);
+    throw usageError(nameOf(path), unknownText('command', word, commands));
 }
 
 /**
@@ -40,14 +38,15 @@ export function assertCommands(root: CommandNode, args: readonly string[]): void
  */
 export function assertValues(root: CommandNode, args: readonly string[]): void {
   const place = commandPlace(root, args);
-  const { given, path } = place;
+  const command = nameOf(place.path);
+  const { given } = place;
   for (const [index, [option, value]] of given.entries()) {
     const [name = ''] = option.names;
     if (!option.isList && given.slice(0, index).some(([other]) => other === option))
-      throw usage(`${name} may be given only once`, path);
+      throw usageError(command, `${name} may be given only once`);
     if (option.isNumber && value !== undefined && Number.isNaN(Number(value || 'none')))
-      throw usage(`${name} ${value}: must be a number`, path);
+      throw usageError(command, `${name} ${value}: must be a number`);
   }
   const ignored = ignoredOption(place);
-  if (ignored !== undefined) throw usage(ignored, path);
+  if (ignored !== undefined) throw usageError(command, ignored);
 }

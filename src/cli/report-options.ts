@@ -22,3 +22,9 @@ export const textfileOption = {
   describe:
     'File for metrics, for the textfile collector of node_exporter; --textfile=-FILE: only if its directory is there',
 } as const;
+
+/** For each command that a CronJob of a cluster runs. */
+export const inClusterOption = {
+  type: 'boolean',
+  describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
+} as const;

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { BerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
 import { listOption, outputOption } from './report-options.ts';
 import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
+import { usageError } from './usage-error.ts';
+
+const helpOf = 'berth sshd lint';
 
 interface LintSshdArguments extends OverlayArguments {
   readonly 'sshd-config'?: string | undefined;
@@ -71,15 +73,9 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
 function checkEndpoints(args: Record<string, unknown>): true {
   for (const port of (args.port ?? []) as readonly string[]) checkPort(Number(port), port);
   for (const address of (args.address ?? []) as readonly string[])
-    if (!/^[0-9A-Fa-f:.]+$/.test(address)) throw usage(`--address ${address}: not an IP address`);
+    if (!/^[0-9A-Fa-f:.]+$/.test(address))
+      throw usageError(helpOf, `--address ${address}: not an IP address`);
   return true;
-}
-
-function usage(message: string): BerthError {
-  return new BerthError(message, {
-    code: 'usage',
-    hint: 'See `berth sshd lint --help`.',
-  });
 }
 
 async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {

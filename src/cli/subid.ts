@@ -6,6 +6,9 @@ import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
 import { fileIdentity } from '../system/config-files.ts';
+import { usageError } from './usage-error.ts';
+
+const helpOf = 'berth subid plan';
 
 interface SubidArguments {
   /** The arguments of the command, and those after `--`. */
@@ -200,12 +203,5 @@ function idOf(
   const text = args[option];
   const id = Number(text);
   if (/^\d{1,10}$/.test(text) && id >= lowest && id <= 4_294_967_294) return id;
-  throw usage(`--${option} ${text}: must be a number from ${lowest} to 4294967294`);
-}
-
-function usage(message: string): BerthError {
-  return new BerthError(message, {
-    code: 'usage',
-    hint: 'See `berth subid plan --help`.',
-  });
+  throw usageError(helpOf, `--${option} ${text}: must be a number from ${lowest} to 4294967294`);
 }

@@ -1,0 +1,6 @@
+import { BerthError } from '../errors.ts';
+
+/** A mistake on the command line of `command`, such as `berth images pull`, whose help is the next step. */
+export function usageError(command: string, message: string): BerthError {
+  return new BerthError(message, { code: 'usage', hint: `See \`${command} --help\`.` });
+}
