@@ -22,7 +22,7 @@ import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkRenderFiles } from './render-file-checks.ts';
-import { checkOndemandKeys } from './ondemand-keys.ts';
+import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
@@ -109,10 +109,11 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
       cluster,
       ...failedWith(error),
     }));
+  const ondemand = checkOndemandPortal(settings.clustersDir, at);
   const [host, portal, ...perCluster] = await Promise.all([
     checkHost({ ...settings, clusters: chosen }, input),
     checkPortal({ ...settings, clusters: chosen }, timeoutMs),
-    ...chosen.map((cluster) => checkOne(cluster, settings.clusters.length, input, known, user)),
+    ...chosen.map((cluster) => checkOne(cluster, input, known, { user, portal: ondemand.portal })),
   ]);
   const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
   const tokens = user === undefined ? [] : await checkUserTokens(user, settings, chosen, input);
@@ -126,6 +127,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     ...others,
     ...host.filter(({ cluster }) => cluster === undefined),
     ...portal,
+    ...ondemand.results,
     ...home,
     ...faults,
     ...unknownCluster(input, chosen.length + faults.length),
@@ -202,18 +204,20 @@ async function accountCheck(
 /** A cluster and its issuer, checked at the same time. */
 async function checkOne(
   cluster: ClusterSettings,
-  clusterCount: number,
-  { now, timeoutMs, overlay }: DoctorInput,
+  { now, timeoutMs }: DoctorInput,
   { settings }: LoadedSiteSettings,
-  user: User | undefined,
+  {
+    user,
+    portal,
+  }: { readonly user: User | undefined; readonly portal: PortalOfClusters | undefined },
 ): Promise<CheckResult[]> {
   const oidc = oidcSettingsOf(cluster);
-  const at = overlay?.resolve ?? asInstalled;
-  const { keys: ondemand, results: ofKeys } = checkOndemandKeys(cluster, settings.clustersDir, at);
+  const { keys: ondemand, results: ofKeys } =
+    portal === undefined ? { results: [] } : checkOndemandKeys(cluster, portal);
   const results = await Promise.all([
     checkCluster({
       ...{ cluster, ondemand },
-      clusterCount,
+      clusterCount: settings.clusters.length,
       stateDir: settings.stateDir,
       now,
       timeoutMs,

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { parseEnv } from 'node:util';
+import { join, resolve } from 'node:path';
 import { defaultKubeconfig, kubeconfigPath } from '../config/kubeconfig-path.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
+import { realPathIfPresent } from '../system/real-path.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
@@ -16,6 +16,11 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import {
+  ondemandDirectory,
+  type PortalEnvironment,
+  portalEnvironment,
+} from './portal-environment.ts';
 
 /** What OnDemand reads of a cluster and Berth does not use. */
 export interface OndemandKeys {
@@ -23,51 +28,26 @@ export interface OndemandKeys {
   readonly file: string;
   /** `v2.job` of it. */
   readonly job: Mapping;
+  readonly login: Mapping;
   readonly batchConnect: Mapping;
-  /** `KUBECONFIG` of the users' portal, and the file that sets it. */
-  readonly environment?: { readonly file: string; readonly kubeconfig: string };
+  /** That of the dashboard, which is the same for all clusters. */
+  readonly environment: PortalEnvironment;
 }
 
-/**
- * Reads what OnDemand reads of a cluster, on a portal only: a login node may have the files of clusters.d without OnDemand.
- *
- * @throws BerthError those of `readTrusted` and `parseYaml`
- */
+/** @throws BerthError those of `readTrusted` and `parseYaml` */
 function ondemandKeys(
-  clustersDir: string,
+  { clustersDir, at, environment }: PortalOfClusters,
   name: string,
-  at: ResolveConfigPath,
 ): OndemandKeys | undefined {
-  const directory = dirname(clustersDir);
-  if (!existsSync(join(directory, 'ood_portal.yml'))) return undefined;
   const file = [`${name}.yml`, `${name}.yaml`]
     .map((one) => at(join(clustersDir, one)))
     .find((one) => existsSync(one));
   if (file === undefined) return undefined;
   const v2 = mappingOrEmpty(mappingOrEmpty(parseYaml(readTrusted(file), file, 'psych')).v2);
-  const environment = portalKubeconfig(directory);
   return {
-    ...{ file, job: mappingOrEmpty(v2.job), batchConnect: mappingOrEmpty(v2.batch_connect) },
-    ...(environment === undefined ? {} : { environment }),
+    ...{ file, environment, job: mappingOrEmpty(v2.job), login: mappingOrEmpty(v2.login) },
+    batchConnect: mappingOrEmpty(v2.batch_connect),
   };
-}
-
-/** Where OnDemand gets KUBECONFIG from: the first that sets it counts (the dashboard's load_dotenv_files). */
-function portalKubeconfig(directory: string): OndemandKeys['environment'] {
-  const dotenv = (text: string): unknown => parseEnv(text).KUBECONFIG;
-  const stage = (text: string, file: string): unknown =>
-    mappingOrEmpty(mappingOrEmpty(parseYaml(text, file, 'psych')).pun_custom_env).KUBECONFIG;
-  const sources = [
-    ['apps/dashboard/env.overload', dotenv],
-    ['nginx_stage.yml', stage],
-    ['apps/dashboard/env', dotenv],
-  ] as const;
-  for (const [name, read] of sources) {
-    const file = join(directory, name);
-    const kubeconfig = existsSync(file) ? read(readTrusted(file), file) : undefined;
-    if (typeof kubeconfig === 'string') return { file, kubeconfig };
-  }
-  return undefined;
 }
 
 type Judge = (keys: OndemandKeys, cluster: ClusterSettings) => Finding | undefined;
@@ -75,14 +55,17 @@ type Judge = (keys: OndemandKeys, cluster: ClusterSettings) => Finding | undefin
 /** OnDemand's keys of a cluster that can contradict what Berth sets up. */
 const judges: Readonly<Record<string, Judge>> = {
   KUBECONFIG: ({ file, job, environment }, { kubeconfig, credentials }) => {
-    if (environment === undefined || job.config_file != null || credentials.mode === 'none')
+    const variable = environment.get('KUBECONFIG');
+    if (variable === undefined || job.config_file != null || credentials.mode === 'none')
       return undefined;
-    const place = kubeconfigPath(environment.kubeconfig);
+    const next = `Write the path as v2.job.config_file in ${file}, which both use, and remove KUBECONFIG.`;
+    if ('computedBy' in variable) return unknownValue('KUBECONFIG', variable, next);
+    const place = kubeconfigPath(variable.value);
     const ours = kubeconfig.file ?? defaultKubeconfig;
     if ('path' in place && place.path === ours) return undefined;
     return warning(
-      `${environment.file} sets KUBECONFIG=${environment.kubeconfig}, which OnDemand uses, but Berth writes credentials to ~/${ours}`,
-      `Write the path as v2.job.config_file in ${file}, which both use, and remove KUBECONFIG.`,
+      `${variable.file} sets KUBECONFIG=${variable.value}, which OnDemand uses, but Berth writes credentials to ~/${ours}`,
+      next,
     );
   },
   all_namespaces: ({ file, job }) =>
@@ -92,13 +75,20 @@ const judges: Readonly<Record<string, Judge>> = {
           'Set it to false. Or let a group of users read all pods: `kubectl create clusterrole pod-readers --verb=get,list --resource=pods`, then `kubectl create clusterrolebinding pod-readers --clusterrole=pod-readers --group=GROUP`.',
         )
       : undefined,
-  ssh_allow: ({ file, batchConnect }) =>
-    batchConnect.ssh_allow === false
+  ssh_allow: ({ file, batchConnect, environment }) =>
+    (batchConnect.ssh_allow ?? sshToComputeNodes(environment)) === false
       ? undefined
       : warning(
           `v2.batch_connect.ssh_allow is not false in ${file}: OnDemand shows users a link to a shell on the node of their pod`,
           'Add `batch_connect: {ssh_allow: false}` below v2.',
         ),
+  login: ({ file, login }, { server }) =>
+    typeof login.host === 'string' && login.host === new URL(server.endpoint).hostname
+      ? warning(
+          `v2.login.host in ${file} is the address of the API server, and OnDemand offers users a shell there, by ssh`,
+          'Write the address of the login nodes, or remove v2.login.',
+        )
+      : undefined,
   gke: ({ file, job }, { auth, credentials, subjectPrefix }) => {
     if (auth !== 'gke') return undefined;
     if (credentials.mode !== 'none')
@@ -117,18 +107,80 @@ const judges: Readonly<Record<string, Judge>> = {
   },
 };
 
-/** `ondemand-keys`: what of OnDemand's keys contradicts Berth, each with its own sentence. */
-export function checkOndemandKeys(
-  cluster: ClusterSettings,
+/** The dashboard's OOD_BC_SSH_TO_COMPUTE_NODE, as OnDemand's BoolReader reads it. */
+function sshToComputeNodes(environment: PortalEnvironment): boolean {
+  const variable = environment.get('OOD_BC_SSH_TO_COMPUTE_NODE');
+  return (
+    variable === undefined ||
+    'computedBy' in variable ||
+    !/^(?:|0|f|false|off|no)$/i.test(variable.value)
+  );
+}
+
+function unknownValue(
+  name: string,
+  { file, computedBy }: { readonly file: string; readonly computedBy: string },
+  next: string,
+): Finding {
+  return warning(`${file} takes ${name} from ${computedBy}, which Berth does not run`, next);
+}
+
+/** What all clusters of a portal share. */
+export interface PortalOfClusters {
+  readonly clustersDir: string;
+  readonly at: ResolveConfigPath;
+  readonly environment: PortalEnvironment;
+}
+
+/**
+ * `ondemand-keys` of the portal: the dashboard's environment, and whether it has the same clusters as Berth. No portal is
+ * returned for a host without OnDemand: a login node may have the files of clusters.d.
+ */
+export function checkOndemandPortal(
   clustersDir: string,
   at: ResolveConfigPath,
+): { readonly portal?: PortalOfClusters; readonly results: readonly CheckResult[] } {
+  const result = (finding: Finding): CheckResult => ({ id: 'ondemand-keys', ...finding });
+  const directory = ondemandDirectory(clustersDir);
+  if (directory === undefined) return { results: [] };
+  try {
+    const environment = portalEnvironment(directory);
+    const finding = clustersFinding(environment, clustersDir);
+    const results = finding === undefined ? [] : [result(finding)];
+    return { portal: { clustersDir, at, environment }, results };
+  } catch (thrown) {
+    const finding = failedWith(asBerthError(thrown, "reading OnDemand's files"));
+    return {
+      portal: { clustersDir, at, environment: new Map() },
+      results: [result(finding)],
+    };
+  }
+}
+
+function clustersFinding(environment: PortalEnvironment, clustersDir: string): Finding | undefined {
+  const variable = environment.get('OOD_CLUSTERS');
+  if (variable === undefined) return undefined;
+  const next = 'Set clusters_dir in berth.yml to the same directory, or remove OOD_CLUSTERS.';
+  if ('computedBy' in variable) return unknownValue('OOD_CLUSTERS', variable, next);
+  return realPathIfPresent(resolve(variable.value)) === realPathIfPresent(resolve(clustersDir))
+    ? undefined
+    : warning(
+        `${variable.file} sets OOD_CLUSTERS=${variable.value}, where OnDemand finds its clusters, but Berth reads ${clustersDir}`,
+        next,
+      );
+}
+
+/** `ondemand-keys` of a cluster: what of OnDemand's keys contradicts Berth, each with its own sentence. */
+export function checkOndemandKeys(
+  cluster: ClusterSettings,
+  portal: PortalOfClusters,
 ): { readonly keys?: OndemandKeys; readonly results: readonly CheckResult[] } {
   const result = (finding: Finding): CheckResult => ({
     ...{ id: 'ondemand-keys', cluster: cluster.name },
     ...finding,
   });
   try {
-    const keys = ondemandKeys(clustersDir, cluster.name, at);
+    const keys = ondemandKeys(portal, cluster.name);
     if (keys === undefined) return { results: [] };
     const found = Object.values(judges).flatMap((judge) => judge(keys, cluster) ?? []);
     const agree = ok(`${keys.file} and Berth agree: ${Object.keys(judges).join(', ')}`);

@@ -14,6 +14,7 @@ import { readIfPresent } from '../system/trusted-text.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { sandboxFinding } from './apache-sandbox-check.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
+import { ondemandDirectory } from './portal-environment.ts';
 import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 import {
   cookieFinding,
@@ -57,7 +58,8 @@ export async function checkPortal(
   timeoutMs: number,
   candidates = apacheFiles,
 ): Promise<CheckResult[]> {
-  const file = join(dirname(settings.clustersDir), 'ood_portal.yml');
+  const { clustersDir } = settings;
+  const file = join(ondemandDirectory(clustersDir) ?? dirname(clustersDir), 'ood_portal.yml');
   let sources: PortalSources = { file };
   const run = async (): Promise<Finding> => {
     sources = readPortal(file, candidates);

@@ -1,11 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/check-result.ts';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
-import { checkOndemandKeys } from '../../../src/doctor/ondemand-keys.ts';
+import { checkOndemandKeys, checkOndemandPortal } from '../../../src/doctor/ondemand-keys.ts';
 import { kubectlFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import { exampleCluster } from '../example-cluster.ts';
 
@@ -28,11 +28,13 @@ async function judge(
   job: object,
   batchConnect: object = { ssh_allow: false },
   settings: Partial<ClusterSettings> = {},
+  others: object = {},
 ): Promise<readonly CheckResult[]> {
-  const v2 = { job: { adapter: 'kubernetes', ...job }, batch_connect: batchConnect };
+  const v2 = { job: { adapter: 'kubernetes', ...job }, batch_connect: batchConnect, ...others };
   await put('clusters.d/prod.yml', stringify({ v2 }));
   const cluster = { ...exampleCluster, name: 'prod', ...settings };
-  return checkOndemandKeys(cluster, join(directory, 'clusters.d'), (path) => path).results;
+  const { portal, results } = checkOndemandPortal(join(directory, 'clusters.d'), (path) => path);
+  return [...results, ...(portal === undefined ? [] : checkOndemandKeys(cluster, portal).results)];
 }
 
 const said = (results: readonly CheckResult[]): string =>
@@ -56,6 +58,7 @@ it.each([
   ['apps/dashboard/env', 'KUBECONFIG="$HOME/.kube/ood"\n'],
   ['apps/dashboard/env.overload', 'KUBECONFIG=/etc/kube/config\n'],
   ['nginx_stage.yml', 'pun_custom_env: {KUBECONFIG: "$HOME/.kube/ood"}\n'],
+  ['apps/dashboard/env', "export KUBECONFIG: '$HOME/.kube/ood' # theirs\n"],
 ])('names another KUBECONFIG of %s', async (name, text) => {
   await put(name, text);
 
@@ -69,6 +72,55 @@ it.each([
 it('takes the KUBECONFIG of the file that counts', async () => {
   await put('apps/dashboard/env', 'KUBECONFIG=$HOME/.kube/ood\n');
   await put('apps/dashboard/env.overload', 'KUBECONFIG=$HOME/.kube/config\n');
+
+  expect(said(await judge({}))).toMatch(/^ok/);
+});
+
+it.each([
+  ['apps/dashboard/env', 'KUBECONFIG=$(ssh-agent)\n', 'the command in '],
+  ['nginx_stage.yml', 'pun_custom_env_declarations: [KUBECONFIG]\n', '/etc/ood/profile '],
+])('runs nothing to learn a value: %s, %s', async (name, text, from) => {
+  await put(name, text);
+
+  const found = said(await judge({}));
+  expect(found).toContain(`/${name} takes KUBECONFIG from ${from}`);
+  expect(found).toMatch(/^warning: .* which Berth does not run\. Write the path as/);
+});
+
+it('says that OnDemand has other clusters', async () => {
+  const other = join(directory, 'others.d');
+  await put('apps/dashboard/env', `OOD_CLUSTERS=${other}\n`);
+  expect(said(await judge({}))).toMatch(
+    /^warning: \S+env sets OOD_CLUSTERS=\S+, where OnDemand finds its clusters, but Berth reads/,
+  );
+
+  await symlink('clusters.d', other);
+  expect(said(await judge({}))).toMatch(/^ok: .*agree/);
+});
+
+it('knows that the dashboard shows no shells, and follows it to another directory of settings', async () => {
+  const root = join(directory, 'settings');
+  await mkdir(root);
+  await put('settings/env', 'OOD_BC_SSH_TO_COMPUTE_NODE=no\n');
+  await put('nginx_stage.yml', `pun_custom_env: {OOD_APP_CONFIG_ROOT: ${root}}\n`);
+  expect(said(await judge({}, {}))).toMatch(/^ok/);
+
+  await put('settings/env', 'OOD_BC_SSH_TO_COMPUTE_NODE=yes\n');
+  expect(said(await judge({}, {}))).toContain('ssh_allow is not false');
+});
+
+it('warns of a shell on the API server', async () => {
+  const v2 = { login: { host: new URL(exampleCluster.server.endpoint).hostname } };
+  expect(said(await judge({}, undefined, {}, v2))).toMatch(
+    /^warning: v2\.login\.host in \S+ is the address of the API server/,
+  );
+  expect(said(await judge({}, undefined, {}, { login: { host: 'login.example.org' } }))).toMatch(
+    /^ok/,
+  );
+});
+
+it('reads an empty file of the dashboard as no settings', async () => {
+  await put('apps/dashboard/env', '');
 
   expect(said(await judge({}))).toMatch(/^ok/);
 });
