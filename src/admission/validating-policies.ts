@@ -1,27 +1,34 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { lifetimeAnnotation } from '../desired/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { allowedInKubeSystem } from './cluster-components.ts';
+import { identity, specVariables } from './cel-variables.ts';
 import { changedByUser, newAnnotations, newSpec } from './change-conditions.ts';
+import { allowedInKubeSystem } from './cluster-components.ts';
+import { deviceRules } from './device-rules.ts';
+import { identityRules, identityVariables } from './identity-rules.ts';
+import { imageRules, imageVariables } from './image-rules.ts';
+import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
+import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { objectPolicies } from './object-policies.ts';
+import { placementRules, placementVariables } from './placement-rules.ts';
+import {
+  celString,
+  containerRule,
+  type MatchedRequests,
+  type Policy,
+  type Rule,
+  type Variable,
+} from './policy-types.ts';
+import { privilegeRules } from './privilege-rules.ts';
+import { probeNamespace } from './probe-namespace.ts';
 import {
   deletionRules,
   deletions,
   deletionVariables,
   graceRules,
 } from './termination-grace-rules.ts';
-import { deviceRules } from './device-rules.ts';
-import { identityRules, identityVariables } from './identity-rules.ts';
-import { imageRules, imageVariables } from './image-rules.ts';
-import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
-import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
-import { placementRules, placementVariables } from './placement-rules.ts';
-import { identity, specVariables } from './cel-variables.ts';
-import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
-import { privilegeRules } from './privilege-rules.ts';
-import { probeNamespace } from './probe-namespace.ts';
-import { resourceRules } from './resource-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
-import { missingFieldsMessage } from './missing-fields-message.ts';
 
 /** All requests that write a pod's spec. */
 const podSpecs: readonly MatchedRequests[] = [
@@ -206,4 +213,41 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   ];
   // With every resource writable, nothing is reserved.
   return policies.filter(({ matched }) => matched.length > 0);
+}
+
+/** Every container, or the pod, has requests and limits. */
+function resourceRules(): Rule[] {
+  return ['requests', 'limits'].flatMap((kind) =>
+    ['cpu', 'memory'].map((name) =>
+      // Ephemeral containers have no resources.
+      containerRule(
+        `resources.${kind}.${name}`,
+        `!variables.spec.?resources.?${kind}.?${name}.hasValue() && !c.?resources.?${kind}.?${name}.hasValue() && !variables.spec.?ephemeralContainers.orValue([]).exists(e, e.name == c.name)`,
+        `' must be present'`,
+      ),
+    ),
+  );
+}
+
+/**
+ * CEL, a string: all fields that a pod must set if none are filled in, so that its author gets them in one
+ * message. Empty if the pod sets `runAsUser`: then a single field is missing.
+ */
+function missingFieldsMessage({ supplementalGroupsPolicy }: AdmissionParameters): string {
+  const context = [
+    `${celString('runAsUser: ')} + string(variables.uid)`,
+    `${celString(', runAsGroup: ')} + string(variables.gid)`,
+    `${celString(', runAsNonRoot: true, supplementalGroups: [')} + variables.groups.map(g, string(g)).join(', ') + ']'`,
+    celString(supplementalGroupsPolicy === 'Strict' ? ', supplementalGroupsPolicy: Strict' : ''),
+    celString(', seccompProfile: {type: RuntimeDefault}'),
+  ].join(' + ');
+  const rest = [
+    '} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}',
+    'and resources (requests and limits of cpu and memory) for each container, and the annotation',
+    lifetimeAnnotation,
+  ].join(' ');
+  const known = 'variables.uid > 0 && variables.gid > 0';
+  const silent = '!variables.spec.?securityContext.?runAsUser.hasValue()';
+  const start = '. This cluster sets no defaults. Set securityContext {';
+  return `(${known} && ${silent} ? ${celString(start)} + ${context} + ${celString(rest)} : '')`;
 }

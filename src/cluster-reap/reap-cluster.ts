@@ -1,20 +1,20 @@
 import { hostname } from 'node:os';
-import { isKept } from './rules/reap-namespaces-plan.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import type { LiveObject, ObjectMeta } from '../desired/kube-object.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
-import type { LiveObject } from '../desired/kube-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { reduceListPages } from '../reconcile/list-all.ts';
 import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
 import { acquireLease } from './lease.ts';
-import { PodTally } from './rules/reap-pods-plan.ts';
-import { reduceListPages } from '../reconcile/list-all.ts';
-import { serverClock } from './server-time.ts';
-import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import {
-  reapNamespaces,
   type NamespacesOptions,
   type ReapedNamespaces,
+  reapNamespaces,
 } from './reap-namespaces.ts';
-import { reapPods, type PodsOptions, type ReapedPods } from './reap-pods.ts';
+import { type PodsOptions, type ReapedPods, reapPods } from './reap-pods.ts';
+import { isKept } from './rules/reap-namespaces-plan.ts';
+import { PodTally } from './rules/reap-pods-plan.ts';
 
 export interface ReapClusterOptions extends PodsOptions {
   readonly dryRun: boolean;
@@ -133,4 +133,27 @@ async function reap(
 /** RFC 3339, as the API server writes times. @returns Seconds since the epoch */
 function secondsOf(timestamp: string | undefined): number {
   return Date.parse(timestamp ?? '') / 1000;
+}
+
+/**
+ * The API server's clock. Ages are computed with it, since it wrote the creation times: a host whose
+ * clock is an hour ahead would delete all pods an hour early.
+ *
+ * @returns A function that returns the present time in seconds since the epoch.
+ * @throws the `api-…` errors
+ */
+async function serverClock(client: ApiClient): Promise<() => number> {
+  const answer = await client.send({
+    method: 'POST',
+    path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    contentType: 'application/json',
+    body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }),
+  });
+  if (answer.status !== 201) throw apiError('reading the time of the API server', answer);
+  const { creationTimestamp } = answer.body.metadata as Required<
+    Pick<ObjectMeta, 'creationTimestamp'>
+  >;
+  const then = Date.parse(creationTimestamp) / 1000;
+  const started = performance.now();
+  return () => then + (performance.now() - started) / 1000;
 }

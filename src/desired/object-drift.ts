@@ -1,7 +1,7 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
+import { parseQuantityNano } from '../config/parse-quantity.ts';
 import type { KubeJson } from './kube-json.ts';
 import type { KubeObject, LiveObject } from './kube-object.ts';
-import { sameQuantity } from './same-quantity.ts';
 
 /**
  * The object to apply over `live`. A ServiceAccount's `imagePullSecrets` is one list that an apply
@@ -79,4 +79,13 @@ function equal(live: unknown, wanted: unknown): boolean {
 
 function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * True if both are Kubernetes quantities of the same amount: the API server stores `1000m` as `1`
+ * and `0.5` as `500m`. A YAML number is a quantity too.
+ */
+function sameQuantity(one: unknown, other: unknown): boolean {
+  const amount = parseQuantityNano(one);
+  return amount !== undefined && amount === parseQuantityNano(other);
 }

@@ -1,21 +1,22 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { SiteSettings } from '../config/settings.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
+import { configError } from '../config/config-error.ts';
+import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 import {
   type PortalConfig,
   portalFromApache,
   portalFromYaml,
 } from '../config/portal/portal-config.ts';
-import { configError } from '../config/config-error.ts';
+import { isWithin } from '../config/profile/protected-directories.ts';
+import type { SiteSettings } from '../config/settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
-import { isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import { asMapping } from '../mapping.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
-import { sandboxFinding } from './apache-sandbox-check.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
+import { unitProperty } from '../system/systemd-units.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { ondemandDirectory } from './portal-environment.ts';
-import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
 import {
   cookieFinding,
   exportsFinding,
@@ -154,4 +155,55 @@ export function readPortal(file: string, candidates = apacheFiles): PortalSource
     ...(text === undefined ? {} : { yml: portalFromYaml(portalYml(text, file)) }),
     ...(apache === undefined ? {} : { apache }),
   };
+}
+
+/** The unit of Apache on Debian, and elsewhere. */
+const services = ['apache2.service', 'httpd.service'];
+
+/**
+ * `portal-sandbox`: whether the unit of Apache hides files that the hook reads. The hook is a child of
+ * Apache and sees the same files; Ubuntu 26.04 hides /root, and so does OnDemand's drop-in there.
+ */
+async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise<Finding> {
+  try {
+    for (const service of services) {
+      const [inaccessible = '', protectHome = ''] = await Promise.all(
+        ['InaccessiblePaths', 'ProtectHome'].map((name) => unitProperty(service, name)),
+      );
+      const hidden = hiddenPaths(inaccessible, protectHome);
+      const found = filesOf(settings).find(({ path }) =>
+        hidden.some((above) => isWithin(path, above)),
+      );
+      if (found !== undefined)
+        return failed(
+          `${service} hides ${found.path} from the hook`,
+          `Move it, for example to /etc/berth, and set ${found.key} in berth.yml. Hidden paths: \`systemctl show --property=InaccessiblePaths,ProtectHome ${service}\``,
+        );
+    }
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'systemctl-failed')
+      return skipped('systemd does not report which paths the unit of Apache hides');
+    throw error;
+  }
+  return ok('the unit of Apache hides neither admin.kubeconfig nor the pull secret from the hook');
+}
+
+/** The files that only root may read and the hook needs, with their keys in berth.yml. */
+function filesOf({
+  clusters,
+}: Pick<SiteSettings, 'clusters'>): { readonly path: string; readonly key: string }[] {
+  return clusters.flatMap(({ admin, pullSecret }) => [
+    { path: admin.file, key: 'admin.kubeconfig' },
+    ...(pullSecret === undefined
+      ? []
+      : [{ path: pullSecret.dockerConfigFile, key: 'pull_secret.docker_config_json' }]),
+  ]);
+}
+
+/** As in systemd.exec(5): a leading `-` marks a path that may be missing. */
+function hiddenPaths(inaccessible: string, protectHome: string): string[] {
+  return [
+    ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),
+    ...(protectHome === 'yes' || protectHome === 'tmpfs' ? ['/home', '/root', '/run/user'] : []),
+  ];
 }

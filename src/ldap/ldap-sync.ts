@@ -1,12 +1,15 @@
-import type { LdapSettings } from '../config/ldap-settings.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
-import { ldapNobody } from './ldap-errors.ts';
-import { readDirectory } from './read-directory.ts';
-import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
-import type { Deadline } from '../system/deadline.ts';
-import { beforeDeadline } from '../clusters/for-each-cluster.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import { beforeDeadline } from '../clusters/for-each-cluster.ts';
+import type { LdapSettings } from '../config/ldap-settings.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { LdapSecrets } from '../settings/load-ldap-settings.ts';
+import type { Deadline } from '../system/deadline.ts';
+import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
+import { ldapNobody } from './ldap-errors.ts';
+import { searchAll } from './ldap-search.ts';
+import type { LdapAnswers, LdapEntry } from './rules/ldap-entry.ts';
+import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
+import { nameAttributes } from './rules/possible-people.ts';
 import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
 
 export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {
@@ -66,4 +69,70 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
     }),
   );
   return { url: answers.url, people, clusters };
+}
+
+interface ReadOptions extends LdapConnectOptions {
+  readonly onProgress?: (what: 'users' | 'groups', count: number) => void;
+}
+
+/**
+ * Reads all users and groups from the first server that can be reached, over one connection.
+ *
+ * @throws BerthError those of `LdapConnection` and `searchAll`; there is no partial result
+ */
+async function readDirectory(settings: LdapSettings, options: ReadOptions): Promise<LdapAnswers> {
+  const connection = await firstReachable(settings, options);
+  const { users, groups, pageSize } = settings;
+  const ask = async (
+    what: 'users' | 'groups',
+    search: LdapSettings['users' | 'groups'],
+    attributes: readonly string[],
+  ): Promise<LdapEntry[]> => {
+    // By DN: bases may overlap.
+    const found = new Map<string, LdapEntry>();
+    for (const base of search.bases) {
+      const before = found.size;
+      const entries = await searchAll(connection, search, {
+        ...{ base, what, attributes, pageSize },
+        onPage: (count) => options.onProgress?.(what, before + count),
+      });
+      // Of several bases, too, none may be misspelled or hidden.
+      if (entries.length === 0) throw ldapNobody(what, [base], search.filter);
+      for (const entry of entries) found.set(entry.dn, entry);
+    }
+    return [...found.values()];
+  };
+  const memberOf = groups.schema === 'memberof';
+  try {
+    return {
+      url: connection.url,
+      users: await ask('users', users, [
+        ...[users.name, users.uid, users.gid, users.home, ...nameAttributes],
+        ...(memberOf ? [groups.member] : []),
+      ]),
+      groups: await ask('groups', groups, [
+        ...[groups.name, groups.gid],
+        ...(memberOf ? [] : [groups.member]),
+      ]),
+    };
+  } finally {
+    connection.close();
+  }
+}
+
+async function firstReachable(
+  { servers }: LdapSettings,
+  options: ReadOptions,
+): Promise<LdapConnection> {
+  let away: BerthError | undefined;
+  for (const server of servers) {
+    try {
+      return await LdapConnection.open(server, options);
+    } catch (error) {
+      // The next server is tried only if this one is unreachable, not if it refuses the request.
+      if (!(error instanceof BerthError) || error.exit !== 'temporary') throw error;
+      away ??= error;
+    }
+  }
+  throw away ?? new Error('ldap.url names no server');
 }

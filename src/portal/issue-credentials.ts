@@ -1,26 +1,28 @@
+import { existsSync } from 'node:fs';
+import {
+  beforeDeadline,
+  type ClusterOutcome,
+  forEachCluster,
+} from '../clusters/for-each-cluster.ts';
+import type { LoginRecord } from '../clusters/login-record.ts';
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
 import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-files.ts';
-import {
-  groupByKubeconfig,
-  wantedKubeconfigEntries,
-} from '../credentials/wanted-kubeconfig-entries.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { removeFormerOwners } from '../credentials/root-credential-store.ts';
 import {
-  beforeDeadline,
-  forEachCluster,
-  type ClusterOutcome,
-} from '../clusters/for-each-cluster.ts';
-import type { LoginRecord } from '../clusters/login-record.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+  groupByKubeconfig,
+  wantedKubeconfigEntries,
+} from '../credentials/wanted-kubeconfig-entries.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { installedPath } from '../installed-path.ts';
 import type { Logger } from '../log.ts';
 import { asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { openBrokerSocket } from './open-broker-socket.ts';
 import { openIssuers } from './open-issuers.ts';
 
 export interface IssueInput {
@@ -169,4 +171,53 @@ async function startBroker({ user, log, deadline }: IssueInput): Promise<void> {
     const { message, code, hint } = asBerthError(thrown, 'starting the broker’s socket');
     log.warning(message, { code, hint });
   }
+}
+
+/**
+ * Starts `berth-broker@UID.socket`, unless the socket exists.
+ *
+ * @param timeoutMs for systemctl, in milliseconds
+ * @throws {BerthError} `broker-no-systemd`, `broker-not-started`. The caller warns and goes on, because the
+ *   credential works until its token expires.
+ */
+async function openBrokerSocket(
+  uid: number,
+  {
+    timeoutMs = 3_000,
+    signal,
+  }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+): Promise<void> {
+  if (existsSync(brokerSocket(uid))) return;
+  // sd_booted(3)
+  if (!existsSync('/run/systemd/system')) {
+    throw new BerthError(
+      'credentials cannot be renewed: the broker needs systemd, which does not run here',
+      {
+        code: 'broker-no-systemd',
+        hint: 'Run the hook on a host with systemd, or use a public client at the identity provider. Otherwise kubectl works only until its token expires.',
+      },
+    );
+  }
+  const { execFile } = await import('node:child_process');
+  const unit = brokerSocketUnit(uid);
+  await new Promise<void>((resolve, reject) => {
+    execFile(
+      '/usr/bin/systemctl',
+      ['start', '--no-block', unit],
+      { timeout: timeoutMs, env: {}, ...(signal && { signal }) },
+      (cause) => {
+        if (cause === null) {
+          resolve();
+          return;
+        }
+        reject(
+          new BerthError(`${unit} could not be started`, {
+            code: 'broker-not-started',
+            hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
+            cause,
+          }),
+        );
+      },
+    );
+  });
 }

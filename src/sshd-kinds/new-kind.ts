@@ -1,19 +1,22 @@
 import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
-import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';
-import { sourceText } from '../source-text.ts';
-import { stageFile, writeError } from '../system/atomic-file.ts';
-import { assertRoot } from '../system/as-user.ts';
-import { takeLock } from '../system/file-lock.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
-import { ensureRootDirectory } from '../system/safe-directories.ts';
-import { balancerLimits } from './sshd-limits-behind-balancer.ts';
-import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { kindsDirectory } from '../config/default-settings.ts';
+import { BerthError, isErrno } from '../errors.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import { sourceText } from '../source-text.ts';
+import { lintSettings } from '../sshd-lint/lint-host.ts';
+import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';
+import { assertRoot } from '../system/as-user.ts';
+import { stageFile, writeError } from '../system/atomic-file.ts';
+import { takeLock } from '../system/file-lock.ts';
+import { runProgram } from '../system/run-program.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
 import { kindFile } from './kind-files.ts';
-import { isUneditedKind, kindConfigText, type KindConfig } from './rules/kind-config.ts';
+import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
+import { balancerLimitLines } from './rules/balancer-limit-lines.ts';
+import { isUneditedKind, type KindConfig, kindConfigText } from './rules/kind-config.ts';
 import { assertFreePorts } from './taken-ports.ts';
 import { testSshdConfig } from './test-config.ts';
 
@@ -198,4 +201,28 @@ async function keepFormer(file: string, now: Date): Promise<string> {
       if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
     }
   }
+}
+
+/** Milliseconds; it takes some ten. */
+const patience = 20_000;
+
+/**
+ * The lines with which an sshd does not treat all who come through the balancers as one client, if ssh.yml has `balancers`.
+ *
+ * @param options path of `ssh.yml`, and absolute path of sshd(8), whose version decides
+ */
+async function balancerLimits(options: {
+  readonly settings: string;
+  readonly overlay?: ResolveConfigPath | undefined;
+  readonly sshd: string;
+}): Promise<string[]> {
+  const { balancers } = await lintSettings(options.settings, options.overlay);
+  if (balancers.length === 0) return [];
+  // Before 9.3, sshd does not know -V, and prints its version all the same.
+  const { stdout, stderr } = await runProgram(options.sshd, ['-V'], {
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    timeout: patience,
+    cwd: '/',
+  });
+  return balancerLimitLines(balancers, `${stdout}\n${stderr}`);
 }

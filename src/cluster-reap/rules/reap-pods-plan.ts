@@ -1,8 +1,7 @@
 import { goDurationMs } from '../../desired/go-duration.ts';
-import { roundRobin } from './round-robin.ts';
-import { jobKey, jobOf, type JobObjects, type ServerTime } from './orphaned-job-objects.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { lifetimeAnnotation } from '../../desired/well-known-names.ts';
+import { jobKey, type JobObjects, jobOf, type ServerTime } from './orphaned-job-objects.ts';
 
 /** An expired pod that can be deleted. */
 export interface ExpiredPod {
@@ -201,4 +200,16 @@ export function planOrphans(
   const once = new Map(jobs.map((one) => [`${one.namespace}/${one.job}`, one]));
   const queue = roundRobin([...once.values()], ({ namespace }) => namespace);
   return { orphaned: queue.slice(0, most), later: Math.max(0, queue.length - most) };
+}
+
+/**
+ * Round robin: the first item of each group, then the second of each, and so on. The order within a group
+ * stays, and the groups are in the order of their first items.
+ */
+function roundRobin<T>(items: readonly T[], groupOf: (item: T) => string): T[] {
+  const groups = [...Map.groupBy(items, groupOf).values()];
+  const longest = Math.max(0, ...groups.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, turn) => turn).flatMap((turn) =>
+    groups.flatMap((group) => group.slice(turn, turn + 1)),
+  );
 }

@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { JsonObject } from '../../config/settings.ts';
 import { isPlainYaml } from '../../config/yaml-bounds.ts';
 import { BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
@@ -8,10 +9,16 @@ import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';
 import { makeDirectoryInHome } from '../../system/home-directory.ts';
 import type { setKubeconfigEntries } from './kubeconfig-edit.ts';
-import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
+import {
+  entriesOf,
+  kubeconfigDigest,
+  type KubeconfigEntries,
+  kubeconfigLists,
+  type ListKey,
+} from './kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
-import { newKubeconfig } from './new-kubeconfig.ts';
-import { readKubeconfig, type KubeconfigSource } from './read-kubeconfig.ts';
+import { type KubeconfigSource, readKubeconfig } from './read-kubeconfig.ts';
+import { blockItem, blockPair } from './text-splices.ts';
 
 export interface KubeconfigUpdate {
   readonly changed: boolean;
@@ -188,4 +195,24 @@ function decode({ path, contents }: KubeconfigSource): string {
       cause,
     });
   }
+}
+
+/**
+ * The kubeconfig for a user who has none: equal to the result of `setKubeconfigEntries` for an empty
+ * file, without loading the YAML parser, which takes longer than the requests of a first login.
+ */
+export function newKubeconfig(wanted: readonly KubeconfigEntries[]): string {
+  const lists = (Object.keys(kubeconfigLists) as ListKey[]).flatMap((list) => {
+    const items = entriesOf(list, wanted).map(({ name, value }): JsonObject => ({
+      name,
+      [kubeconfigLists[list]]: value,
+    }));
+    return items.length === 0 ? [] : [`${list}:`, ...items.flatMap((item) => blockItem(item, 0))];
+  });
+  const context = wanted.find((entry) => entry.currentContextIfUnset !== undefined);
+  const current =
+    context?.currentContextIfUnset === undefined
+      ? []
+      : blockPair('current-context', context.currentContextIfUnset, 0);
+  return ['apiVersion: v1', 'kind: Config', 'preferences: {}', ...lists, ...current, ''].join('\n');
 }

@@ -1,8 +1,6 @@
 import { parseAllDocuments, stringify } from 'yaml';
 import type { ClusterSettings } from '../../config/settings.ts';
 import { sourceText } from '../../source-text.ts';
-import { componentFiles } from './component-files.ts';
-import { readme } from './readme.ts';
 
 /** A file of the repository. */
 export interface SiteFile {
@@ -151,3 +149,87 @@ function syncText(name: string, { gitops, gitUrl }: SiteOptions): string {
   };
   return stringify(application);
 }
+
+/** What an admin does with the repository. */
+function readme(clusters: readonly string[], gitops: 'flux' | 'argo-cd'): string {
+  const [first = 'prod'] = clusters;
+  return `# Berth on our clusters
+
+| directory          | what                                                                               |
+| ------------------ | ---------------------------------------------------------------------------------- |
+| \`berth\`            | Berth's components, written by \`berth render site\`                               |
+| \`clusters/*/berth\` | the components of a cluster, written by \`berth render site\`                      |
+| \`clusters/*\`       | yours: Secrets, and what differs on that cluster                                   |
+| \`${gitops}\`${' '.repeat(17 - gitops.length)}| what makes ${gitops === 'flux' ? 'Flux' : 'Argo CD'} follow this repository: apply the file of a cluster there once${' '.repeat(gitops === 'flux' ? 4 : 1)} |
+
+To see what a cluster gets: \`kubectl kustomize clusters/${first}\`
+
+After an update of Berth, or a change of its configuration, run the same \`berth render site\` again and look at
+\`git diff\`. Files that are yours stay as they are.
+
+${gitops === 'flux' ? sopsText(first) : argoText}`;
+}
+
+const sopsText = (cluster: string): string => `## Secrets
+
+No Secret is here in plain text. Put the public key of your age or GPG key into \`.sops.yaml\`, then:
+
+1. Write the Secret to \`clusters/${cluster}/registry.sops.yaml\`.
+2. \`sops encrypt --in-place clusters/${cluster}/registry.sops.yaml\`
+3. Add \`registry.sops.yaml\` to \`resources\` in \`clusters/${cluster}/kustomization.yaml\`.
+
+The token of the portal's hook does not belong here: \`berth token setup\` makes it, and \`berth token rotate\` renews it.
+`;
+
+const argoText = `## Secrets
+
+Argo CD decrypts nothing by itself: put no Secret here, but one of its plugins or an operator for secrets. The token of the
+portal's hook does not belong here: \`berth token setup\` makes it, and \`berth token rotate\` renews it.
+`;
+
+/** The manifests of each component of `etc/kubernetes` that a site's repository may have, but for `admission`. */
+const componentFiles = {
+  hook: { 'hook.yaml': sourceText('../../../etc/kubernetes/hook/hook.yaml', import.meta.url) },
+  roles: { 'roles.yaml': sourceText('../../../etc/kubernetes/roles/roles.yaml', import.meta.url) },
+  guard: { 'guard.yaml': sourceText('../../../etc/kubernetes/guard/guard.yaml', import.meta.url) },
+  reaper: {
+    'reaper.yaml': sourceText('../../../etc/kubernetes/reaper/reaper.yaml', import.meta.url),
+  },
+  'ldap-sync': {
+    'ldap-sync.yaml': sourceText(
+      '../../../etc/kubernetes/ldap-sync/ldap-sync.yaml',
+      import.meta.url,
+    ),
+  },
+  'ldap-config-maps': {
+    'ldap-config-maps.yaml': sourceText(
+      '../../../etc/kubernetes/ldap-config-maps/ldap-config-maps.yaml',
+      import.meta.url,
+    ),
+  },
+  'ssh-sessions': {
+    'ssh-sessions.yaml': sourceText(
+      '../../../etc/kubernetes/ssh-sessions/ssh-sessions.yaml',
+      import.meta.url,
+    ),
+  },
+  'ssh-sessions-list': {
+    'ssh-sessions-list.yaml': sourceText(
+      '../../../etc/kubernetes/ssh-sessions-list/ssh-sessions-list.yaml',
+      import.meta.url,
+    ),
+  },
+  'service-account-tokens': {
+    'service-account-tokens.yaml': sourceText(
+      '../../../etc/kubernetes/service-account-tokens/service-account-tokens.yaml',
+      import.meta.url,
+    ),
+  },
+  monitoring: {
+    'balancer.yaml': sourceText(
+      '../../../etc/kubernetes/monitoring/balancer.yaml',
+      import.meta.url,
+    ),
+    'rules.yaml': sourceText('../../../etc/kubernetes/monitoring/rules.yaml', import.meta.url),
+  },
+} as const;

@@ -1,25 +1,28 @@
+import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
 import type { Lifetime } from '../../config/profile/profile.ts';
 import { isErrno } from '../../errors.ts';
-import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import type { User } from '../../identity/user.ts';
 import { endProcesses } from '../../system/end-processes.ts';
-import { isBerthSupport, userProcesses, type BerthProcess } from './connection-processes.ts';
-import {
-  listBerthContainers,
-  killInContainers,
-  endSupportProcesses,
-  removeContainers,
-  type BerthContainer,
-  type RemovalResult,
-} from './remove-containers.ts';
-import { removeContainerNotes } from './remove-container-notes.ts';
-import { withCleanupLock } from './cleanup-lock.ts';
-import { removeLeakedStorage } from './leaked-storage.ts';
-import { idleSinceFile, type SessionContext } from '../connections/state-paths.ts';
-import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
-import { openConnections } from '../connections/user-connections.ts';
-import { readUserState, type UserState } from './user-state.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
+import { idleSinceFile, type SessionContext } from '../connections/state-paths.ts';
+import { openConnections } from '../connections/user-connections.ts';
+import { containerNotePath } from '../podman/container-notes.ts';
+import { withCleanupLock } from './cleanup-lock.ts';
+import { type BerthProcess, isBerthSupport, userProcesses } from './connection-processes.ts';
+import { removeLeakedStorage } from './leaked-storage.ts';
+import {
+  type BerthContainer,
+  endSupportProcesses,
+  killInContainers,
+  listBerthContainers,
+  type RemovalResult,
+  removeContainers,
+} from './remove-containers.ts';
+import { readUserState, type UserState } from './user-state.ts';
 
 /**
  * Removes expired containers: those of closed connections, and those whose duration or grace period is over. After
@@ -176,4 +179,31 @@ function readIdle(file: string): number | undefined {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
+}
+
+/** How long the cleanup waits for the home. Milliseconds. */
+const patienceMs = 1_000;
+
+/**
+ * Removes the notes about containers that ended, with the user's rights. In a process of its own, because a home on a file
+ * server may hang. If it fails, the note becomes invalid by its age.
+ *
+ * @param profiles whose containers on this node ended
+ */
+async function removeContainerNotes(user: User, profiles: readonly string[]): Promise<void> {
+  if (profiles.length === 0) return;
+  const host = hostname();
+  const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
+  const child = spawn('/bin/rm', ['-f', '--', ...paths], {
+    ...{ uid: user.uid, gid: user.gid, cwd: '/', env: {} },
+    ...{ stdio: 'ignore', detached: true },
+  });
+  child.unref();
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve) => {
+    child.once('error', () => resolve());
+    child.once('exit', () => resolve());
+    timer = setTimeout(resolve, patienceMs);
+  });
+  clearTimeout(timer);
 }

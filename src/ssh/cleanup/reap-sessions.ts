@@ -2,13 +2,12 @@ import { lstatSync } from 'node:fs';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { directoryNames } from '../../system/directory-names.ts';
 import { takeLock } from '../../system/file-lock.ts';
+import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { runningProcesses } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
-import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
-import { type LastReapRound, nextReapRound, reapOrder } from './reap-order.ts';
-import { emptyReap, type UserReap } from './reap-user.ts';
 import { connectionsDir, type SessionContext } from '../connections/state-paths.ts';
+import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
+import { emptyReap, type UserReap } from './reap-user.ts';
 
 export interface ReapReport extends UserReap {
   /** Whether another reaper was running, so that this one did nothing. */
@@ -150,5 +149,37 @@ function added(one: UserReap, other: UserReap): UserReap {
     services: [...one.services, ...other.services],
     ownerless: [...one.ownerless, ...other.ownerless],
     failed: [...one.failed, ...other.failed],
+  };
+}
+
+/** What the last run of the reaper recorded about users. */
+interface LastReapRound {
+  /** UIDs that took too long. */
+  readonly slow: ReadonlySet<number>;
+  /** UIDs that were not handled, in the order of the queue. */
+  readonly unreached: ReadonlySet<number>;
+}
+
+/**
+ * The order in which users are handled: first those that the last run did not handle, longest waiting first, and
+ * last those that took too long, so that they do not delay the others again.
+ */
+export function reapOrder(uids: readonly number[], { slow, unreached }: LastReapRound): number[] {
+  const rank = (uid: number): number => (slow.has(uid) ? 2 : 0) + (unreached.has(uid) ? 0 : 1);
+  const places = new Map([...unreached].map((uid, place) => [uid, place]));
+  const place = (uid: number): number => places.get(uid) ?? uid;
+  return uids.toSorted((one, other) => rank(one) - rank(other) || place(one) - place(other));
+}
+
+/** What to record for the next run. @param uids In the order of `reapOrder`. */
+export function nextReapRound(
+  uids: readonly number[],
+  { slow }: LastReapRound,
+  done: { readonly reached: ReadonlySet<number>; readonly late: ReadonlySet<number> },
+): LastReapRound {
+  const unreached = new Set(uids.filter((uid) => !done.reached.has(uid)));
+  return {
+    slow: new Set([...done.late, ...[...slow].filter((uid) => unreached.has(uid))]),
+    unreached,
   };
 }

@@ -1,14 +1,19 @@
-import { rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { User } from '../../identity/user.ts';
-import { parentPid, auditSession, type ProcessId } from '../../system/processes.ts';
+import { systemdUnitOf } from '../../system/process-unit.ts';
+import { auditSession, parentPid, type ProcessId } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import type { TcpConnection } from '../../system/tcp-connection.ts';
-import { systemdUnitOf } from '../../system/process-unit.ts';
-import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
+import { connectionId, type ConnectionRecord, writeConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, systemdRuntimeDir } from './runtime-dir.ts';
-import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
-import { waitForCleanup } from './wait-for-cleanup.ts';
+import {
+  cleanupLockPath,
+  connectionRecordPath,
+  idleSinceFile,
+  type SessionContext,
+  userConnectionsDir,
+} from './state-paths.ts';
 
 /** PAM's items of a connection; only `rhost` comes from the client. */
 export interface PamItems {
@@ -152,4 +157,29 @@ function ownSession(monitor: number, listener: number | undefined): number | und
   const session = auditSession(monitor);
   if (session === undefined || listener === undefined) return undefined;
   return auditSession(listener) === session ? undefined : session;
+}
+
+/**
+ * Waits for a running cleanup of the user, if there is one. It may have started before the new connection was
+ * registered, and would then remove a container or pod that the connection opens meanwhile.
+ *
+ * @param waitMs At most.
+ * @throws {BerthError} `lock-timeout`
+ */
+async function waitForCleanup(
+  site: Pick<SessionContext, 'run'>,
+  uid: number,
+  waitMs: number,
+): Promise<void> {
+  const lock = cleanupLockPath(site, uid);
+  if (!exists(lock)) return;
+  const { takeLock } = await import('../../system/file-lock.ts');
+  const enough = (): boolean => !exists(lock);
+  const held = await takeLock(lock, { waitMs, foreignStaleMs: 60_000, enough });
+  await held?.release();
+}
+
+/** A lock is a symlink without a target, for which `existsSync` is false. */
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,43 +1,42 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { Profile } from '../../config/profile/profile.ts';
-import { isWithin } from '../../config/profile/protected-directories.ts';
-import { BerthError } from '../../errors.ts';
-import { podmanRunCommand, containerPidFile } from './argv/podman-run.ts';
-import { podmanCommand } from './argv/podman-argv.ts';
-import { userStorageDir, type SessionHost } from '../request/session-host.ts';
-import type { ProgramCall } from '../../program-call.ts';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
-import { terminalRelay } from './argv/podman-exec.ts';
+import type { Profile, ProfileLimits } from '../../config/profile/profile.ts';
+import { isWithin } from '../../config/profile/protected-directories.ts';
+import { BerthError, isErrno } from '../../errors.ts';
+import { installedPath } from '../../installed-path.ts';
+import type { ProgramCall } from '../../program-call.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
-import { groupEntries } from '../../system/group-names.ts';
 import { takeLock } from '../../system/file-lock.ts';
+import { groupEntries } from '../../system/group-names.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';
-import { assertMounted, mountOrigins } from './verify-mounts.ts';
+import { pausePid, validatedPausePid } from '../connections/podman-pause-pid.ts';
+import { type SessionHost, userStorageDir } from '../request/session-host.ts';
+import { podmanCommand } from './argv/podman-argv.ts';
+import { terminalRelay } from './argv/podman-exec.ts';
+import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
 import { detectIdMaps } from './detect-id-maps.ts';
-import { assertCgroupLimits } from './verify-cgroup-limits.ts';
-import { validatedPausePid, pausePid } from '../connections/podman-pause-pid.ts';
-import { resolveMounts } from './resolve-mounts.ts';
 import { podmanStartError } from './podman-errors.ts';
-import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
 import {
   homeInside,
   imageEnvironment,
-  readProcessLimits,
   prepareInside,
-  waitForInit,
+  readProcessLimits,
   type Run,
+  waitForInit,
 } from './prepare-container.ts';
+import { type PodmanOfUser, withRepairedStore } from './repair-store.ts';
+import { resolveMounts } from './resolve-mounts.ts';
 import {
+  type ContainerFile,
   containerFilePath,
   containerFilesDir,
   runningContainer,
-  type ContainerFile,
 } from './running-container.ts';
-import { installedPath } from '../../installed-path.ts';
+import { assertMounted, mountOrigins } from './verify-mounts.ts';
 
 export interface StartContainerInput {
   readonly host: SessionHost;
@@ -188,4 +187,51 @@ async function runWithin(
 /** Removes what is left of a container that ended or did not start. */
 function removeCall(host: SessionHost, name: string): ProgramCall {
   return podmanCommand(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
+}
+
+/**
+ * Checks in the kernel that the limits are set: a user's podman silently drops limits that its cgroup manager
+ * cannot set. A process is limited by the tightest of its cgroups (cgroups(7)).
+ *
+ * @param pid PID of the container's first process.
+ * @throws {BerthError} `cgroup-not-delegated`
+ */
+function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
+  const wanted = wantedOf(limits);
+  if (wanted.length === 0) return;
+  const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1] ?? '/';
+  for (const { file, most } of wanted) {
+    if (tightest(path, file) <= most * 1.01) continue;
+    throw new BerthError('the limits of this session cannot be set on this machine', {
+      code: 'cgroup-not-delegated',
+      hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
+      fields: { profile: name, file, cgroup: path },
+    });
+  }
+}
+
+function wantedOf({ cpus, memory, pids }: ProfileLimits): { file: string; most: number }[] {
+  return [
+    ...(cpus === undefined ? [] : [{ file: 'cpu.max', most: cpus }]),
+    ...(memory === undefined ? [] : [{ file: 'memory.max', most: memory }]),
+    ...(pids === undefined ? [] : [{ file: 'pids.max', most: pids }]),
+  ];
+}
+
+function tightest(path: string, file: string): number {
+  let least = Infinity;
+  for (let cgroup = path; cgroup !== ''; cgroup = cgroup.slice(0, cgroup.lastIndexOf('/')))
+    least = Math.min(least, limitOf(`/sys/fs/cgroup${cgroup}/${file}`));
+  return least;
+}
+
+/** The value is `max`, a number, or for CPU time a quota and its period in microseconds. */
+function limitOf(file: string): number {
+  try {
+    const [limit = '', period = '1'] = readFileSync(file, 'utf8').trim().split(' ');
+    return limit === 'max' ? Infinity : Number(limit) / Number(period);
+  } catch (error) {
+    if (isErrno(error)) return Infinity;
+    throw error;
+  }
 }

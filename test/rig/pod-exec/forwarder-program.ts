@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs';
 import { Forwarder, type ForwarderInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';
 import { logfmtLogger } from '../../../src/log.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
-import { disableJit } from '../../../src/ssh/pod/exec/disable-jit.ts';
+import { disableJit } from '../../../src/ssh/pod/exec/relay-session.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as Omit<ForwarderInput, 'log'>;
 const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));

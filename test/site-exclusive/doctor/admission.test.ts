@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
-import { stampRights } from '../../../src/admission/identity-stamp-rbac.ts';
+import { stampRights } from '../../../src/admission/render-admission.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
 import { mountsFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import type { Finding } from '../../../src/check-result.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { balancerObjects } from '../../../src/balancer/rules/balancer-objects.ts';
-import { configMapName } from '../../../src/balancer/rules/config-map-name.ts';
+import { configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
 import type { Manifest } from '../../../src/balancer/rules/manifest.ts';
 import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
 import { podPorts } from '../../../src/balancer/rules/pod-placement.ts';

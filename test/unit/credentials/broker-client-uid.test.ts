@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { brokerClientUid } from '../../../src/portal/broker-client-uid.ts';
+import { brokerClientUid } from '../../../src/portal/answer-broker-request.ts';
 
 const by = (socket: string) => () => Promise.resolve(socket);
 const own = by('berth-broker@1000.socket');

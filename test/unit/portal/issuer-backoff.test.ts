@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BerthError } from '../../../src/errors.ts';
-import { withIssuerBackoff } from '../../../src/portal/issuer-backoff.ts';
+import { withIssuerBackoff } from '../../../src/portal/open-issuers.ts';
 import type { HttpsClient, HttpsRequest } from '../../../src/system/https-request.ts';
 
 const site = 'https://id.example.org/realms/site';

@@ -1,7 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { isErrno } from '../../../errors.ts';
-import { parseResponseHead, completeBody, type ResponseHead } from './http-head.ts';
-import { unackedRetransmits } from './unacked-retransmits.ts';
+import { completeBody, parseResponseHead, type ResponseHead } from './http-head.ts';
 
 export interface UpgradeInput {
   readonly host: string;
@@ -185,4 +185,39 @@ function readOnAfterFailedWrite(socket: TLSSocket): void {
     setTimeout(() => void destroy(error), lastWordMs).unref();
     return socket;
   };
+}
+
+/** The ports of a TCP connection of this process. */
+interface TcpPorts {
+  readonly local: number;
+  readonly remote: number;
+}
+
+/**
+ * How many times in a row the kernel has retransmitted data, or sent a zero-window probe, without an acknowledgement.
+ * The interval doubles each time from 0.2 s, so six retransmissions take 13 s. A living host acknowledges even if its
+ * program does not read. The kernel itself gives up on a silent host after a quarter of an hour (tcp_retries2).
+ */
+function unackedRetransmits(ports: TcpPorts): number {
+  for (const file of ['tcp', 'tcp6']) {
+    for (const line of linesOf(file)) {
+      // proc(5): sl, local_address, rem_address, st, queues, timer, retrnsmt, uid, timeout
+      const [, local, remote, , , , again = '0', , probes = '0'] = line.trim().split(/\s+/);
+      if (portOf(local) === ports.local && portOf(remote) === ports.remote)
+        return Math.max(Number.parseInt(again, 16), Number(probes));
+    }
+  }
+  return 0;
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(`/proc/self/net/${file}`, 'latin1').split('\n').slice(1);
+  } catch {
+    return [];
+  }
+}
+
+function portOf(address: string | undefined): number {
+  return Number.parseInt(address?.split(':')[1] ?? '', 16);
 }

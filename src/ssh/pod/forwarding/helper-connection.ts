@@ -1,13 +1,14 @@
-import { forwardingProtocolError } from './protocol/forwarding-error.ts';
-import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
-import { Outbox } from './protocol/outbox.ts';
-import { helperProgram, helperArgv } from './helper-program.ts';
-import type { ExecOutcome } from '../exec/protocol/exec-status.ts';
-import { messageBody, messageSlot } from '../exec/protocol/frame.ts';
 import { asBerthError, BerthError } from '../../../errors.ts';
 import { escapeControl } from '../../../log.ts';
+import { sourceText } from '../../../source-text.ts';
 import { ExecStream } from '../exec/exec-stream.ts';
-import { openExec, type OpenedExec, type PodTarget } from '../exec/open-exec.ts';
+import { type OpenedExec, openExec, type PodTarget } from '../exec/open-exec.ts';
+import type { ExecOutcome } from '../exec/protocol/exec-status.ts';
+import { messageBody, messageSlot } from '../exec/protocol/frame.ts';
+import { forwardingProtocolError } from './protocol/forwarding-error.ts';
+import { initialWindow, maxEndpoints } from './protocol/limits.ts';
+import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
+import { Outbox } from './protocol/outbox.ts';
 
 /** A helper that runs in the pod, and the connection to it. */
 export interface HelperConnection {
@@ -125,4 +126,22 @@ function stopped(): BerthError {
     code: 'forwarding-stopped',
     hint: 'Its session has ended.',
   });
+}
+
+/** The Python program that runs in the pod (`helper/helper.py`). It is sent on the exec's standard input. */
+export const helperProgram = [
+  `ROOM, MOST_PLACES = ${initialWindow}, ${4 * maxEndpoints}\n`,
+  sourceText('./helper/listeners.py', import.meta.url),
+  sourceText('./helper/helper.py', import.meta.url),
+].join('');
+
+/**
+ * The argv of the exec: it reads `helperProgram` from standard input and runs it. It exits with 127, without a
+ * message, where the image has no Python 3: neither `python3` nor the interpreter that RHEL keeps for its own
+ * tools.
+ */
+function helperArgv(): string[] {
+  const start = sourceText('./helper/start.sh', import.meta.url);
+  const bootstrap = sourceText('./helper/bootstrap.py', import.meta.url);
+  return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram)), bootstrap];
 }

@@ -5,7 +5,7 @@ import {
   execUser,
   type KubeconfigEntries,
 } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
-import { newKubeconfig } from '../../../../src/credentials/kubeconfig/new-kubeconfig.ts';
+import { newKubeconfig } from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
 
 const entries = (cluster: string, user: string): KubeconfigEntries => ({
   user: { name: user, value: execUser('/usr/lib/berth/shell/kube-credential', ['--x', 'a: b']) },

@@ -11,7 +11,7 @@ import {
   frameKinds,
   uint32,
 } from '../../../../../src/ssh/pod/forwarding/protocol/frames.ts';
-import { helperProgram } from '../../../../../src/ssh/pod/forwarding/helper-program.ts';
+import { helperProgram } from '../../../../../src/ssh/pod/forwarding/helper-connection.ts';
 import { freePorts } from '../../../../rig/site/ports.ts';
 import { waitFor } from '../../../../rig/site/wait.ts';
 import { CompiledRelay } from '../../../../rig/pod-exec/compiled-relay.ts';
