@@ -2,7 +2,7 @@ import type { ExitClass } from './exit-codes.ts';
 
 /**
  * Every code that an error of Berth can have, with the class of its exit status. Where there are several, the
- * first applies unless the error says another. `src/error-catalogue` explains each code.
+ * first applies unless the error says another. docs/errors.md explains each code.
  */
 export const exitClasses = {
   // Programs and files

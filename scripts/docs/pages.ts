@@ -3,13 +3,11 @@ import { chartPages } from './chart/chart-pages.ts';
 import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
-import { errorsPage } from './errors-page.ts';
 import { outputSchemaPages } from './output-schemas.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
 export const generatedPages: readonly GeneratedPage[] = [
-  errorsPage,
   commandsPage,
   ...schemaPages,
   ...outputSchemaPages,

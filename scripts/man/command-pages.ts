@@ -1,4 +1,4 @@
-import { exitStatusTexts } from '../../src/error-catalogue/exit-text.ts';
+import { exitStatusTexts } from '../../src/error-catalogue/catalogue.ts';
 import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/command-tree.ts';
 import { placeholderOf } from '../../src/cli/option-values.ts';
 import { entry, escaped, example, page, text } from './roff.ts';

@@ -1,7 +1,10 @@
 import { nearestKey } from '../config/nearest-key.ts';
-import { catalogue } from '../error-catalogue/catalogue.ts';
-import type { CatalogueEntry } from '../error-catalogue/entry.ts';
-import { exitStatuses, exitText } from '../error-catalogue/exit-text.ts';
+import {
+  catalogue,
+  exitStatuses,
+  exitText,
+  type CatalogueEntry,
+} from '../error-catalogue/catalogue.ts';
 import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
 import { findingTexts } from '../sshd-lint/rules/finding-texts.ts';

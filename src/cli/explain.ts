@@ -7,7 +7,7 @@ interface ExplainArguments {
   readonly output: string;
 }
 
-/** `berth explain`: what an error code means, from `src/error-catalogue`, and what a key of the configuration does. */
+/** `berth explain`: what an error code means, from docs/errors.md, and what a key of the configuration does. */
 export function explainCommand(terminal: Terminal): CommandModule<object, ExplainArguments> {
   return {
     command: 'explain [word]',

@@ -1,47 +1,58 @@
-import type { LogCode } from '../error-codes.ts';
-import { accountErrors } from './account-errors.ts';
-import { clusterErrors } from './cluster-errors.ts';
-import { configurationErrors } from './configuration-errors.ts';
-import { containerErrors } from './container-errors.ts';
-import { credentialErrors } from './credential-errors.ts';
-import type { CatalogueEntry } from './entry.ts';
-import { hookEnvErrors } from './hook-env-errors.ts';
-import { imageErrors } from './image-errors.ts';
-import { ldapErrors } from './ldap-errors.ts';
-import { podErrors } from './pod-errors.ts';
-import { programErrors } from './program-errors.ts';
-import { reapErrors } from './reap-errors.ts';
-import { sessionErrors } from './session-errors.ts';
-import { tokenErrors } from './token-errors.ts';
+import { exitClasses, type ErrorCode, type LogCode } from '../error-codes.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { sourceText } from '../source-text.ts';
 
-const domains = {
-  'Programs and files': programErrors,
-  Configuration: configurationErrors,
-  'hook.env': hookEnvErrors,
-  'Accounts, homes and subordinate IDs': accountErrors,
-  'Tokens and the identity provider': tokenErrors,
-  'Kubeconfigs, credentials and the broker': credentialErrors,
-  'Clusters and namespaces': clusterErrors,
-  'SSH sessions': sessionErrors,
-  'Sessions in containers': containerErrors,
-  'Sessions in pods': podErrors,
-  'Images of sessions': imageErrors,
-  'Cleanup of sessions and clusters': reapErrors,
-  LDAP: ldapErrors,
-};
+/** What `berth explain CODE` and docs/errors.md say about one code: Markdown in one line, with commands in backticks. */
+export interface CatalogueEntry {
+  /** What happened. */
+  readonly what: string;
+  /** The usual causes, the most frequent one first. */
+  readonly why: string;
+  /** What to do. */
+  readonly next: string;
+}
 
 export interface CatalogueDomain {
   readonly title: string;
-  /** In alphabetical order. */
-  readonly entries: readonly (CatalogueEntry & { readonly code: LogCode })[];
+  readonly entries: readonly (CatalogueEntry & {
+    readonly code: LogCode;
+    /** As `exitText` has it; written on the page for its readers. */
+    readonly exit: string;
+  })[];
 }
 
-/** All entries by domain, in the order of docs/errors.md. */
-export const catalogue: readonly CatalogueDomain[] = Object.entries(domains).map(
-  ([title, entries]) => ({
-    title,
-    entries: (Object.entries(entries) as [LogCode, CatalogueEntry][])
-      .map(([code, entry]) => ({ code, ...entry }))
-      .sort((a, b) => (a.code < b.code ? -1 : 1)),
-  }),
-);
+const page = sourceText('../../docs/errors.md', import.meta.url);
+
+const entryOfPage =
+  /^### (?<code>.+)\n\n(?<what>.+) \((?<exit>.+)\)\n\n\*\*Why:\*\* (?<why>.+)\n\n\*\*What to do:\*\* (?<next>.+)$/gm;
+
+/** All entries by domain: the sections of docs/errors.md. */
+export const catalogue: readonly CatalogueDomain[] = page
+  .split(/^## /m)
+  .map((section) => ({
+    title: section.split('\n', 1).join(''),
+    entries: [...section.matchAll(entryOfPage)].map(
+      ({ groups }) => groups as unknown as CatalogueDomain['entries'][number],
+    ),
+  }))
+  .filter(({ entries }) => entries.length > 0);
+
+/** What each exit status of a command, a hook or a session means: the table of docs/errors.md. */
+export const exitStatusTexts: readonly (readonly [status: number, meaning: string])[] = [
+  ...page.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm),
+].map(([, status = '', meaning = '']) => [Number(status), meaning] as const);
+
+/** The exit statuses of an error with this code; none for a warning. */
+export function exitStatuses(code: LogCode): number[] {
+  return isError(code) ? [exitClasses[code]].flat().map((exit) => exitCodes[exit]) : [];
+}
+
+/** `exit status 75`, `exit status 67 or exit status 75`, or `warning`. */
+export function exitText(code: LogCode): string {
+  const texts = exitStatuses(code).map((status) => `exit status ${status}`);
+  return texts.length === 0 ? 'warning' : texts.join(' or ');
+}
+
+function isError(code: LogCode): code is ErrorCode {
+  return code in exitClasses;
+}

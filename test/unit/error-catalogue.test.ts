@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { catalogue } from '../../src/error-catalogue/catalogue.ts';
+import { catalogue, exitText } from '../../src/error-catalogue/catalogue.ts';
 import { exitClasses, warningCodes } from '../../src/error-codes.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -52,6 +52,11 @@ describe('the catalogue of error codes', () => {
   it('has each code once', () => {
     const all: string[] = [...Object.keys(exitClasses), ...warningCodes];
     expect(entries.map(({ code }) => code).sort()).toEqual(all.sort());
+    expect(readFileSync(`${root}docs/errors.md`, 'utf8').match(/^### /gm)).toHaveLength(all.length);
+  });
+
+  it('names the exit status of each code', () => {
+    expect(entries.filter(({ code, exit }) => exit !== exitText(code))).toEqual([]);
   });
 
   it('has only codes that the programs use', () => {

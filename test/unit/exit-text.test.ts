@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { commandGroups } from '../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../src/cli/command-tree.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { exitStatusTexts } from '../../src/error-catalogue/exit-text.ts';
+import { exitStatusTexts } from '../../src/error-catalogue/catalogue.ts';
 import { exitCodes } from '../../src/exit-codes.ts';
 
 const texts = new Map(exitStatusTexts);

@@ -5,7 +5,13 @@ import { pages, pageText } from '../../rig/markdown-pages.ts';
 const root = new URL('../../../', import.meta.url).pathname;
 
 /** Names in other software that the pages mention. */
-const others = ['ssh-agent', 'password-auth', 'ondemand-selinux'];
+const others = [
+  'ssh-agent',
+  'password-auth',
+  'ondemand-selinux',
+  'proxy-headers',
+  'unqualified-search-registries',
+];
 
 /** All words of the sources, and the names of the files. */
 function knownWords(): Set<string> {
