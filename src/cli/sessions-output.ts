@@ -4,7 +4,7 @@ import { documentText, json } from './json-document.ts';
 import type { PodSession } from '../ssh/sessions/pod-session.ts';
 import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { Session } from '../ssh/sessions/session.ts';
-import { endpointText } from '../system/tcp-connection.ts';
+import { endpointText } from '../system/tcp-table.ts';
 import { timestamp } from './duration.ts';
 import { podDocument, podsTable } from './pods-output.ts';
 import { clockTime, localTime, shortTime, sizeText } from './units-text.ts';

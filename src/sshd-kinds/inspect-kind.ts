@@ -92,7 +92,7 @@ async function inspected(
   const command = values('forcecommand')[0] ?? [];
   const profile = command[command.indexOf('--profile') + 1];
   const running = runningSshds().find(({ config }) => config === file);
-  const listening = new Set(await listeningTcpPorts());
+  const listening = new Set(listeningTcpPorts());
   const read = [...files, ...keyFiles, ...certificates.map((one) => one.file)];
   const keys = hostKeys.map(({ fingerprint }) => fingerprint);
   const problems = kindProblems(

@@ -26,7 +26,7 @@ export async function assertFreePorts(wanted: readonly SshdEndpoint[], own: stri
     if (other !== undefined) throw taken(other, `${file} names it`);
   }
   const ours = new Set(runningSshds().flatMap(({ pid, config }) => (config === own ? pid : [])));
-  for (const socket of await listeningTcpSockets()) {
+  for (const socket of listeningTcpSockets()) {
     if (!wanted.some((endpoint) => collides(endpoint, socket))) continue;
     const holders = socketHolders(socket.inode);
     if (holders.some((pid) => ours.has(pid))) continue;

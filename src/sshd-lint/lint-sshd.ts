@@ -86,7 +86,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   // With a connection: sshd refuses a test without the criteria that a Match needs.
   const base = await effectiveOptions(input, anybody, directives);
   const settings = await lintSettings(input.settings, input.overlay);
-  const ports = new Set([...base.ports, ...input.ports, ...(await listeningTcpPorts())]);
+  const ports = new Set([...base.ports, ...input.ports, ...listeningTcpPorts()]);
   const named = base.usePam ? await pamNamedAccounts(base.pamServiceName, input.pam) : undefined;
   const { connections: whole, ...accounts } = await chooseConnections(
     input,

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { readdirSync, readlinkSync } from 'node:fs';
+import { addressOf, linesWithin, listening, tcpSocket } from './tcp-table.ts';
 
 /** A TCP socket of this network namespace that accepts connections. */
 export interface ListeningSocket {
@@ -10,62 +10,62 @@ export interface ListeningSocket {
   readonly inode: string;
 }
 
-/** `TCP_LISTEN` in /proc/net/tcp. */
-const listening = '0A';
-
 /** All TCP sockets on which programs listen. */
-export async function listeningTcpSockets(): Promise<ListeningSocket[]> {
-  const sockets: ListeningSocket[] = [];
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    // Without IPv6 there is no tcp6.
-    const text = await readFile(file, 'utf8').catch(() => '');
-    for (const line of text.split('\n').slice(1)) {
-      const fields = line.trim().split(/\s+/);
-      const [, local = '', , state] = fields;
-      if (state !== listening) continue;
-      const [address = '', port = ''] = local.split(':');
-      sockets.push({
-        address: addressOf(address),
-        port: Number.parseInt(port, 16),
-        inode: fields[9] ?? '',
-      });
-    }
-  }
-  return sockets;
+export function listeningTcpSockets(): ListeningSocket[] {
+  const unlimited = { left: Infinity, exceeded: false };
+  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+    [...linesWithin(file, unlimited)].flatMap((line) => {
+      const socket = tcpSocket(line);
+      if (socket?.state !== listening) return [];
+      const { local, inode } = socket;
+      return [{ address: addressOf(local.address), port: local.port, inode }];
+    }),
+  );
 }
 
 /** TCP ports on which any program listens: sshd's command line or a socket unit may add ports to those of its file. */
-export async function listeningTcpPorts(): Promise<number[]> {
-  return [...new Set((await listeningTcpSockets()).map(({ port }) => port))];
+export function listeningTcpPorts(): number[] {
+  return [...new Set(listeningTcpSockets().map(({ port }) => port))];
 }
 
 /** PIDs of the processes that have the socket open. Other users' processes are visible to root only. */
 export function socketHolders(inode: string): number[] {
-  const target = `socket:[${inode}]`;
-  return readdirSync('/proc')
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map(Number)
-    .filter((pid) => hasOpen(pid, target));
+  return processIds().filter((pid) => socketInodes(pid).includes(inode));
 }
 
-/** False for a process that has ended meanwhile. */
-function hasOpen(pid: number, target: string): boolean {
+/**
+ * Inodes of the sockets of all processes whose descriptors this process can read: of a user, the own programs. sshd's
+ * processes are not readable, even those that run as the user, because they have dropped root (proc(5),
+ * PR_SET_DUMPABLE).
+ */
+export function readableSocketInodes(): ReadonlySet<string> {
+  return new Set(processIds().flatMap((pid) => socketInodes(pid)));
+}
+
+function processIds(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+/** The inodes of a process's sockets by descriptor, lowest first. None if it has ended or may not be read. */
+export function socketInodes(pid: number): string[] {
+  const directory = `/proc/${pid}/fd`;
   try {
-    const directory = `/proc/${pid}/fd`;
-    return readdirSync(directory).some((name) => readlinkSync(`${directory}/${name}`) === target);
+    return readdirSync(directory)
+      .map(Number)
+      .sort((a, b) => a - b)
+      .flatMap((descriptor) => inodeOf(`${directory}/${descriptor}`) ?? []);
   } catch {
-    return false;
+    return [];
   }
 }
 
-/** The kernel prints 32-bit words in host byte order: `0100007F` is 127.0.0.1. */
-function addressOf(hex: string): string {
-  const words = hex.match(/.{8}/g) ?? [];
-  const bytes = words.flatMap((word) => (word.match(/../g) ?? []).reverse());
-  if (bytes.length === 4) return bytes.map((byte) => Number.parseInt(byte, 16)).join('.');
-  const groups = Array.from({ length: 8 }, (_, index) =>
-    Number.parseInt(bytes.slice(2 * index, 2 * index + 2).join(''), 16),
-  );
-  if (groups.every((group) => group === 0)) return '::';
-  return groups.map((group) => group.toString(16)).join(':');
+/** Undefined if it is no socket, or has just been closed. */
+function inodeOf(path: string): string | undefined {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1];
+  } catch {
+    return undefined;
+  }
 }

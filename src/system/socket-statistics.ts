@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import type { Endpoint, TcpConnection } from './tcp-connection.ts';
+import type { TcpConnection } from './tcp-connection.ts';
+import type { Endpoint } from './tcp-table.ts';
 
 /** An established TCP connection of this network namespace. */
 export interface SocketStatistics extends TcpConnection {

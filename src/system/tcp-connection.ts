@@ -1,18 +1,15 @@
-import { readdirSync, readlinkSync } from 'node:fs';
-import { linesWithin, type ReadBudget } from './kernel-socket-list.ts';
+import { readlinkSync } from 'node:fs';
+import { socketInodes } from './listening-sockets.ts';
 import { establishedConnections } from './socket-statistics.ts';
-
-/** One end of a TCP connection. */
-export interface Endpoint {
-  /** IPv4 in dotted form, also for an IPv4 client of a dual-stack socket; otherwise IPv6. */
-  readonly address: string;
-  readonly port: number;
-}
-
-/** `192.0.2.7:22`, `[2001:db8::7]:22`. */
-export function endpointText({ address, port }: Endpoint): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-}
+import {
+  addressOf,
+  endpointText,
+  established,
+  linesWithin,
+  tcpSocket,
+  type Endpoint,
+  type ReadBudget,
+} from './tcp-table.ts';
 
 export interface TcpConnection {
   readonly local: Endpoint;
@@ -71,27 +68,6 @@ function networkNamespace(pid: number): string {
   }
 }
 
-/** By descriptor, lowest first. */
-function socketInodes(pid: number): readonly string[] {
-  const directory = `/proc/${pid}/fd`;
-  try {
-    return readdirSync(directory)
-      .map(Number)
-      .sort((a, b) => a - b)
-      .flatMap((descriptor) => inodeOf(`${directory}/${descriptor}`) ?? []);
-  } catch {
-    return [];
-  }
-}
-
-function inodeOf(path: string): string | undefined {
-  try {
-    return /^socket:\[([0-9]+)\]$/.exec(readlinkSync(path))?.[1];
-  } catch {
-    return undefined;
-  }
-}
-
 /** The established connections of the process's network namespace with these inodes. */
 function connectionsIn(
   pid: number,
@@ -101,39 +77,14 @@ function connectionsIn(
   const found = new Map<string, TcpConnection>();
   for (const list of ['tcp', 'tcp6'])
     for (const line of linesWithin(`/proc/${pid}/net/${list}`, budget)) {
-      if (!line.includes(' 01 ')) continue;
-      const [, local, peer, state, , , , , , inode] = line.trim().split(/ +/);
-      if (state !== '01' || inode === undefined || !wanted.has(inode)) continue;
-      found.set(inode, { local: endpointOf(local), peer: endpointOf(peer) });
+      const socket = line.includes(' 01 ') ? tcpSocket(line) : undefined;
+      if (socket?.state !== established || !wanted.has(socket.inode)) continue;
+      const { local, remote } = socket;
+      found.set(socket.inode, { local: endpointOf(local), peer: endpointOf(remote) });
     }
   return found;
 }
 
-/** `0100007F:0016`: each group of four bytes is a number in the byte order of the host, little-endian. */
-function endpointOf(text = ''): Endpoint {
-  const [digits = '', port = '0'] = text.split(':');
-  const bytes = Buffer.from(digits, 'hex').swap32();
-  return { address: addressOf(bytes), port: Number.parseInt(port, 16) };
-}
-
-const mapped = '00000000000000000000ffff';
-
-function addressOf(bytes: Buffer): string {
-  if (bytes.length === 4) return bytes.join('.');
-  if (bytes.toString('hex', 0, 12) === mapped) return bytes.subarray(12).join('.');
-  const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(at * 2).toString(16));
-  return compressed(groups);
-}
-
-/** RFC 5952: the longest run of two or more zeros, the first of equally long ones, becomes `::`. */
-function compressed(groups: readonly string[]): string {
-  const runs = [...groups.join(':').matchAll(/(?:^|(?<=:))0(?::0)+(?=:|$)/g)];
-  const [longest] = runs.toSorted((a, b) => b[0].length - a[0].length || a.index - b.index);
-  const text = groups.join(':');
-  if (longest === undefined) return text;
-  const [before, after] = [
-    text.slice(0, longest.index).replace(/:$/, ''),
-    text.slice(longest.index + longest[0].length).replace(/^:/, ''),
-  ];
-  return `${before}::${after}`;
+function endpointOf({ address, port }: Endpoint): Endpoint {
+  return { address: addressOf(address), port };
 }

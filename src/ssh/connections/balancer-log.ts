@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { BerthError, isErrno } from '../../errors.ts';
-import type { Endpoint, TcpConnection } from '../../system/tcp-connection.ts';
+import type { TcpConnection } from '../../system/tcp-connection.ts';
+import type { Endpoint } from '../../system/tcp-table.ts';
 
 /** A connection that the balancer passed on, from its log. */
 interface BalancedConnection {

@@ -2,7 +2,7 @@ import { readFileSync, renameSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import type { ProcessId } from '../../system/processes.ts';
-import type { Endpoint } from '../../system/tcp-connection.ts';
+import type { Endpoint } from '../../system/tcp-table.ts';
 
 /** One open SSH connection, in `/run/berth/connections/UID/PID.STARTTIME`: owned by root, readable by all. */
 export interface ConnectionRecord {

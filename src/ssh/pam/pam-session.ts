@@ -6,7 +6,7 @@ import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import type { LogFields, Logger } from '../../log.ts';
-import { endpointText } from '../../system/tcp-connection.ts';
+import { endpointText } from '../../system/tcp-table.ts';
 import type { ConnectionRecord } from '../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
 import { usesPods } from '../pod/pod-cluster.ts';

@@ -7,12 +7,8 @@ import {
 import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { establishedConnections } from '../../system/socket-statistics.ts';
-import {
-  endpointText,
-  tcpConnectionsOf,
-  type Endpoint,
-  type TcpConnection,
-} from '../../system/tcp-connection.ts';
+import { tcpConnectionsOf, type TcpConnection } from '../../system/tcp-connection.ts';
+import { endpointText, type Endpoint } from '../../system/tcp-table.ts';
 import { clientsInLog } from '../connections/balancer-log.ts';
 import type { Session } from './session.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Backend } from '../../config/profile/profile.ts';
-import type { Endpoint } from '../../system/tcp-connection.ts';
+import type { Endpoint } from '../../system/tcp-table.ts';
 
 /** An open SSH connection of a user, with what it runs and uses. */
 export interface Session {

@@ -4,12 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { linesWithin } from '../../../src/system/kernel-socket-list.ts';
-import {
-  endpointText,
-  holdsConnection,
-  tcpConnectionsOf,
-} from '../../../src/system/tcp-connection.ts';
+import { holdsConnection, tcpConnectionsOf } from '../../../src/system/tcp-connection.ts';
+import { endpointText, linesWithin } from '../../../src/system/tcp-table.ts';
 
 describe('a list of the kernel with 400,000 lines', () => {
   const line = `${' 1: 0100007F:0016 0100007F:9C40 01 00000000:00000000'.padEnd(149)}\n`;

@@ -1,54 +1,38 @@
+import { lstatSync, readFileSync } from 'node:fs';
 import {
-  closeSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-} from 'node:fs';
-import { open } from 'node:fs/promises';
-import { isErrno } from '../../../errors.ts';
+  addressOf,
+  linesWithin,
+  listening,
+  tcpSocket,
+  type TcpSocket,
+} from '../../../system/tcp-table.ts';
 
-/** A few lines. For a larger read, the kernel goes through all connections of the host to fill it. Bytes. */
+/** A few lines: listening sockets come first. Bytes. */
 const pieceSize = 512;
 
 /** At most about 6,000 listening sockets are read. Bytes. */
 const longestListening = 1024 * 1024;
 
-const connected = /^ *\d+: \S+ \S+ (?!0A)\S\S /m;
-
-/** The lines of listening sockets in /proc/net/tcp and tcp6, which come first, and possibly some others. */
-export function listeningLines(): string {
-  return ['/proc/self/net/tcp', '/proc/self/net/tcp6'].map(listeningIn).join('\n');
+/** Listening sockets that accept connections on loopback. @param tables as in proc(5) */
+export function loopbackListeners(
+  tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'],
+): TcpSocket[] {
+  return tables.flatMap(listenersIn);
 }
 
-function listeningIn(path: string): string {
-  let descriptor;
-  try {
-    descriptor = openSync(path, 'r');
-  } catch {
-    // No IPv6.
-    return '';
+function listenersIn(path: string): TcpSocket[] {
+  const found: TcpSocket[] = [];
+  const budget = { left: longestListening, exceeded: false };
+  for (const line of linesWithin(path, budget, pieceSize)) {
+    const socket = tcpSocket(line);
+    if (socket === undefined) continue;
+    if (socket.state !== listening) break;
+    if (loopback.has(addressOf(socket.local.address))) found.push(socket);
   }
-  try {
-    const piece = Buffer.alloc(pieceSize);
-    const pieces: string[] = [];
-    let [size, line] = [0, ''];
-    for (;;) {
-      const count = readSync(descriptor, piece);
-      const text = piece.toString('latin1', 0, count);
-      pieces.push(text);
-      size += count;
-      line += text;
-      if (count === 0 || size > longestListening || connected.test(line)) return pieces.join('');
-      // The last line may be incomplete.
-      line = line.slice(line.lastIndexOf('\n') + 1);
-    }
-  } finally {
-    closeSync(descriptor);
-  }
+  return found;
 }
+
+const loopback = new Set(['127.0.0.1', '0.0.0.0', '::1', '::']);
 
 /** The ports that the site reserves for its services (`net.ipv4.ip_local_reserved_ports`), as the kernel formats them. */
 export function reservedPorts(): string {
@@ -65,92 +49,16 @@ export function isOwnSocket(path: string, uid: number): boolean {
   }
 }
 
-const tableSize = 64 * 1024;
-
 /**
  * The paths below a directory on which a Unix socket listens (proc(5), /proc/net/unix). Users choose the paths in that
  * table, and a path can imitate a line of it: so it shows what may exist, and not who owns it.
  */
 export function listeningPaths(directory: string): ReadonlySet<string> {
   const found = new Set<string>();
-  const descriptor = openSync('/proc/self/net/unix', 'r');
-  try {
-    const buffer = Buffer.alloc(tableSize);
-    let rest = '';
-    for (let count = -1; count !== 0;) {
-      count = readSync(descriptor, buffer);
-      const lines = (rest + buffer.toString('latin1', 0, count)).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        // Num RefCount Protocol Flags Type St Inode Path; __SO_ACCEPTCON, SOCK_STREAM.
-        const path = /^\S+ \S+ \S+ 00010000 0001 \S+ +\d+ (\/.*)$/.exec(line)?.[1];
-        if (path?.startsWith(`${directory}/`) === true) found.add(path);
-      }
-    }
-    return found;
-  } finally {
-    closeSync(descriptor);
+  for (const line of linesWithin('/proc/self/net/unix', { left: Infinity, exceeded: false })) {
+    // Num RefCount Protocol Flags Type St Inode Path; __SO_ACCEPTCON, SOCK_STREAM.
+    const path = /^\S+ \S+ \S+ 00010000 0001 \S+ +\d+ (\/.*)$/.exec(line)?.[1];
+    if (path?.startsWith(`${directory}/`) === true) found.add(path);
   }
-}
-
-/**
- * All of /proc/net/tcp and tcp6, several complete lines at a time, because the table can be large on a busy host. All of
- * it comes from the kernel; it contains no names or paths that a user chose.
- */
-export async function* tcpLines(): AsyncGenerator<string> {
-  for (const name of ['tcp', 'tcp6']) {
-    const file = await open(`/proc/self/net/${name}`).catch((error: unknown) => {
-      if (isErrno(error, 'ENOENT')) return undefined;
-      throw error;
-    });
-    if (file === undefined) continue;
-    try {
-      const buffer = Buffer.alloc(tableSize);
-      let rest = '';
-      for (;;) {
-        const { bytesRead } = await file.read(buffer);
-        if (bytesRead === 0) break;
-        const text = rest + buffer.toString('latin1', 0, bytesRead);
-        const end = text.lastIndexOf('\n') + 1;
-        rest = text.slice(end);
-        yield text.slice(0, end);
-      }
-    } finally {
-      await file.close();
-    }
-  }
-}
-
-/**
- * Inodes of the sockets of all processes whose descriptors this process can read: the user's own programs. sshd's
- * processes are not readable, even those that run as the user, because they have dropped root (proc(5),
- * PR_SET_DUMPABLE).
- */
-export function readableSocketInodes(): ReadonlySet<string> {
-  const inodes = new Set<string>();
-  for (const pid of readdirSync('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    for (const link of linksIn(`/proc/${pid}/fd`)) {
-      const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1];
-      if (inode !== undefined) inodes.add(inode);
-    }
-  }
-  return inodes;
-}
-
-function linksIn(directory: string): string[] {
-  try {
-    return readdirSync(directory).map((name) => linkOf(`${directory}/${name}`));
-  } catch {
-    return [];
-  }
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    // It has just been closed.
-    return '';
-  }
+  return found;
 }

@@ -1,9 +1,16 @@
-import { tcpSockets, peerUid, type IpEndpoint } from './protocol/proc-net-tcp.ts';
-import { tcpLines } from './listening-sockets.ts';
+import { open } from 'node:fs/promises';
+import { isErrno } from '../../../errors.ts';
+import {
+  addressOf,
+  listening,
+  tcpSocket,
+  type Endpoint,
+  type TcpSocket,
+} from '../../../system/tcp-table.ts';
 
 interface Question {
-  readonly here: IpEndpoint;
-  readonly there: IpEndpoint;
+  readonly here: Endpoint;
+  readonly there: Endpoint;
   readonly answer: (uid: number | undefined) => void;
 }
 
@@ -29,7 +36,7 @@ export class PeerUids {
   #reading = false;
 
   /** @returns undefined if the other end no longer exists, or too many questions wait */
-  async of(here: IpEndpoint, there: IpEndpoint): Promise<number | undefined> {
+  async of(here: Endpoint, there: Endpoint): Promise<number | undefined> {
     for (let turn = 0; turn < readings; turn += 1) {
       const uid = await this.#ask(here, there);
       if (uid !== undefined) return uid;
@@ -37,7 +44,7 @@ export class PeerUids {
     return undefined;
   }
 
-  #ask(here: IpEndpoint, there: IpEndpoint): Promise<number | undefined> {
+  #ask(here: Endpoint, there: Endpoint): Promise<number | undefined> {
     return new Promise((answer) => {
       if (this.#questions.length >= mostQuestions) {
         answer(undefined);
@@ -79,20 +86,68 @@ function byPorts(questions: readonly Question[]): Questions {
 }
 
 function answerFrom(lines: string, open: Questions): void {
-  for (const socket of tcpSockets(lines)) {
+  for (const line of lines.split('\n')) {
+    const socket = tcpSocket(line);
+    if (socket === undefined) continue;
     const key = keyOf(socket.local, socket.remote);
     const asked = open.get(key);
     if (asked === undefined) continue;
     const left = asked.filter(({ here, there, answer }) => {
-      const uid = peerUid([socket], here, there);
-      if (uid !== undefined) answer(uid);
-      return uid === undefined;
+      const found = isOtherEnd(socket, here, there);
+      if (found) answer(socket.uid);
+      return !found;
     });
     if (left.length === 0) open.delete(key);
     else open.set(key, left);
   }
 }
 
+/**
+ * Whether a socket is the other end of a connection within this host.
+ *
+ * @param here our end
+ * @param there the other end, as our end sees it: a dual-stack socket sees IPv4 as `::ffff:127.0.0.1`
+ */
+export function isOtherEnd(socket: TcpSocket, here: Endpoint, there: Endpoint): boolean {
+  return socket.state !== listening && isEnd(socket.local, there) && isEnd(socket.remote, here);
+}
+
+function isEnd(inFile: Endpoint, { address, port }: Endpoint): boolean {
+  return (
+    inFile.port === port && addressOf(inFile.address) === address.replace(/^::ffff:(?=\d+\.)/, '')
+  );
+}
+
 function keyOf({ port }: { readonly port: number }, other: { readonly port: number }): string {
   return `${port} ${other.port}`;
+}
+
+const tableSize = 64 * 1024;
+
+/**
+ * All of /proc/net/tcp and tcp6, several complete lines at a time, because the table can be large on a busy host. All of
+ * it comes from the kernel; it contains no names or paths that a user chose. The sessions go on between two parts.
+ */
+async function* tcpLines(): AsyncGenerator<string> {
+  for (const name of ['tcp', 'tcp6']) {
+    const file = await open(`/proc/self/net/${name}`).catch((error: unknown) => {
+      if (isErrno(error, 'ENOENT')) return undefined;
+      throw error;
+    });
+    if (file === undefined) continue;
+    try {
+      const buffer = Buffer.alloc(tableSize);
+      let rest = '';
+      for (;;) {
+        const { bytesRead } = await file.read(buffer);
+        if (bytesRead === 0) break;
+        const text = rest + buffer.toString('latin1', 0, bytesRead);
+        const end = text.lastIndexOf('\n') + 1;
+        rest = text.slice(end);
+        yield text.slice(0, end);
+      }
+    } finally {
+      await file.close();
+    }
+  }
 }

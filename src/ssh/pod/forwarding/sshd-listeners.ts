@@ -1,30 +1,30 @@
 import { maxEndpoints } from './protocol/limits.ts';
 import {
   isForwardedName,
-  userListeners,
+  isForwardedPort,
   unixEndpoint,
   type Endpoint,
 } from './protocol/forwardable-endpoints.ts';
-import { listensOnLoopback, tcpSockets, type TcpSocket } from './protocol/proc-net-tcp.ts';
-import {
-  isOwnSocket,
-  listeningLines,
-  listeningPaths,
-  readableSocketInodes,
-} from './listening-sockets.ts';
+import { isOwnSocket, listeningPaths, loopbackListeners } from './listening-sockets.ts';
 import { directoryNames } from '../../../system/directory-names.ts';
+import { readableSocketInodes } from '../../../system/listening-sockets.ts';
+import { addressOf, type TcpSocket } from '../../../system/tcp-table.ts';
 
 /** The address on which sshd listens for a display of this user; undefined if there is none. */
 export function displayAddress(display: number, uid: number): string | undefined {
-  const found = tcpSockets(listeningLines()).find(
-    (socket) =>
-      socket.uid === uid && socket.local.port === 6000 + display && listensOnLoopback(socket),
+  const found = loopbackListeners().find(
+    (socket) => socket.uid === uid && socket.local.port === 6000 + display,
   );
   return found === undefined ? undefined : hostOf(found);
 }
 
 function hostOf({ local }: TcpSocket): string {
-  return local.address.length === 8 ? '127.0.0.1' : '::1';
+  return addressOf(local.address).includes(':') ? '::1' : '127.0.0.1';
+}
+
+/** Sockets of a user: sshd may have opened them for `-R`. */
+export function userListeners(listeners: readonly TcpSocket[], uid: number): TcpSocket[] {
+  return listeners.filter((socket) => socket.uid === uid && isForwardedPort(socket.local.port));
 }
 
 /** The address of a listening socket. */
@@ -49,7 +49,7 @@ export class SshdListeners {
   }
 
   #ports(): [Endpoint, Address][] {
-    const all = userListeners(tcpSockets(listeningLines()), this.#uid);
+    const all = userListeners(loopbackListeners(), this.#uid);
     const inSight = all.some(({ inode }) => !this.#known.has(inode))
       ? readableSocketInodes()
       : new Set<string>();

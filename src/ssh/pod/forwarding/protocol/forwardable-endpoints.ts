@@ -1,6 +1,4 @@
 import { maxEndpoints } from './limits.ts';
-import type { TcpSocket } from './proc-net-tcp.ts';
-import { listensOnLoopback } from './proc-net-tcp.ts';
 
 /** Ports of X11 displays. Each session forwards its own display. */
 const displays = { from: 6010, to: 6099 } as const;
@@ -8,14 +6,6 @@ const displays = { from: 6010, to: 6099 } as const;
 /** Whether a port is forwarded. Ports below 1024 are reserved for root on the login node. */
 export function isForwardedPort(port: number): boolean {
   return port >= 1024 && port <= 65_535 && (port < displays.from || port > displays.to);
-}
-
-/** Sockets of a user that listen on loopback: sshd may have opened them for `-R`. */
-export function userListeners(sockets: readonly TcpSocket[], uid: number): TcpSocket[] {
-  return sockets.filter(
-    (socket) =>
-      socket.uid === uid && listensOnLoopback(socket) && isForwardedPort(socket.local.port),
-  );
 }
 
 /** An endpoint that listens in the pod: `tcp:PORT` on loopback, or `unix:/tmp/NAME`. */
