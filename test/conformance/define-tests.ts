@@ -6,7 +6,9 @@ import type { SshServer } from '../rig/login-node/live-session.ts';
 import { SshHost, type SshHostOptions } from '../rig/login-node/ssh-host.ts';
 import type { Case } from './case.ts';
 import { Client } from './client.ts';
-import { runCase, conformanceCases } from './suite.ts';
+import { runCase, conformanceCases, type Subject } from './suite.ts';
+
+const allSubjects = Object.keys(conformanceCases) as readonly Subject[];
 
 /** A login node or a balancer in front of some, and a function that stops it together with what was started for it. */
 export interface StartedHost {
@@ -23,6 +25,8 @@ export interface ConformanceOptions {
   readonly start: () => Promise<StartedHost>;
   /** The users who log in, and a description of their sessions. Their cases run concurrently. */
   readonly users: Readonly<Record<string, string>>;
+  /** The subjects of the cases to run; default, and with `npm run test:soak`: all. */
+  readonly subjects?: readonly Subject[] | undefined;
   /** Index of the user who runs the first case. Test files use different ones, so that each case runs with each lifetime. */
   readonly first?: number;
   /** Names of cases that must fail on this host, each with the reason. */
@@ -35,7 +39,7 @@ export interface ConformanceOptions {
  */
 export function conformance(
   title: string,
-  { start, users, first = 0, expectedFailures = {} }: ConformanceOptions,
+  { start, users, subjects = allSubjects, first = 0, expectedFailures = {} }: ConformanceOptions,
 ): void {
   const all = Object.values(conformanceCases).flat();
   for (const name of Object.keys(expectedFailures))
@@ -63,9 +67,10 @@ export function conformance(
         afterAll(() => client.cleanUp());
 
         let turn = first;
-        for (const [theme, cases] of Object.entries(conformanceCases)) {
+        for (const subject of soak ? allSubjects : subjects) {
+          const cases = conformanceCases[subject];
           const mine = cases.filter(() => turn++ % names.length === index || soak);
-          describe(theme, { concurrent: false }, () => {
+          describe(subject, { concurrent: false }, () => {
             for (const each of mine) test(each, expectedFailures[each.name], () => client);
           });
         }

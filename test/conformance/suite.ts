@@ -14,7 +14,7 @@ import { loginShell } from './login-shell.ts';
 import { multiplexing } from './multiplexing.ts';
 
 /** All cases, by subject. */
-export const conformanceCases: Readonly<Record<string, readonly Case[]>> = {
+export const conformanceCases = {
   'single commands': commands,
   'exit codes and signals': exits,
   'interactive shells': interactive,
@@ -25,7 +25,9 @@ export const conformanceCases: Readonly<Record<string, readonly Case[]>> = {
   'other clients': otherClients,
   tunnels: forwards,
   'agent and X11 forwarding, VS Code': desktop,
-};
+} as const satisfies Readonly<Record<string, readonly Case[]>>;
+
+export type Subject = keyof typeof conformanceCases;
 
 export interface Outcome {
   readonly result: 'pass' | 'fail' | 'skip';

@@ -1,6 +1,7 @@
 import { NodesBehindBalancer } from '../../../rig/balancer/nodes-behind-balancer.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { conformance } from '../../../conformance/define-tests.ts';
+import type { Subject } from '../../../conformance/suite.ts';
 import {
   profilesByLifetime,
   together,
@@ -34,6 +35,16 @@ const expectedFailuresWhenForced = {
     'sshd hands no signals to a session whose command is forced',
 };
 
+/**
+ * What depends on how sshd runs the login program: the command's text, the shell that runs it, signals, sftp. After that a
+ * session has the same request in both modes (src/ssh/request/session-request.ts), so the other cases run in pods with a
+ * forced command only. In containers all cases run in both modes.
+ */
+const subjectsOfLoginShell: readonly Subject[] = [
+  ...(['single commands', 'exit codes and signals', 'interactive shells', 'login shells'] as const),
+  'sftp and scp',
+];
+
 /** Defines the tests of the conformance cases against Berth with pods, on two login nodes behind a balancer. */
 export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): void {
   const profiles = profilesByLifetime({});
@@ -52,6 +63,7 @@ export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): 
       return { host: behind.front, stop: () => behind.stop() };
     },
     ...{ users: userTitles, first },
+    subjects: mode === 'login-shell' ? subjectsOfLoginShell : undefined,
     expectedFailures: {
       ...expectedFailures,
       ...(mode === 'forced' ? expectedFailuresWhenForced : {}),
