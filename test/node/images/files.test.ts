@@ -20,26 +20,33 @@ let directory: string;
 const install = () =>
   execa(join(installDirectory, 'berth'), ['images', 'files', '--to', directory], { reject: false });
 
-beforeAll(() => ensurePackages(['openssh-sftp-server', 'openssh-client', 'busybox-static']));
-beforeEach(async () => {
+/** Makes a site with the files. @returns a function that removes it */
+async function makeSite(): Promise<() => Promise<void>> {
   site = await ImageSite.make();
   directory = join(site.directory, 'files');
   const { exitCode, stderr } = await install();
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   return () => site.remove();
-});
+}
+
+beforeAll(() => ensurePackages(['openssh-sftp-server', 'openssh-client', 'busybox-static']));
 
 describe('in a session', () => {
   let host: SshHost;
 
-  beforeEach(async () => {
+  // Once: these tests change neither the images nor the files.
+  beforeAll(async () => {
+    const remove = await makeSite();
     for (const [image, root] of [
       [busybox, await busyboxArchive()],
       [scratch, await staticOnly()],
     ] as const)
       await load(image, root);
     host = await SshHost.start({ mode: 'plain', images: site.store, users: { 'img-ada': [] } });
-    return () => host.stop();
+    return async () => {
+      await host.stop();
+      await remove();
+    };
   });
 
   /** A tar that contains one static program. */
@@ -144,6 +151,8 @@ describe('in a session', () => {
 });
 
 describe('berth images files', () => {
+  beforeEach(makeSite);
+
   it('changes only files that differ, and removes files that no program needs', async () => {
     await writeFile(join(directory, 'lib/libold.so.1'), '');
     await writeFile(join(directory, 'scp'), 'something else');
