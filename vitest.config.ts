@@ -47,7 +47,10 @@ export default defineConfig({
             setupFiles: ['test/rig/locale.ts', 'test/rig/login-node/log-of-failure.ts'],
           },
           // One file at a time: they share the site, or two cores.
-          ...{ fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 },
+          fileParallelism: false,
+          // For a busy machine.
+          ...{ testTimeout: 180_000, hookTimeout: 300_000 },
+          expect: { poll: { timeout: 60_000 } },
         },
       })),
     ],

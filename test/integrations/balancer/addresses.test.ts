@@ -125,9 +125,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
         .map((record) => record.split('.')[0] ?? '')
         .sort();
     // ExternalDNS writes one name after the other.
-    await expect
-      .poll(owners, { timeout: 30_000 })
-      .toEqual(['external-dns-a-login', 'external-dns-a-pods']);
+    await expect.poll(owners).toEqual(['external-dns-a-login', 'external-dns-a-pods']);
     const { secret } = nameServer;
     const other = await nameServer.update('update add www.example.org 60 A 192.0.2.66', secret);
     // Knot's answer if no ACL allows the key to do that.
@@ -162,7 +160,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
     session.client.stdin?.write('still here\n');
     await session.waitForOutput('still here');
     // kube-proxy sends some connections to the former balancers until it has seen their end.
-    await expect.poll(nextThree, { timeout: 30_000 }).not.toContain(former);
+    await expect.poll(nextThree).not.toContain(former);
     await session.kill();
     expect((await nextThree()).join()).toMatch(/^login[123],login[123],login[123]$/);
   });
@@ -202,7 +200,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
       ...{ site, cluster, node, network, nodes, directory, gateway: '192.0.2.30' },
     });
     try {
-      await expect.poll(announcers, { timeout: 20_000 }).toEqual([second.mac]);
+      await expect.poll(announcers).toEqual([second.mac]);
       expect((await client.ssh('ada', ['true'])).stderr).toBe('');
       const other = await macOfSite();
       const since = performance.now();

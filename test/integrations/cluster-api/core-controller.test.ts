@@ -12,7 +12,7 @@ import { openSite, type Site } from '../../rig/site/site.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 1_200_000 });
+vi.setConfig({ hookTimeout: 1_200_000 });
 
 const namespace = 'berth-test-capi-core';
 const name = 'made';

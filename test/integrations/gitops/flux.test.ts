@@ -12,7 +12,7 @@ import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 1_800_000 });
+vi.setConfig({ hookTimeout: 1_800_000 });
 
 const etc = new URL('../../../etc/', import.meta.url).pathname;
 /** Content of a Secret, and who can read the file in the repository. */

@@ -14,7 +14,7 @@ import { Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 1_800_000 });
+vi.setConfig({ hookTimeout: 1_800_000 });
 
 const etc = new URL('../../../etc/', import.meta.url).pathname;
 

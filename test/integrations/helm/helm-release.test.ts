@@ -59,7 +59,7 @@ async function expectGreen(): Promise<void> {
 
 const reaper = (): Promise<unknown> => cluster.get('cronjob', 'berth-reaper', 'ondemand');
 
-it('takes over what kubectl applied', { timeout: 120_000 }, async () => {
+it('takes over what kubectl applied', async () => {
   const said = await helm(
     ...['install', 'berth', chart, '--take-ownership', '--force-conflicts', ...image],
   );
@@ -70,12 +70,12 @@ it('takes over what kubectl applied', { timeout: 120_000 }, async () => {
   await expectGreen();
 });
 
-it('refuses the misuse of the hook’s token in `helm test`', { timeout: 120_000 }, async () => {
+it('refuses the misuse of the hook’s token in `helm test`', async () => {
   const said = await helm('test', 'berth');
   expect(said).toMatch(/TEST SUITE: +berth-test-guard\n[^]*Phase: +Succeeded/);
 });
 
-it('fails `helm test` without the guard', { timeout: 120_000 }, async () => {
+it('fails `helm test` without the guard', async () => {
   await cluster.kubectl(['delete', 'validatingadmissionpolicybinding', 'berth-hook-guard']);
   try {
     await expect(helm('test', 'berth', '--timeout', '40s')).rejects.toThrow(/berth-test-guard/);
@@ -85,7 +85,7 @@ it('fails `helm test` without the guard', { timeout: 120_000 }, async () => {
   }
 });
 
-it('adds the reaper in an upgrade', { timeout: 120_000 }, async () => {
+it('adds the reaper in an upgrade', async () => {
   await helm(
     ...['upgrade', 'berth', chart, '--take-ownership', '--force-conflicts', ...image],
     ...['--set', 'reaper.enabled=true,reaper.schedule=7 3 * * *'],
@@ -98,7 +98,7 @@ it('adds the reaper in an upgrade', { timeout: 120_000 }, async () => {
   await expectGreen();
 });
 
-it('removes it in a rollback', { timeout: 120_000 }, async () => {
+it('removes it in a rollback', async () => {
   await helm('rollback', 'berth', '1', '--force-conflicts');
 
   expect(await reaper()).toBeUndefined();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSteadily, type Connection } from '../../rig/balancer/connection-stream.ts';
 import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
@@ -6,8 +6,6 @@ import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile, type SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** The balancer's `inter`, in milliseconds. */
 const checkInterval = 10_000;

@@ -11,7 +11,7 @@ describe('two balancers and an address of keepalived', () => {
   beforeAll(async () => {
     const text = await readFile(example, 'utf8');
     site = await FloatingAddress.start(() => text);
-  }, 120_000);
+  });
   afterAll(() => site.stop());
 
   it('one of them has the address, and connections to it reach the login node', async () => {

@@ -10,7 +10,7 @@ describe('login nodes behind a balancer', () => {
       { balancers: 2, ownNetwork: true, together: false },
       { mode: 'plain', users: { ada: [], bob: [] }, images: false },
     );
-  }, 120_000);
+  });
   afterAll(() => site.stop());
 
   it('share homes and the host key, and the balancer spreads connections over them', async () => {

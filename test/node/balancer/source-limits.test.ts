@@ -1,10 +1,8 @@
 import { createConnection } from 'node:net';
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 let site: NodesBehindBalancer;
 
@@ -33,9 +31,7 @@ it('a source has no more connections than it may, others have theirs, and the lo
     .poll(() => site.front.host.log())
     .toMatch(/client=127\.0\.0\.1 .* node=<NOSRV> .* state=PR .* refused=connections$/m);
   await sessions.pop()?.kill();
-  await expect
-    .poll(async () => (await site.front.ssh('ada', ['true'])).exitCode, { timeout: 10_000 })
-    .toBe(0);
+  await expect.poll(async () => (await site.front.ssh('ada', ['true'])).exitCode).toBe(0);
   for (const session of sessions) await session.kill();
 });
 

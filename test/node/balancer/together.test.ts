@@ -6,7 +6,7 @@ import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const users = Array.from({ length: 30 }, (_, index) => `many${index + 1}`);
 const connections = 300;

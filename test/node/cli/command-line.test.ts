@@ -7,7 +7,7 @@ import { installBerth, installDirectory } from '../../rig/site/portal.ts';
 
 beforeAll(async () => {
   await installBerth();
-}, 120_000);
+});
 
 const berth = async (args: readonly string[], cwd = '/') => {
   const { exitCode, stdout, stderr } = await execa(join(installDirectory, 'berth'), args, {

@@ -20,7 +20,7 @@ const toStart = '\u0001';
 beforeAll(async () => {
   await ensurePackages(['zsh', 'fish', 'bsdutils']);
   await installBerth();
-}, 120_000);
+});
 
 describe.each(Object.entries(shells))('%s completes', (_name, [start, setUp]) => {
   it.each([

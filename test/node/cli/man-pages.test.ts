@@ -112,7 +112,7 @@ describe('the manual pages', () => {
       .map(({ file }) => join(installDirectory, `man/man${file.slice(-1)}/${file}.gz`))
       .filter((path) => !existsSync(path));
     expect(missing).toEqual([]);
-  }, 120_000);
+  });
 
   it('have examples, and what each command is for', () => {
     const without = pages.filter(

@@ -40,7 +40,7 @@ describe('berth init login-node on a host with systemd', () => {
     await host.script(`ssh-keygen -A; useradd --uid ${uid} --create-home --shell /bin/bash alice
       install -d -o alice -m 0700 ~alice/.ssh
       install -o alice -m 0600 ${host.directory}/key.pub ~alice/.ssh/authorized_keys`);
-  }, 120_000);
+  });
   afterAll(() => host.stop());
 
   const options = (portOption: string, at = port): string[] => [

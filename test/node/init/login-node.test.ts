@@ -88,7 +88,7 @@ describe('berth init login-node', () => {
     expect(await host.state()).toBe(before);
   });
 
-  it('ends with a session in a container', { timeout: 120_000 }, async () => {
+  it('ends with a session in a container', async () => {
     const { exitCode, stdout, stderr } = await init('--yes');
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');

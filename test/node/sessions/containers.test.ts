@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { berth, berthOn, listed } from './berth-on.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe('sessions in containers', () => {
   let host: SshHost;
@@ -63,7 +61,7 @@ describe('sessions in containers', () => {
 
   it('without a container, such as ssh -N, have the profile that the configuration gives', async () => {
     const ada = LiveSession.start(host, 'ada', ['-N']);
-    await expect.poll(() => listed(host), { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(() => listed(host)).toHaveLength(1);
     expect(await listed(host)).toMatchObject([{ profile: 'base', backend: 'podman', name: null }]);
     await berthOn(host, ['sessions', 'end', 'ada']);
     await ada.exitCode();
@@ -101,7 +99,7 @@ it('a session in a pod has the name of its pod', async () => {
     sshd: `Match User ada\n  ForceCommand ${installDirectory}/shell/login --profile remote`,
   });
   const ada = LiveSession.start(host, 'ada', ['-N']);
-  await expect.poll(() => listed(host), { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(() => listed(host)).toHaveLength(1);
   const [session] = await listed(host);
   expect(session).toMatchObject({
     ...{ profile: 'remote', backend: 'pod' },

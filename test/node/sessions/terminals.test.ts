@@ -1,12 +1,10 @@
 import { chown, readFile, rm, writeFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { berth, berthOn, listed } from './berth-on.ts';
 import { HaproxyInFront } from './haproxy-in-front.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** Shells on the host, with the records of PAM's hook: what is tested are terminals and connections. */
 describe('sessions with terminals', () => {
@@ -114,9 +112,7 @@ describe('sessions with terminals', () => {
     const ada = await withTerminal(
       ...(['ada', 'while :; do touch -a -d "+1 day" "$(tty)"; sleep 0.2; done'] as const),
     );
-    await expect
-      .poll(() => listed(host, '--idle-over', '4s'), { timeout: 60_000 })
-      .toMatchObject([{ user: 'ada' }]);
+    await expect.poll(() => listed(host, '--idle-over', '4s')).toMatchObject([{ user: 'ada' }]);
     ada.client.stdin?.write('x\n');
     await ada.waitForOutput('x');
     expect(await listed(host, '--idle-over', '4s')).toEqual([]);
@@ -157,7 +153,7 @@ describe('sessions with terminals', () => {
     const front = Object.assign(Object.create(host) as SshHost, { port: balancer.port });
     const ada = await withTerminal('ada', 'cat', front);
     const [session] = await expect
-      .poll(() => listed(host), { timeout: 10_000 })
+      .poll(() => listed(host))
       .toEqual([expect.objectContaining({ via: expect.anything() as unknown })])
       .then(() => listed(host));
     const log = await readFile(host.path('/run/berth-balancer.log'), 'utf8');

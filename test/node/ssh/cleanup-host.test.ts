@@ -1,13 +1,11 @@
 import { chown, readdir, writeFile } from 'node:fs/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 describe('at the close of a connection', () => {
   let host: SshHost | undefined;
@@ -41,7 +39,7 @@ describe('at the close of a connection', () => {
     await chown(file, uid, gid);
     const session = await LiveSession.startReady(on, 'ada', 'cat');
     await session.kill();
-    await expect.poll(closes, { timeout: 20_000 }).toBe(1);
+    await expect.poll(closes).toBe(1);
     const { processes } = await findLeftovers(on, 'ada');
     expect(processes.filter((line) => line.endsWith(' sleep 8000'))).toHaveLength(left);
   });
@@ -60,9 +58,7 @@ describe('at the close of a connection', () => {
     const [record = ''] = await readdir(on.path(`/run/berth/connections/${uid}`));
     await on.asRoot(['pkill', '-P', record.replace(/\..*/, '')]);
     await opening;
-    await expect
-      .poll(async () => (await findLeftovers(on, 'ada')).processes, { timeout: 20_000 })
-      .toEqual([]);
+    await expect.poll(async () => (await findLeftovers(on, 'ada')).processes).toEqual([]);
     const release = 'timeout 2 sh -c ": >~/.Xauthority"; rm ~/.Xauthority; sleep 1; ls ~';
     expect((await on.ssh('ada', [release])).stdout.toString()).not.toContain('late');
   });

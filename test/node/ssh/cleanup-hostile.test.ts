@@ -1,12 +1,10 @@
 import { chown, copyFile, readFile, writeFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const root = new URL('../../../', import.meta.url).pathname;
 
@@ -50,7 +48,7 @@ describe("what root does at a user's open and close", () => {
   const closed = async (work: () => Promise<void>): Promise<void> => {
     const before = await closes();
     await work();
-    await expect.poll(closes, { timeout: 20_000 }).toBe(before + 1);
+    await expect.poll(closes).toBe(before + 1);
   };
 
   it("ignores ~/.pam_environment, which Debian's sshd reads", async () => {

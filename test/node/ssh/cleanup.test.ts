@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
@@ -9,8 +9,6 @@ import { repetitions } from '../../rig/soak.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const profile = {
   ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
@@ -46,7 +44,7 @@ describe('what a connection started', () => {
 
   const reap = (...args: string[]) => host.asRoot([`${installDirectory}/berth`, 'reap', ...args]);
   const expectNothing = async (user: string): Promise<void> => {
-    await expect.poll(() => findLeftovers(host, user), { timeout: 20_000 }).toEqual(noLeftovers);
+    await expect.poll(() => findLeftovers(host, user)).toEqual(noLeftovers);
   };
   const records = async (user: string): Promise<string[]> =>
     (await readdir(host.path(`/run/berth/connections/${host.account(user).uid}`))).filter((name) =>
@@ -115,8 +113,8 @@ describe('what a connection started', () => {
     const firstSleeps = async (): Promise<boolean> =>
       (await findLeftovers(host, 'bob')).processes.some((line) => line.endsWith(' sleep 1000'));
     await first.kill();
-    await expect.poll(firstSleeps, { timeout: 10_000 }).toBe(false);
-    await expect.poll(() => records('bob'), { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(firstSleeps).toBe(false);
+    await expect.poll(() => records('bob')).toHaveLength(1);
     second.client.stdin?.write('still here\n');
     await second.waitForOutput('still here');
     expect((await findLeftovers(host, 'bob')).containers).toEqual(['berth-shared']);
@@ -135,8 +133,8 @@ describe('what a connection started', () => {
       (await findLeftovers(host, 'cleo')).processes.flatMap(
         (line) => / (sleep \d+)$/.exec(line)?.[1] ?? [],
       );
-    await expect.poll(sleeps, { timeout: 10_000 }).toEqual(['sleep 3000']);
-    await expect.poll(() => records('cleo'), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(sleeps).toEqual(['sleep 3000']);
+    await expect.poll(() => records('cleo')).toEqual([]);
     // The reaper leaves it while it works, and ends the container after that.
     await reap();
     expect(await sleeps()).toEqual(['sleep 3000']);
@@ -204,9 +202,7 @@ describe('what a connection started', () => {
     const session = await LiveSession.startReady(host, 'ada', 'sleep 1000');
     await host.asRoot(['sh', '-c', `cat /dev/zero >${storage}/fill`]);
     await session.kill();
-    await expect
-      .poll(async () => (await findLeftovers(host, 'ada')).processes, { timeout: 30_000 })
-      .toEqual([]);
+    await expect.poll(async () => (await findLeftovers(host, 'ada')).processes).toEqual([]);
     await host.asRoot(['rm', `${storage}/fill`]);
     await waitFor({ what: 'ada to be gone', timeoutMs: 30_000 }, async () => {
       await reap();

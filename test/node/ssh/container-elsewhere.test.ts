@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { standardProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
 
 let login1: SshHost;
 let login2: SshHost;

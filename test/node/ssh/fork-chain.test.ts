@@ -1,14 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe('a program that keeps forking a successor', () => {
   let host: SshHost;
@@ -33,9 +31,9 @@ describe('a program that keeps forking a successor', () => {
   const life = (): Promise<string> =>
     readFile(host.path(`${host.account('bob').home}/life`), 'latin1').catch(() => '');
   const expectLife = async (): Promise<void> => {
-    await expect.poll(life, { timeout: 20_000 }).not.toBe('');
+    await expect.poll(life).not.toBe('');
     const before = await life();
-    await expect.poll(life, { timeout: 20_000 }).not.toBe(before);
+    await expect.poll(life).not.toBe(before);
   };
   const expectEnd = async (): Promise<void> => {
     const last = await life();
@@ -57,7 +55,7 @@ describe('a program that keeps forking a successor', () => {
     const session = await LiveSession.startReady(host, 'bob', '~/chain ~/life & cat');
     await expectLife();
     await session.kill();
-    await expect.poll(connections, { timeout: 40_000 }).toHaveLength(1);
+    await expect.poll(connections).toHaveLength(1);
     await expectEnd();
     const { output } = other;
     other.client.stdin?.write('still here\n');
@@ -79,7 +77,7 @@ describe('a program that keeps forking a successor', () => {
     const session = await LiveSession.startReady(host, 'bob', 'cat');
     await expectLife();
     await session.kill();
-    await expect.poll(connections, { timeout: 20_000 }).toHaveLength(0);
+    await expect.poll(connections).toHaveLength(0);
     await expectEnd();
     await expectNothing();
   });

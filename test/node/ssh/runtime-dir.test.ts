@@ -75,7 +75,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     );
     await session.kill();
     await gone();
-    await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 20_000 }).toEqual(noLeftovers);
+    await expect.poll(() => findLeftovers(host, 'ada')).toEqual(noLeftovers);
     await expect(readFile(host.path(directory))).rejects.toThrow('ENOENT');
     expect(await runtimeDirectoryOfDoctor('ada')).toBe(
       `the next login of ada creates /run/user/${uid} (pam_systemd), or else ${directory} (a tmpfs of 64 MiB that ${installDirectory}/hooks/pam-session mounts)`,

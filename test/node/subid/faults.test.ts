@@ -105,7 +105,7 @@ describe('a run that is killed', () => {
     }
     // Else no run was met at its work.
     expect(Math.max(...left)).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
   it.runIf(isRoot)('by a full disk leaves both files as they were (as root)', async () => {
     await etc.people(people);

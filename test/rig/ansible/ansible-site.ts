@@ -94,7 +94,9 @@ export class AnsibleSite {
   connection({ address, adminPort }: SystemdHost): Readonly<Record<string, unknown>> {
     return {
       ...{ ansible_host: address, ansible_port: adminPort, ansible_user: 'root' },
-      ...{ ansible_ssh_private_key_file: this.path('key') },
+      ansible_ssh_private_key_file: this.path('key'),
+      // Debian's, which has python3-apt: the first one in PATH may be another one.
+      ansible_python_interpreter: '/usr/bin/python3',
       ansible_ssh_common_args: `-F /dev/null -o StrictHostKeyChecking=no -o UserKnownHostsFile=${this.path('known_hosts')}`,
     };
   }

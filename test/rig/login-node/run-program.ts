@@ -10,7 +10,7 @@ export interface ClientResult {
 
 export interface ClientOptions {
   readonly input?: string | Buffer;
-  /** Milliseconds until the process is killed with SIGKILL; default 30 s. */
+  /** Milliseconds until the process is killed with SIGKILL; default 90 s, for a busy machine. */
   readonly timeout?: number;
   /** The complete environment; default: the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface ClientOptions {
 export function run(
   command: string,
   args: readonly string[],
-  { input = '', timeout = 30_000, env, cwd }: ClientOptions = {},
+  { input = '', timeout = 90_000, env, cwd }: ClientOptions = {},
 ): Promise<ClientResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {

@@ -25,7 +25,7 @@ let newcomer: string;
 beforeAll(async () => {
   management = await Management.open();
   ({ site, cluster, newcomers, portal, caDir } = management);
-}, 120_000);
+});
 afterAll(() => management.close(), 120_000);
 
 const discover: Management['discover'] = (...more) => management.discover(...more);
@@ -221,7 +221,7 @@ describe('berth-clusters-discover.timer', () => {
       sed -i 's,=/usr/lib/berth/berth,=${installDirectory}/berth,' /etc/systemd/system/berth-clusters-discover.service
       sed -i '/RandomizedDelaySec/d; s/OnBootSec=.*/OnActiveSec=1s\\nAccuracySec=1s/' /etc/systemd/system/berth-clusters-discover.timer
       systemctl daemon-reload`);
-  }, 120_000);
+  });
   afterAll(() => host.stop());
 
   it('writes the files of a new Cluster, and runs again later', async () => {

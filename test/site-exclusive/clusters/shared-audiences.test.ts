@@ -18,7 +18,7 @@ beforeAll(async () => {
   audience = management.site.keycloak.client('kubernetes').id;
   await make(fleet, 'first');
   expect(await management.summary()).toEqual(['first new']);
-}, 120_000);
+});
 afterAll(() => management.close(), 120_000);
 
 async function make(namespace: string, name: string): Promise<void> {

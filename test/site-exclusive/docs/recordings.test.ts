@@ -39,7 +39,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => host.remove());
 
-it('docs/plan-and-doctor.md is what the programs print', { timeout: 120_000 }, async () => {
+it('docs/plan-and-doctor.md is what the programs print', async () => {
   const doctor = await printed('berth doctor', `doctor --user ${user.name}`);
   await allowNetwork('192.0.2.0/24');
   const plan = await printed('berth plan', `plan --user ${user.name}`);

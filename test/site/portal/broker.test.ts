@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
 import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
@@ -22,8 +22,6 @@ import {
   confidentialClient,
   LocalOidcProvider,
 } from '../../rig/local-oidc-provider.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let provider: LocalOidcProvider;
 let directory: string;

@@ -32,7 +32,7 @@ describe('the value of a variable', () => {
     expect(modes.stdout.toString()).toBe('700\n600\n');
     await session.kill();
     await expect
-      .poll(async () => (await readdir(host.path(directory))).join(), { timeout: 20_000 })
+      .poll(async () => (await readdir(host.path(directory))).join())
       .not.toContain('exec-');
   });
 });

@@ -59,7 +59,7 @@ describe('a directory that a profile mounts and the user can replace', () => {
       expect([stdout.toString(), exitCode]).toEqual(['', 255]);
       expect(stderr).toContain('[session-mount-changed,');
       await host.asUser('ada', ['sh', '-c', 'rm swap; ln -sfn data shared']);
-      await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 20_000 }).toEqual(noLeftovers);
+      await expect.poll(() => findLeftovers(host, 'ada')).toEqual(noLeftovers);
     },
   );
 });

@@ -14,7 +14,7 @@ import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 import { TlsProxy } from './tls-proxy.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 const user = 'pf-way';
 const namespace = `u-${user}`;
@@ -105,7 +105,7 @@ describe('an API server', () => {
     try {
       await one.kill();
       // By now it has seen that the other is open.
-      await expect.poll(() => proxy.joined, { timeout: 15_000 }).toBeGreaterThan(before);
+      await expect.poll(() => proxy.joined).toBeGreaterThan(before);
       await other.kill();
       await expect
         .poll(async () => (await readdir(connections)).filter((name) => !name.includes('closing')))
@@ -113,7 +113,7 @@ describe('an API server', () => {
     } finally {
       proxy.delayMs = 0;
     }
-    await expect.poll(() => readdir(connections), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => readdir(connections)).toEqual([]);
     const { stdout } = await site.kubectl(['-n', namespace, 'get', 'pods,secrets', '-o', 'name']);
     expect(stdout).not.toMatch(/berth/);
   });
@@ -132,7 +132,7 @@ describe('an API server', () => {
     await worksAgain();
     proxy.busy = true;
     await session.kill();
-    await expect.poll(() => pods.host.log(), { timeout: 15_000 }).toContain('code=api-overloaded');
+    await expect.poll(() => pods.host.log()).toContain('code=api-overloaded');
     try {
       const { line, code } = await refusedLogin(pods.host, user);
       expect(code).toMatch(/pod-access-missing|api-overloaded|exec-server-error/);

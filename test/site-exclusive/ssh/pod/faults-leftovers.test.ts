@@ -10,7 +10,7 @@ import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 const users = { 'pf-own': [], 'pf-shared': [], 'pf-brief': [], 'pf-linger': [] };
 
@@ -141,11 +141,11 @@ describe('a relay that is killed with -9', () => {
     expect(await session.exitCode()).toBe(255);
     const sleeps = async () =>
       (await runs(user)).filter((line) => line.startsWith('sleep 3')).sort();
-    await expect.poll(sleeps, { timeout: 15_000 }).toEqual(['sleep 310', 'sleep 311']);
+    await expect.poll(sleeps).toEqual(['sleep 310', 'sleep 311']);
     other.client.stdin?.write('still here\n');
     await other.waitForOutput('still here');
     await other.kill();
-    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => runs(user)).toEqual([]);
     expect(await podNames(user)).toHaveLength(1);
   });
 
@@ -160,9 +160,9 @@ describe('a relay that is killed with -9', () => {
     other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
     await other.waitForOutput('ready');
     const session = await live(user, '~/chain ~/life & sleep 300');
-    await expect.poll(life, { timeout: 20_000 }).not.toBe('');
+    await expect.poll(life).not.toBe('');
     const before = await life();
-    await expect.poll(life, { timeout: 20_000 }).not.toBe(before);
+    await expect.poll(life).not.toBe(before);
     const { output } = other;
     await session.kill();
     // What a busy machine leaves to the reaper it ends at its next turn.
@@ -186,7 +186,7 @@ describe('a relay that is killed with -9', () => {
     expect(stdout).toMatch(/^S\S* +cat$/m);
     expect(stdout).toMatch(/^S\S* +sleep infinity$/m);
     await other.kill();
-    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => runs(user)).toEqual([]);
   });
 
   it('leaves nothing after the reaper’s next turn, where sshd was killed too', async () => {
@@ -246,7 +246,7 @@ describe('a pod that waits for the next connection', () => {
     const user = 'pf-linger';
     const session = await live(user, 'nohup sleep 300 >&- 2>&- & sleep 301 & cat');
     await session.kill();
-    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual(['sleep 300']);
+    await expect.poll(() => runs(user)).toEqual(['sleep 300']);
     await reap();
     expect(await runs(user)).toEqual(['sleep 300']);
     const [pod = ''] = await podNames(user);

@@ -6,7 +6,7 @@ import { waitFor } from '../../../rig/site/wait.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 /** Each user has the profile of the same fault. */
 const faults = ['away', 'denied', 'never', 'place', 'quota', 'policy', 'mount', 'crowd'] as const;
@@ -50,7 +50,7 @@ const podNames = async (fault: string): Promise<string> =>
 /** What the session's one line says, and that nothing of it stays on the cluster. */
 const refused = async (fault: string): Promise<{ line: string; code: string }> => {
   const { line, code } = await refusedLogin(pods.host, userOf(fault), { timeout: 90_000 });
-  await expect.poll(() => podNames(fault), { timeout: 20_000 }).toBe('');
+  await expect.poll(() => podNames(fault)).toBe('');
   return { line, code };
 };
 /** The first login makes the namespace; what is in it is the fault. */
@@ -146,9 +146,9 @@ describe('a pod that cannot start', () => {
 });
 
 describe('thirty connections at once, each with a pod of its own', () => {
-  it('get one, or are told that the quota is used up', { timeout: 150_000 }, async () => {
+  it('get one, or are told that the quota is used up', async () => {
     await makeNamespace('crowd');
-    await expect.poll(() => podNames('crowd'), { timeout: 20_000 }).toBe('');
+    await expect.poll(() => podNames('crowd')).toBe('');
     await cluster.create({
       ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
       metadata: { name: 'few', namespace: namespaceOf('crowd') },
@@ -173,6 +173,6 @@ describe('thirty connections at once, each with a pod of its own', () => {
         expect(said).toMatch(/^login: your session exceeds your quota: .*\[pod-quota, /);
         expect(said).toContain('limited: pods=6');
       }
-    await expect.poll(() => podNames('crowd'), { timeout: 60_000 }).toBe('');
+    await expect.poll(() => podNames('crowd')).toBe('');
   });
 });

@@ -49,7 +49,7 @@ except OSError:
 print("done", flush=True)
 time.sleep(300)'`;
 
-describe('a pod that imitates the forwarding helper', { timeout: 120_000 }, () => {
+describe('a pod that imitates the forwarding helper', () => {
   let pods: PodHost;
   let session: LiveSession | undefined;
   beforeAll(async () => {

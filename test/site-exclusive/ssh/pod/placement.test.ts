@@ -8,7 +8,7 @@ import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 const user = 'pod-place';
 const namespace = `u-${user}`;
@@ -109,8 +109,6 @@ describe('a session with placement in its profile', () => {
     expect(code).toBe('pod-unschedulable');
     expect(line).toContain(`Insufficient ${gpu}`);
     await holder.kill();
-    await expect
-      .poll(async () => (await ssh('echo free')).stdout.toString(), { timeout: 30_000 })
-      .toBe('free\n');
+    await expect.poll(async () => (await ssh('echo free')).stdout.toString()).toBe('free\n');
   });
 });

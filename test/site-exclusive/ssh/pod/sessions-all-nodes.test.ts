@@ -6,7 +6,7 @@ import { waitFor } from '../../../rig/site/wait.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 const [shared, own] = ['an-shared', 'an-own'];
 const rights = 'etc/kubernetes/ssh-sessions-list';

@@ -8,7 +8,7 @@ import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 600_000 });
 
 const [shared, own, grace] = ['tn-shared', 'tn-own', 'tn-grace'];
 

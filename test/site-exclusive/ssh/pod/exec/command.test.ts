@@ -87,7 +87,7 @@ describe('a command in a pod', () => {
       }),
     );
     expect(results).toEqual(results.map((_, index) => [index, `mine is ${index}`, '']));
-  }, 120_000);
+  });
 });
 
 describe('where only v4 is spoken', () => {
