@@ -6,7 +6,7 @@ import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { metricsFile } from './output-path.ts';
 import { withProgress } from './progress.ts';
-import { inClusterOption, outputOption, textfileOption } from './report-options.ts';
+import { dryRunOption, inClusterOption, outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
@@ -97,11 +97,7 @@ function options(yargs: Argv): Argv<ReapArguments> {
       default: '5m',
       describe: 'Time limit for all clusters together',
     })
-    .option('dry-run', {
-      type: 'boolean',
-      default: false,
-      describe: 'Print what would be deleted, and delete nothing',
-    })
+    .option('dry-run', dryRunOption('Print what would be deleted, and delete nothing'))
     .option('textfile', textfileOption)
     .option('output', outputOption)
     .example('berth clusters reap --dry-run', 'Print what the next run would delete')

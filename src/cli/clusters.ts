@@ -10,7 +10,7 @@ import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
 import { withProgress } from './progress.ts';
-import { listOption, outputOption } from './report-options.ts';
+import { dryRunOption, listOption, outputOption } from './report-options.ts';
 import { configFileOf, siteOptions, type SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -74,11 +74,7 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
       ...listOption,
       describe: 'An audience that Clusters may have although another cluster has it (repeatable)',
     })
-    .option('dry-run', {
-      type: 'boolean',
-      default: false,
-      describe: 'Print what would change, and write nothing',
-    })
+    .option('dry-run', dryRunOption('Print what would change, and write nothing'))
     .option('allow-none', {
       type: 'boolean',
       default: false,

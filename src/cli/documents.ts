@@ -6,7 +6,7 @@ import type { OscReport } from '../init/osc-report.ts';
 import type { SubordinateEntry } from '../identity/subordinate-file.ts';
 import type { ImageCheck } from '../images/check-images.ts';
 import type { GcResult } from '../images/collect-garbage.ts';
-import type { PullOutcome } from '../images/pull-images.ts';
+import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
 import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
 import type { LdapUsers } from '../ldap/rules/ldap-users.ts';
 import type { SyncedCluster } from '../ldap/sync-cluster.ts';
@@ -167,14 +167,20 @@ export interface Documents {
   /** `berth explain CODE` */
   readonly ErrorCodes: { readonly codes: readonly Explanation[] };
   /** `berth sshd certify` */
-  readonly HostCertificates: Certified;
+  readonly HostCertificates: Certified & {
+    readonly dryRun: boolean;
+    readonly next: readonly string[];
+  };
   /** `berth images gc` */
   readonly ImageGarbage: GcResult;
   /** `berth images pull` */
   readonly ImagePull: {
+    readonly dryRun: boolean;
+    /** In a dry run, what would be done with each. */
     readonly images: readonly (
       | Exclude<PullOutcome, { readonly error: unknown }>
       | { readonly image: string; readonly error: DocumentError }
+      | PullPlan
     )[];
   };
   /** `berth ldap-sync` */
@@ -283,7 +289,11 @@ export interface Documents {
     readonly subgid: SubordinateFile;
   };
   /** `berth token` */
-  readonly TokenReport: { readonly clusters: readonly (TokenOfCluster | FailedToken)[] };
+  readonly TokenReport: {
+    /** If true, a token was requested and tested, but not written. */
+    readonly dryRun: boolean;
+    readonly clusters: readonly (TokenOfCluster | FailedToken)[];
+  };
   /** `berth version` */
   readonly Version: {
     readonly version: string;

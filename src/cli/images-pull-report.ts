@@ -1,5 +1,5 @@
 import { type NameMove, moveText } from '../images/image-names.ts';
-import type { PullOutcome } from '../images/pull-images.ts';
+import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
 import { escapedForTerminal } from '../log.ts';
 import { asker } from './questions.ts';
 import { reportError, type Terminal } from './terminal.ts';
@@ -23,13 +23,31 @@ export function reportPull(
           }
         : outcome,
     );
-    terminal.stdout.write(documentText('ImagePull', { images }));
+    terminal.stdout.write(documentText('ImagePull', { dryRun: false, images }));
   }
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);
     else if (output === 'text' && terminal.stdout.isTTY === true)
       terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
   }
+}
+
+const wouldDo: Readonly<Record<PullPlan['would'], string>> = {
+  pull: 'would be pulled',
+  ask: 'in the store; the registry would be asked for a newer one',
+  nothing: 'in the store',
+  load: 'would be loaded',
+};
+
+/** Writes what `berth images pull` would do. */
+export function reportPlan(plans: readonly PullPlan[], output: string, { stdout }: Terminal): void {
+  if (output === 'json') stdout.write(documentText('ImagePull', { dryRun: true, images: plans }));
+  else if (plans.length === 0) stdout.write('no profile names an image\n');
+  else
+    for (const { image, id, would } of plans) {
+      const known = id === undefined ? '' : ` (${id.slice(0, 12)})`;
+      stdout.write(`${escapedForTerminal(image)}: ${wouldDo[would]}${known}\n`);
+    }
 }
 
 /** Shows the names that an archive would move, and asks on a terminal. @returns false without one */

@@ -1,31 +1,13 @@
-import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
+import type { CommandModule } from 'yargs';
 import { commandGroup } from './command-group.ts';
-import type { SshSettings } from '../config/profile/profile.ts';
-import type { NameMove } from '../images/image-names.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
-import { confirmMoves, reportPull } from './images-pull-report.ts';
+import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
+import { pullCommand } from './images-pull.ts';
 import { outputDirectory } from './output-path.ts';
 import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
-import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
-import { reportError, type Terminal, writeIdle } from './terminal.ts';
-import { usageError } from './usage-error.ts';
-
-const helpOf = 'berth images pull';
-
-interface ImagesArguments extends SiteArguments {
-  readonly output: string;
-}
-
-interface PullArguments extends ImagesArguments {
-  readonly image?: readonly string[] | undefined;
-  readonly 'auth-file'?: string | undefined;
-  readonly 'from-archive'?: string | undefined;
-  readonly timeout: string;
-  readonly yes: boolean;
-}
+import { dryRunOption } from './report-options.ts';
+import { type Terminal, writeIdle } from './terminal.ts';
 
 interface GcArguments extends ImagesArguments {
   readonly grace: string;
@@ -47,54 +29,13 @@ export function imagesCommand(terminal: Terminal): CommandModule {
   ]);
 }
 
-function commonOptions(yargs: Argv): Argv<ImagesArguments> {
-  return yargs.options(sshConfigOptions).option('output', outputOption);
-}
-
-function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
-  return {
-    command: 'pull [image..]',
-    describe: 'Pull the images of all profiles, or the named ones, into the shared store',
-    builder: (yargs) =>
-      commonOptions(yargs)
-        .positional('image', { type: 'string', array: true, describe: 'NAME[:TAG][@sha256:…]' })
-        .option('auth-file', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Registry credentials: config.json of Docker or auth.json of Podman',
-        })
-        .option('from-archive', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Load a Docker or OCI archive instead of pulling from a registry',
-        })
-        .option('timeout', {
-          type: 'string',
-          requiresArg: true,
-          default: '1h',
-          describe: 'Time limit for all images together',
-        })
-        .option('yes', {
-          type: 'boolean',
-          default: false,
-          describe: 'With --from-archive: do not ask before names move to images of the archive',
-        })
-        .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
-        .example('berth images pull --from-archive site.tar', 'Load images without a registry')
-        .epilogue(
-          'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest exit status of all images.',
-        ),
-    handler: (args) => pull(args, terminal),
-  };
-}
-
 function checkCommand(terminal: Terminal): CommandModule<object, ImagesArguments> {
   return {
     command: 'check',
     describe:
       'Check that each image is stored, complete, of the right digest and readable by users',
     builder: (yargs) =>
-      commonOptions(yargs)
+      imagesOptions(yargs)
         .example(
           'berth images check -o json',
           'Print JSON for monitoring: .summary.failed, .checks[].image',
@@ -111,18 +52,14 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
     command: 'gc',
     describe: 'Remove the images that no profile names and no container uses',
     builder: (yargs) =>
-      commonOptions(yargs)
+      imagesOptions(yargs)
         .option('grace', {
           type: 'string',
           requiresArg: true,
           default: '7d',
           describe: 'How long to keep an image after the last profile that named it',
         })
-        .option('dry-run', {
-          type: 'boolean',
-          default: false,
-          describe: 'Print what would be removed, and remove nothing',
-        })
+        .option('dry-run', dryRunOption('Print what would be removed, and remove nothing'))
         .option('timeout', {
           type: 'string',
           requiresArg: true,
@@ -165,54 +102,6 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
   };
 }
 
-async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
-  assertRoot();
-  const { image: named = [], 'from-archive': archive, timeout } = args;
-  const [{ pullImages }, { loadArchive }, { wantedImages }, { readImageArchive }] =
-    await Promise.all([
-      import('../images/pull-images.ts'),
-      import('../images/load-archive.ts'),
-      import('../images/wanted-images.ts'),
-      import('../images/image-archive.ts'),
-    ]);
-  const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
-  const site = await siteOf(args);
-  const wanted = wantedImages(site.profiles);
-  const images = named.length > 0 ? named : wanted.map(({ image }) => image);
-  await assertReferences(images);
-  const authFile = args['auth-file'] ?? site.registryAuth;
-  const options = {
-    env: terminal.env,
-    timeoutMs,
-    ...(authFile === undefined ? {} : { authFile: resolve(authFile) }),
-  };
-  let current = archive ?? '';
-  const outcomes = await withProgress(
-    terminal,
-    () => current && `pulling ${current}`,
-    async () => {
-      if (archive === undefined)
-        return pullImages(site, images, { ...options, begins: (image) => (current = image) });
-      const [image, another] = named;
-      if (another !== undefined)
-        throw usageError(helpOf, '--from-archive takes one IMAGE, or none');
-      const file = resolve(archive);
-      // Podman tries all formats, and its message has an error for each.
-      await readImageArchive(file);
-      const confirm = (moves: readonly NameMove[]): Promise<boolean> => {
-        current = '';
-        return confirmMoves(moves, args.yes, terminal);
-      };
-      const source = { file, ...(image !== undefined && { image }) };
-      return loadArchive(site, source, wanted, { ...options, confirm });
-    },
-  );
-  if (outcomes.length === 0 && args.output === 'text')
-    writeIdle('no profile names an image', false, terminal);
-  reportPull(outcomes, args.output, terminal);
-  for (const { error } of site.broken.values()) reportError(terminal, error);
-}
-
 async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
   const [{ checkImages }, { doctorJson, doctorText }, { wantsColour, wantsUnicode }] =
     await Promise.all([
@@ -220,7 +109,7 @@ async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
       import('./doctor-report.ts'),
       import('./terminal.ts'),
     ]);
-  const results = checkImages(await siteOf(args));
+  const results = checkImages(await imageSettings(args));
   const style = {
     colour: wantsColour(terminal.stdout, terminal.env),
     unicode: wantsUnicode(terminal.env),
@@ -242,7 +131,7 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
     timeoutMs: parseSeconds(args.timeout, 'timeout') * 1000,
     env: terminal.env,
   };
-  const site = await siteOf(args);
+  const site = await imageSettings(args);
   const result = await withProgress(
     terminal,
     () => 'looking for images in use',
@@ -254,19 +143,5 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
     const text = gcText(result, { all, ...options });
     if (text === '') writeIdle('no image in the store', args['dry-run'], terminal);
     terminal.stdout.write(text);
-  }
-}
-
-async function siteOf(args: ImagesArguments): Promise<SshSettings> {
-  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
-  return await loadSshSettings(await siteFilesOf(args));
-}
-
-/** Refuses transports (`dir:`, `docker-archive:`) and options. */
-async function assertReferences(images: readonly string[]): Promise<void> {
-  const { imageProblem } = await import('../config/profile/image-reference.ts');
-  for (const image of images) {
-    const problem = imageProblem(image);
-    if (problem !== undefined) throw usageError(helpOf, `${image} ${problem}`);
   }
 }

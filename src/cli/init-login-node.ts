@@ -106,12 +106,12 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     import('./login-node-questions.ts'),
     import('../init/host-addresses.ts'),
   ]);
-  assertRoot();
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args, terminal);
   const present = presentAnswers(args.backend as Backend | undefined);
   const { backend } = present;
   assertOptionsOf(backend, { ...args });
+  assertRoot();
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
   const pods = backend === 'pod' ? await podQuestions(args.cluster ?? present.cluster) : [];
   const questions = loginNodeQuestions(present, archive, asking.asks, pods);

@@ -1,5 +1,5 @@
 import type { Argv } from 'yargs';
-import { outputOption } from './report-options.ts';
+import { dryRunOption, outputOption } from './report-options.ts';
 
 /** Options of every `berth init`. */
 export interface FlowArguments {
@@ -16,10 +16,6 @@ export function flowOptions<T>(yargs: Argv<T>): Argv<T & FlowArguments> {
       default: false,
       describe: 'Do not ask: use the defaults, and leave files that somebody has edited',
     })
-    .option('dry-run', {
-      type: 'boolean',
-      default: false,
-      describe: 'Print what would be written and run, and do nothing',
-    })
+    .option('dry-run', dryRunOption('Print what would be written and run, and do nothing'))
     .option('output', outputOption);
 }

@@ -6,7 +6,7 @@ import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import { withProgress } from './progress.ts';
 import { metricsFile } from './output-path.ts';
-import { inClusterOption, outputOption, textfileOption } from './report-options.ts';
+import { dryRunOption, inClusterOption, outputOption, textfileOption } from './report-options.ts';
 import {
   chosenClusters,
   loadSite,
@@ -40,11 +40,7 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
           describe: 'Only this cluster [default: all clusters of clusters.d]',
         })
         .option('in-cluster', inClusterOption)
-        .option('dry-run', {
-          type: 'boolean',
-          default: false,
-          describe: 'Print what would be written, and write nothing',
-        })
+        .option('dry-run', dryRunOption('Print what would be written, and write nothing'))
         .option('accept-fewer', {
           type: 'boolean',
           default: false,

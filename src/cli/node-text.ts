@@ -2,7 +2,8 @@ import type { Undrained } from '../ssh/drain/drain-node.ts';
 import type { DrainState } from '../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import { escapedForTerminal } from '../log.ts';
-import { timestamp } from './duration.ts';
+import type { BerthError } from '../errors.ts';
+import { durationText, timestamp } from './duration.ts';
 import type { Documents } from './documents.ts';
 import { documentText } from './json-document.ts';
 
@@ -67,17 +68,51 @@ export function drainedText(
   return `${drained}next: \`berth node undrain\` takes it back into service${wait}\n`;
 }
 
-/** What an undrain did, and on standard error what it did not. */
-export function undrainedText({ wasDrained, started, skipped }: Undrained): {
-  readonly out: string;
-  readonly err: string;
-} {
-  if (!wasDrained) return { out: 'this node is not drained; nothing was done\n', err: '' };
+/** What a drain would do, and on standard error what is wrong with ssh.yml. */
+export function drainPlanText(
+  running: readonly string[],
+  options: {
+    readonly open: number;
+    readonly wait: boolean;
+    readonly message: string | undefined;
+    readonly seconds: number | undefined;
+  },
+  settingsError: BerthError | undefined,
+): { readonly out: string; readonly err: string } {
+  const { open, wait, message, seconds } = options;
+  const tells = message !== undefined || seconds !== undefined;
+  const lines = [
+    running.length === 0
+      ? 'no listener runs; the node would be marked as drained'
+      : `would stop ${running.join(', ')}; open sessions: ${open}`,
+    ...(tells ? ['the sessions would be told'] : []),
+    ...(seconds !== undefined
+      ? [`the sessions that are left after ${durationText(seconds)} would be ended`]
+      : wait
+        ? ['the command would wait until no session is left']
+        : []),
+  ];
+  const err =
+    tells && settingsError !== undefined
+      ? `warning: no session would be told: ${escapedForTerminal(`${settingsError.message} [${settingsError.code}]`)}\nnext: ${escapedForTerminal(settingsError.hint)}\n`
+      : '';
+  return { out: lines.map((line) => `${line}\n`).join(''), err };
+}
+
+/** What an undrain did or would do, and on standard error what it does not. */
+export function undrainedText(
+  { wasDrained, started, skipped }: Undrained,
+  dryRun = false,
+): { readonly out: string; readonly err: string } {
+  if (!wasDrained)
+    return { out: `this node is not drained${dryRun ? '' : '; nothing was done'}\n`, err: '' };
   const disabled = skipped.map(
     (name) =>
       `not started: ${name}, which was disabled since the drain; to start it: systemctl enable --now ${name}\n`,
   );
-  return { out: inServiceText(started, skipped), err: disabled.join('') };
+  const names = started.join(', ') || 'no listener';
+  const out = dryRun ? `would start ${names}\n` : inServiceText(started, skipped);
+  return { out, err: disabled.join('') };
 }
 
 function inServiceText(started: readonly string[], skipped: readonly string[]): string {

@@ -5,13 +5,14 @@ import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import {
   drainedText,
+  drainPlanText,
   statusJson,
   statusText,
   undrainedText,
   type NodeStatus,
 } from './node-text.ts';
 import { drainedSessions, waitForSessions } from './node-wait.ts';
-import { outputOption } from './report-options.ts';
+import { dryRunOption, outputOption } from './report-options.ts';
 import { readSessionSettings } from './session-settings.ts';
 import { openSessions } from './sessions-select.ts';
 import { type SiteArguments, sshConfigOptions } from './site-options.ts';
@@ -22,6 +23,11 @@ interface DrainArguments extends SiteArguments {
   readonly wait: boolean;
   readonly deadline?: string | undefined;
   readonly message?: string | undefined;
+  readonly 'dry-run': boolean;
+}
+
+interface UndrainArguments {
+  readonly 'dry-run': boolean;
 }
 
 /** `berth node …`: takes this login node out of service and back. */
@@ -66,6 +72,7 @@ function drainOptions(yargs: Argv): Argv<DrainArguments> {
       describe:
         'A line for the terminals of the sessions, without your own and those whose profile has notices: false',
     })
+    .option('dry-run', dryRunOption('Print which listeners would be stopped, and stop none'))
     .options(sshConfigOptions)
     .example('berth node drain --reason "kernel update"', 'Send new connections elsewhere')
     .example(
@@ -77,15 +84,16 @@ function drainOptions(yargs: Argv): Argv<DrainArguments> {
     );
 }
 
-function undrainCommand(terminal: Terminal): CommandModule {
+function undrainCommand(terminal: Terminal): CommandModule<object, UndrainArguments> {
   return {
     command: 'undrain',
     describe: 'Start the listeners again that drain stopped',
     builder: (yargs) =>
       yargs
+        .option('dry-run', dryRunOption('Print which listeners would be started, and start none'))
         .example('berth node undrain', 'Back into service')
         .epilogue('Listeners that were disabled since the drain are not started.'),
-    handler: () => undrain(terminal),
+    handler: (args) => undrain(args, terminal),
   };
 }
 
@@ -104,13 +112,22 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   assertRoot();
   const { wait, message } = args;
   const now = Math.floor(terminal.now() / 1000);
-  const { drainNode } = await import('../ssh/drain/drain-node.ts');
+  const { drainNode, planDrain } = await import('../ssh/drain/drain-node.ts');
   // Before anything is stopped; with a mistake in it, the node is drained all the same.
   const read = await readSessionSettings(args);
-  const state = await drainNode({
+  const input = {
     ...{ run: runDir, by: await admin(), reason: args.reason, now },
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
-  });
+  };
+  if (args['dry-run']) {
+    const { running, state } = await planDrain(input);
+    const open = drainedSessions(await openSessions(), state.units).length;
+    const { out, err } = drainPlanText(running, { open, wait, message, seconds }, read.error);
+    terminal.stdout.write(out);
+    terminal.stderr.write(err);
+    return;
+  }
+  const state = await drainNode(input);
   const open = drainedSessions(await openSessions(), state.units).length;
   const waits = wait || seconds !== undefined;
   terminal.stdout.write(drainedText(state, { open, waits }));
@@ -121,10 +138,12 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   );
 }
 
-async function undrain(terminal: Terminal): Promise<void> {
+async function undrain(args: UndrainArguments, terminal: Terminal): Promise<void> {
   assertRoot();
-  const { undrainNode } = await import('../ssh/drain/drain-node.ts');
-  const { out, err } = undrainedText(await undrainNode({ run: runDir }));
+  const { planUndrain, undrainNode } = await import('../ssh/drain/drain-node.ts');
+  const dryRun = args['dry-run'];
+  const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
+  const { out, err } = undrainedText(undrained, dryRun);
   terminal.stdout.write(out);
   terminal.stderr.write(err);
 }

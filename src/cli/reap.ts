@@ -5,7 +5,7 @@ import { BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import { metricsFile } from './output-path.ts';
-import { outputOption, textfileOption } from './report-options.ts';
+import { dryRunOption, outputOption, textfileOption } from './report-options.ts';
 import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
 import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
@@ -26,11 +26,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
     builder: (yargs) =>
       yargs
         .options(sshConfigOptions)
-        .option('dry-run', {
-          type: 'boolean',
-          default: false,
-          describe: 'Print what would be ended, and end nothing',
-        })
+        .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
         .option('turns', { type: 'string', requiresArg: true, hidden: true })
         .option('textfile', textfileOption)
         .option('output', outputOption)

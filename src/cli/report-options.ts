@@ -15,6 +15,11 @@ export const outputOption = {
   describe: 'Format; json is for scripts and monitoring',
 } as const;
 
+/** For each command that can say what it would do. Its dry run ends with `dryRunText`. */
+export function dryRunOption<Describe extends string>(describe: Describe) {
+  return { type: 'boolean', default: false, describe } as const;
+}
+
 /** For each command that a timer runs. */
 export const textfileOption = {
   type: 'string',

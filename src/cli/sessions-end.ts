@@ -9,6 +9,7 @@ import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from '../count-text.ts';
 import { durationText, parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { dryRunOption } from './report-options.ts';
 import type { SettingsRead } from './session-settings.ts';
 import { tellBySettings } from './sessions-notice.ts';
 import { errorText, type Terminal } from './terminal.ts';
@@ -57,11 +58,7 @@ export function endCommand(terminal: Terminal): CommandModule<object, EndArgumen
           describe:
             'A line for the terminals of these sessions, unless their profile has notices: false',
         })
-        .option('dry-run', {
-          type: 'boolean',
-          default: false,
-          describe: 'Print what would be ended, and end nothing',
-        })
+        .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
         .example('berth sessions end 4711', 'End one session now')
         .example(
           'berth sessions end --all --grace 10m --message "Back at 14:00"',

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
-import { listOption, outputOption } from './report-options.ts';
+import { dryRunOption, listOption, outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
 import { documentText } from './json-document.ts';
 
@@ -14,6 +14,7 @@ interface CertifyArguments {
   readonly validity: string;
   readonly identity?: string | undefined;
   readonly force: boolean;
+  readonly 'dry-run': boolean;
   readonly output: string;
 }
 
@@ -50,6 +51,7 @@ function options(yargs: Argv): Argv<CertifyArguments> {
       default: false,
       describe: 'Renew certificates of which more than a third of the time is left',
     })
+    .option('dry-run', dryRunOption('Print which certificates would be written, and write none'))
     .option('output', outputOption)
     .example(
       'berth sshd certify --ca ca --host-key login1.pub --principal login.example.org login1.example.org',
@@ -70,32 +72,36 @@ async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
     validitySeconds: validityOf(args.validity),
     identity: args.identity ?? args.principal[0] ?? '',
     force: args.force,
+    dryRun: args['dry-run'],
     now: terminal.now(),
     env: terminal.env,
   });
+  const dryRun = args['dry-run'];
+  const next = dryRun ? [] : nextSteps;
   if (args.output === 'json') {
-    terminal.stdout.write(documentText('HostCertificates', certified));
+    terminal.stdout.write(documentText('HostCertificates', { dryRun, ...certified, next }));
     return;
   }
-  const lines = certified.keys.map(({ file, change, reason, certificate: { until } }) => {
+  const keys = certified.keys.map(({ file, change, reason, certificate: { until } }) => {
     const why = reason === undefined ? '' : ` (${reason})`;
     const end = Number.isFinite(until) ? `valid until ${new Date(until).toISOString()}` : 'valid';
-    return `${escapedForTerminal(file)}: ${change}${why}, ${end}`;
+    const did = dryRun && change !== 'kept' ? `would be ${change}` : change;
+    return `${file}: ${did}${why}, ${end}`;
   });
-  terminal.stdout.write(
-    [
-      ...lines,
-      '',
-      'on each login node: copy its certificate beside the host key (/etc/ssh/ssh_host_ed25519_key-cert.pub), add',
-      '`HostCertificate PATH` to the file of each sshd (`berth sshd new` writes the line if the certificate is there), and',
-      'reload it: systemctl reload berth-sshd@NAME',
-      '',
-      'for known_hosts of users, or /etc/ssh/ssh_known_hosts:',
-      escapedForTerminal(certified.knownHostsLine),
-      '',
-    ].join('\n'),
-  );
+  const knownHosts = [
+    'for known_hosts of users, or /etc/ssh/ssh_known_hosts:',
+    certified.knownHostsLine,
+  ];
+  const lines = [...keys, ...knownHosts, ...next.map((step) => `next: ${step}`)];
+  terminal.stdout.write(lines.map((line) => `${escapedForTerminal(line)}\n`).join(''));
 }
+
+/** On each login node. */
+const nextSteps = [
+  'copy its certificate to each login node, beside the host key (/etc/ssh/ssh_host_ed25519_key-cert.pub)',
+  'add `HostCertificate PATH` to the file of each sshd there; `berth sshd new` writes the line if the certificate is there',
+  'reload it: systemctl reload berth-sshd@NAME',
+];
 
 const units: Readonly<Record<string, number>> = { h: 3600, d: 86_400, w: 604_800 };
 

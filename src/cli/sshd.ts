@@ -3,7 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from './command-group.ts';
 import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
-import { listOption, outputOption } from './report-options.ts';
+import { dryRunOption, listOption, outputOption } from './report-options.ts';
 import { lintCommand } from './sshd-lint.ts';
 import { certifyCommand } from './sshd-certify.ts';
 import { checkCommand, listCommand } from './sshd-state.ts';
@@ -84,11 +84,7 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     .option('config-dir', configDirOption)
     .option('settings', former('--config-dir'))
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
-    .option('dry-run', {
-      type: 'boolean',
-      default: false,
-      describe: 'Check everything and print the file, but write nothing',
-    })
+    .option('dry-run', dryRunOption('Check everything and print the file, but write nothing'))
     .option('overwrite', {
       type: 'boolean',
       default: false,

@@ -4,11 +4,19 @@ import { durationText, timestamp } from './duration.ts';
 import { documentText } from './json-document.ts';
 
 /** The result for the token of one cluster, as text. Times are in seconds since the epoch. */
-export function tokenText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
+export function tokenText(
+  rotated: RotatedToken,
+  {
+    now,
+    wantedSeconds,
+    dryRun,
+  }: { readonly now: number; readonly wantedSeconds: number; readonly dryRun: boolean },
+): string {
   const { cluster, file, user, account, oldExpires, expires } = rotated;
   const left = expires - now;
+  const has = dryRun ? 'would have' : 'has';
   const lines = [
-    `${escapedForTerminal(cluster)}: ${account.namespace}/${account.name} has a new token in ${escapedForTerminal(file)}, user ${escapedForTerminal(user)}`,
+    `${escapedForTerminal(cluster)}: ${account.namespace}/${account.name} ${has} a new token in ${escapedForTerminal(file)}, user ${escapedForTerminal(user)}`,
     `  valid until ${timestamp(expires)} (${durationText(left)})`,
   ];
   if (oldExpires !== undefined) lines.push(`  the old one until ${timestamp(oldExpires)}`);
@@ -21,7 +29,7 @@ export function tokenText(rotated: RotatedToken, now: number, wantedSeconds: num
 }
 
 /** The same as JSON, with stable names and times as in RFC 3339. */
-export function tokensJson(outcomes: readonly RotateOutcome[]): string {
+export function tokensJson(outcomes: readonly RotateOutcome[], dryRun: boolean): string {
   const clusters = outcomes.map((outcome) => {
     if ('error' in outcome) {
       const { code, message, hint } = outcome.error;
@@ -38,5 +46,5 @@ export function tokensJson(outcomes: readonly RotateOutcome[]): string {
       expires: timestamp(expires),
     };
   });
-  return documentText('TokenReport', { clusters });
+  return documentText('TokenReport', { dryRun, clusters });
 }

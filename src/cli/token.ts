@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { asBerthError, BerthError } from '../errors.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
+import { dryRunOption, outputOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tokenText, tokensJson } from './token-report.ts';
@@ -18,6 +18,7 @@ interface TokenArguments extends SiteArguments {
   readonly lifetime: string;
   readonly 'service-account'?: string | undefined;
   readonly output: string;
+  readonly 'dry-run': boolean;
   readonly timeout: string;
 }
 
@@ -63,6 +64,10 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
       default: '30s',
       describe: 'Time limit for all clusters together',
     })
+    .option(
+      'dry-run',
+      dryRunOption('Request and test a token as the real run does, and write nothing'),
+    )
     .option('output', outputOption);
 }
 
@@ -90,6 +95,7 @@ function rotateCommand(terminal: Terminal): CommandModule<object, RotateArgument
           'berth token rotate --cluster k8s --lifetime 8h',
           'Renew one token, with a shorter lifetime',
         )
+        .example('berth token rotate --dry-run', 'Test whether the next renewal will work')
         .epilogue(
           'The new token is tested before it is written, and only the token changes in the file. The old token stays valid until it expires. Without --cluster, the command also removes stored credentials of deleted accounts.',
         ),
@@ -144,12 +150,12 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
 }
 
 /** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
-async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
+async function forget(args: SiteArguments, { log, dryRun }: RotateDeps): Promise<void> {
   const { removeStaleCredentials } = await import('../credentials/remove-stale-credentials.ts');
   const { nameOfUid } = await import('../identity/name-of-uid.ts');
   try {
     const { stateDir } = (await loadSite(args)).settings;
-    await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log });
+    await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log, dryRun });
   } catch (thrown) {
     const { message, code, hint } = asBerthError(
       thrown,
@@ -246,6 +252,7 @@ async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<Rot
     ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
     deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
     log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
+    dryRun: args['dry-run'],
   };
 }
 
@@ -265,10 +272,12 @@ type Outcomes = Parameters<typeof tokensJson>[0];
 
 function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
   const now = terminal.now() / 1000;
-  const wanted = parseSeconds(args.lifetime, 'lifetime', lifetimes);
-  if (args.output === 'json') terminal.stdout.write(tokensJson(outcomes));
+  const wantedSeconds = parseSeconds(args.lifetime, 'lifetime', lifetimes);
+  const dryRun = args['dry-run'];
+  if (args.output === 'json') terminal.stdout.write(tokensJson(outcomes, dryRun));
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);
-    else if (args.output === 'text') terminal.stdout.write(tokenText(outcome.rotated, now, wanted));
+    else if (args.output === 'text')
+      terminal.stdout.write(tokenText(outcome.rotated, { now, wantedSeconds, dryRun }));
   }
 }

@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 import { asBerthError, BerthError, withHint } from '../errors.ts';
@@ -15,9 +14,9 @@ import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { serviceAccountOf, whoAmI } from '../reconcile/self-subject-review.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { asMissingTokenError } from './hook-access.ts';
+import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
@@ -42,6 +41,8 @@ export interface RotateDeps {
   readonly serviceAccount?: ServiceAccountName;
   readonly deadline: Deadline;
   readonly log: Logger;
+  /** Requests and tests the new token, and writes nothing. */
+  readonly dryRun: boolean;
 }
 
 export interface RotatedToken {
@@ -206,14 +207,10 @@ export async function checkToken(
   });
 }
 
-/** Reads the file again under the lock, to keep what kubectl changed in the meantime. */
 async function writeToken({ target, user }: Entry, token: string, deps: RotateDeps): Promise<void> {
   // If it is a symlink, its target is replaced.
   const file = realpathSync(target.choice.file);
-  await withKubeconfigLock(file, deps, async () => {
-    const text = readTrusted(file);
-    await writeAtomically(file, replaceToken(text, user, token, file), { mode: 0o600 });
-  });
+  await rewriteKubeconfig(file, deps, () => replaceToken(readTrusted(file), user, token, file));
 }
 
 /** Each creates an account and its right to renew its own token. */

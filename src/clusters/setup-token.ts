@@ -3,18 +3,17 @@ import { dirname } from 'node:path';
 import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
-import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { BerthError, withHint } from '../errors.ts';
 import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { contextChoice, hookEntryName } from './hook-access.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 import { clusterAdminAccess } from './capi-admin-access.ts';
+import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
 import {
   checkToken,
   type RotateDeps,
@@ -146,11 +145,11 @@ async function writeEntries(
   deps: RotateDeps,
 ): Promise<void> {
   const { admin } = cluster;
-  await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
+  if (!deps.dryRun) await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
   const file = realPathIfPresent(admin.file);
   const name = hookEntryName(cluster);
   const context = admin.context ?? name;
-  await withKubeconfigLock(file, deps, async () => {
+  await rewriteKubeconfig(file, deps, () => {
     const old = readIfPresent(file) ?? '';
     const { text } = setKubeconfigEntries(
       old,
@@ -168,7 +167,7 @@ async function writeEntries(
     const choice = contextChoice(cluster, clusterCount);
     const chosen = entriesOfContext(parseKubeconfig(text, file).values, choice);
     if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
-    await writeAtomically(file, text, { mode: 0o600 });
+    return text;
   });
 }
 

@@ -10,6 +10,8 @@ export interface RemoveStaleDeps {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Logger;
+  /** Logs what would be removed. */
+  readonly dryRun: boolean;
 }
 
 /**
@@ -32,13 +34,14 @@ export async function removeStaleCredentials(
     const uid = Number(entry);
     const name = await deps.nameOf(uid);
     if (name !== undefined) {
-      await removeFormerOwners(stateDir, uid, name);
+      if (!deps.dryRun) await removeFormerOwners(stateDir, uid, name);
       continue;
     }
     const directory = credentialsDirectory(stateDir, uid);
     // Each write of a credential replaces a file, which changes the directory's time.
     if (deps.now() - (await stat(directory)).mtimeMs < keepMs) continue;
-    await rm(directory, { recursive: true });
-    deps.log.info('stored credentials removed: no account has this UID', { uid });
+    if (!deps.dryRun) await rm(directory, { recursive: true });
+    const did = deps.dryRun ? 'would be removed' : 'removed';
+    deps.log.info(`stored credentials ${did}: no account has this UID`, { uid });
   }
 }

@@ -94,6 +94,34 @@ async function pullImage(
   });
 }
 
+/** What a pull would do with an image. No registry is asked, so what it has is not known. */
+export interface PullPlan {
+  readonly image: string;
+  /** The image of this name in the store. */
+  readonly id?: string;
+  /**
+   * `pull`: it is not in the store, or damaged there. `ask`: the registry would be asked for a newer one. `nothing`: it is
+   * named by its digest and in the store. `load`: from an archive, which decides what it is.
+   */
+  readonly would: 'pull' | 'ask' | 'nothing' | 'load';
+}
+
+/** Changes nothing. @throws {BerthError} `image-store-broken` */
+export function planPull(
+  site: ImageSettings,
+  images: readonly WantedImage['image'][],
+): readonly PullPlan[] {
+  const directory = imageStoreDir(site);
+  const index = readIndex(directory);
+  return images.map((image) => {
+    const found = findImage(index, image);
+    if (found === undefined) return { image, would: 'pull' };
+    const isDamaged = imageDamage(directory, index, found).length > 0;
+    const isPinned = splitReference(image).digest !== undefined;
+    return { image, id: found.id, would: isDamaged ? 'pull' : isPinned ? 'nothing' : 'ask' };
+  });
+}
+
 /** The image, and others that share its damaged layers: podman does not pull a layer that the store has. */
 function damagedWith({ directory, index }: StoreTransaction, image: StoredImage): string[] {
   const all = index();

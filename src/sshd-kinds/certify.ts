@@ -26,6 +26,8 @@ export interface CertifyInput {
   readonly identity: string;
   /** Renew a certificate that is still valid for long. */
   readonly force: boolean;
+  /** Signs the keys, and writes no certificate. */
+  readonly dryRun: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -68,7 +70,8 @@ export async function certifyHostKeys(input: CertifyInput): Promise<Certified> {
   const signed: { readonly key: CertifiedKey; readonly contents?: Buffer }[] = [];
   for (const one of planned) signed.push(await certifyKey(one, input));
   for (const { key, contents } of signed)
-    if (contents !== undefined) await writeAtomically(key.file, contents, { mode: 0o644 });
+    if (contents !== undefined && !input.dryRun)
+      await writeAtomically(key.file, contents, { mode: 0o644 });
   return {
     keys: signed.map(({ key }) => key),
     knownHostsLine: `@cert-authority ${input.principals.join(',')} ${authority.text}`,

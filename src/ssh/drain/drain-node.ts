@@ -34,29 +34,41 @@ const lockMs = 3_000;
  *   `writeAtomically`
  */
 export async function drainNode(input: DrainInput): Promise<DrainState> {
-  const { run, now, by, reason, deadline } = input;
-  return await withDrainLock(run, async () => {
-    const units = await listenerUnits();
-    const before = readDrainState(drainFiles.drain);
-    const undoing = readDrainState(drainFiles.undo);
-    const byHand = before !== undefined && isByHand(before);
-    const found = units
-      .filter(({ active, enabled }) => active || enabled)
-      .map(({ name, active, enabled }) => ({ name, enabled, stopped: active || byHand }));
-    const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
-    if (known.length === 0) throw noListeners();
-    const state: DrainState = {
-      since: before !== undefined && before.since > 0 ? before.since : now,
-      by,
-      reason: reason === '' ? (before?.reason ?? '') : reason,
-      units: known,
-      ...(deadline === undefined ? {} : { deadline }),
-    };
+  return await withDrainLock(input.run, async () => {
+    const { state, running } = await planDrain(input);
     await writeDrainState(drainFiles.drain, state);
     await rm(drainFiles.undo, { force: true });
-    await stopUnits(units.flatMap(({ name, active }) => (active ? [name] : [])));
+    await stopUnits(running);
     return state;
   });
+}
+
+/**
+ * What `drainNode` would write, and the listeners that it would stop. Changes nothing.
+ *
+ * @throws {BerthError} `systemd-missing`, `listeners-missing`, `systemctl-failed`
+ */
+export async function planDrain({ now, by, reason, deadline }: Omit<DrainInput, 'run'>): Promise<{
+  readonly state: DrainState;
+  readonly running: readonly string[];
+}> {
+  const units = await listenerUnits();
+  const before = readDrainState(drainFiles.drain);
+  const undoing = readDrainState(drainFiles.undo);
+  const byHand = before !== undefined && isByHand(before);
+  const found = units
+    .filter(({ active, enabled }) => active || enabled)
+    .map(({ name, active, enabled }) => ({ name, enabled, stopped: active || byHand }));
+  const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
+  if (known.length === 0) throw noListeners();
+  const state: DrainState = {
+    since: before !== undefined && before.since > 0 ? before.since : now,
+    by,
+    reason: reason === '' ? (before?.reason ?? '') : reason,
+    units: known,
+    ...(deadline === undefined ? {} : { deadline }),
+  };
+  return { state, running: units.flatMap(({ name, active }) => (active ? [name] : [])) };
 }
 
 export interface Undrained {
@@ -75,25 +87,41 @@ export interface Undrained {
  */
 export async function undrainNode({ run }: Pick<DrainInput, 'run'>): Promise<Undrained> {
   return await withDrainLock(run, async () => {
+    const { state, ...undrained } = await planUndrain();
     const { drain, undo } = drainFiles;
-    const [drained, undoing] = [readDrainState(drain), readDrainState(undo)];
-    const state = drained ?? undoing;
-    if (state === undefined) return { wasDrained: false, started: [], skipped: [] };
-    const now = await listenerUnits();
-    if (drained !== undefined && undoing !== undefined) {
-      const units = merged([...undoing.units, ...drained.units]);
-      await writeDrainState(undo, { ...drained, units });
-      await rm(drain);
-    } else if (drained !== undefined) await rename(drain, undo);
-    const stopped = unitsToStart(readDrainState(undo) ?? state, now);
-    const isDisabled = ({ name, enabled }: DrainedUnit): boolean =>
-      enabled && now.find((unit) => unit.name === name)?.enabled !== true;
-    const started = stopped.filter((unit) => !isDisabled(unit)).map(({ name }) => name);
-    await startUnits(started);
-    await assertRunning(started);
+    if (state === undefined) return undrained;
+    if (readDrainState(undo) === undefined) await rename(drain, undo);
+    else {
+      await writeDrainState(undo, state);
+      await rm(drain, { force: true });
+    }
+    await startUnits(undrained.started);
+    await assertRunning(undrained.started);
     await rm(undo, { force: true });
-    return { wasDrained: true, started, skipped: stopped.filter(isDisabled).map((u) => u.name) };
+    return undrained;
   });
+}
+
+/**
+ * What `undrainNode` would do, and the record of the drain. Changes nothing.
+ *
+ * @throws {BerthError} `systemd-missing`, `systemctl-failed`
+ */
+export async function planUndrain(): Promise<Undrained & { readonly state?: DrainState }> {
+  const [drained, undoing] = [drainFiles.drain, drainFiles.undo].map(readDrainState);
+  const latest = drained ?? undoing;
+  if (latest === undefined) return { wasDrained: false, started: [], skipped: [] };
+  const units = merged([...(undoing?.units ?? []), ...(drained?.units ?? [])]);
+  const state = { ...latest, units };
+  const now = await listenerUnits();
+  const stopped = unitsToStart(state, now);
+  const isDisabled = ({ name, enabled }: DrainedUnit): boolean =>
+    enabled && now.find((unit) => unit.name === name)?.enabled !== true;
+  const namesOf = (some: readonly DrainedUnit[]): string[] => some.map(({ name }) => name);
+  return {
+    ...{ wasDrained: true, state, started: namesOf(stopped.filter((unit) => !isDisabled(unit))) },
+    skipped: namesOf(stopped.filter(isDisabled)),
+  };
 }
 
 /** Whether Berth did not write it, but an admin or a playbook: it names no units. */

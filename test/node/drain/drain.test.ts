@@ -82,6 +82,35 @@ describe.skipIf(!supported)('a node with systemd', () => {
     await ended(ada);
   });
 
+  it('says with --dry-run what drain and undrain would do, and does nothing', async () => {
+    const ada = await node.session('alpha', 'ada', 'sleep 9000');
+    const state = async (): Promise<string> => {
+      const files = await node.run(['find', '/etc/berth', '/run/berth', '-printf', '%p %T@\n']);
+      return files.stdout.toString() + String(await answering());
+    };
+    const before = await state();
+    const words = ['--deadline', '1s', '--message', 'Bye', '--dry-run'];
+    expect(await berth('node', 'drain', ...words)).toEqual({
+      code: 0,
+      out: 'would stop berth-sshd@alpha.service, berth-sshd@beta.service; open sessions: 1\nthe sessions would be told\nthe sessions that are left after 1 s would be ended\n',
+      err: 'dry run: nothing was changed\n',
+    });
+    expect(ada.output).not.toContain('Bye');
+    expect((await berth('node', 'undrain', '--dry-run')).out).toBe('this node is not drained\n');
+    expect(await state()).toBe(before);
+
+    await berth('node', 'drain');
+    const drained = await state();
+    expect(await berth('node', 'undrain', '--dry-run')).toEqual({
+      code: 0,
+      out: 'would start berth-sshd@alpha.service, berth-sshd@beta.service\n',
+      err: 'dry run: nothing was changed\n',
+    });
+    expect(await state()).toBe(drained);
+    expect(await berth('node', 'undrain')).toMatchObject({ code: 0, err: '' });
+    await ended(ada);
+  });
+
   it('ends what is left at the deadline, and tells who is there', async () => {
     const bob = await node.session('beta', 'bob', 'sleep 9000');
     const drained = await berth('node', 'drain', '--deadline', '3s');

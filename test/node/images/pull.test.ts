@@ -61,6 +61,42 @@ describe('berth images pull', () => {
     ]);
   });
 
+  it('says with --dry-run what it would do, asks no registry and writes nothing', async () => {
+    await site.profiles({ base: large.tag, pinned: small.digest });
+    const dryRun = async (...args: string[]) => {
+      const { stdout, stderr, exitCode } = await pull('--dry-run', ...args);
+      expect({ stderr, exitCode }).toEqual({
+        stderr: 'dry run: nothing was changed',
+        exitCode: 0,
+      });
+      return stdout.trim().split('\n');
+    };
+    await registry.down();
+    try {
+      expect(await dryRun()).toEqual([
+        `${large.tag}: would be pulled`,
+        `${small.digest}: would be pulled`,
+      ]);
+      expect(existsSync(site.storage)).toBe(false);
+    } finally {
+      await registry.up();
+    }
+    await pull();
+    const tree = async (): Promise<string> =>
+      (await execa('find', [site.storage, '-printf', '%p %s %T@ %m\n'])).stdout;
+    const before = await tree();
+    expect(await dryRun()).toEqual([
+      expect.stringContaining('in the store; the registry would be asked for a newer one ('),
+      expect.stringMatching(/: in the store \([0-9a-f]{12}\)$/),
+    ]);
+    const { stdout } = await pull('--dry-run', '-o', 'json');
+    expect(berthDocument(stdout)).toMatchObject({
+      dryRun: true,
+      images: [{ would: 'ask' }, { would: 'nothing' }],
+    });
+    expect(await tree()).toBe(before);
+  });
+
   it('prints what it waits for on a terminal', async () => {
     await site.profiles({ base: large.tag });
     const words = [join(installDirectory, 'berth'), ...site.words(['pull'])];

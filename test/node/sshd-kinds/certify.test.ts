@@ -95,6 +95,33 @@ describe('berth sshd certify', () => {
     expect(other.stdout).toContain(': renewed (principals)');
   });
 
+  it('signs with --dry-run too, and writes nothing', async () => {
+    const files = async (): Promise<string> =>
+      (
+        await node.shell(
+          `cd ${admin}; find . /tmp -newermt '-1 day' -name '*' -type f -exec md5sum {} +`,
+        )
+      ).stdout;
+    await node.shell(`rm -f ${admin}/two-cert.pub`);
+    const before = await files();
+    const keys = ['--host-key', `${admin}/one.pub,${admin}/two.pub`, '--force'];
+    const { stdout, stderr, exitCode } = await certify(...keys, '--dry-run');
+    expect({ stderr, exitCode }).toEqual({ stderr: 'dry run: nothing was changed\n', exitCode: 0 });
+    expect(stdout).toMatch(
+      /one-cert\.pub: would be renewed \((?:forced|principals)\), [^]*two-cert\.pub: would be made/,
+    );
+    expect(stdout).not.toContain('next:');
+    expect(await files()).toBe(before);
+    const json = berthDocument((await certify(...keys, '--dry-run', '-o', 'json')).stdout);
+    expect(json).toMatchObject({ dryRun: true, next: [] });
+    expect(await files()).toBe(before);
+    const real = await certify(...keys, '-o', 'json');
+    expect(berthDocument(real.stdout)).toMatchObject({
+      dryRun: false,
+      next: [expect.stringMatching(/^copy its certificate/), expect.anything(), expect.anything()],
+    });
+  });
+
   it('uses a CA that only ssh-agent has', async () => {
     const { stdout, stderr, exitCode } = await node.shell(`
       cd ${admin}; rm -f two-cert.pub; mkdir -p public; cp ca.pub public/

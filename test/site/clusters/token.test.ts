@@ -1,5 +1,5 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -101,6 +101,27 @@ describe('berth token rotate', () => {
     const minutesLeft = (time = ''): number => Math.round((Date.parse(time) - Date.now()) / 60_000);
     expect(minutesLeft(one?.oldExpires)).toBeLessThanOrEqual(10);
     expect(minutesLeft(one?.expires)).toBe(120);
+  });
+
+  it('tests a new token with --dry-run, and writes nothing', async () => {
+    const before = await read();
+    const names = await readdir(dirname(portal.files.kubeconfig));
+    const { exitCode, stdout, stderr } = await portal.berth('token', 'rotate', '--dry-run');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: 'dry run: nothing was changed',
+    });
+    expect(stdout).toMatch(/^prod: ondemand\/berth-hook would have a new token in .*user hook\n/);
+    expect(await read()).toBe(before);
+    expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
+    const json = await portal.berth('token', 'rotate', '--dry-run', '-o', 'json');
+    expect(berthDocument(json.stdout)).toMatchObject({ dryRun: true });
+
+    const absent = ['token', 'rotate', '--service-account', 'ondemand/absent'];
+    const real = await portal.berth(...absent);
+    const dry = await portal.berth(...absent, '--dry-run');
+    expect(dry).toMatchObject({ exitCode: real.exitCode, stderr: real.stderr });
+    expect(real.exitCode).not.toBe(0);
   });
 
   it('renews a file with --kubeconfig, without the configuration of the site', async () => {
@@ -257,6 +278,23 @@ describe('berth token setup', () => {
     });
     expect(whoami.stdout).toContain(hook);
     expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
+  });
+
+  it('tests the token with --dry-run, and writes nothing', async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const names = await readdir(dirname(portal.files.kubeconfig));
+    const words = ['token', 'setup', '--cluster', 'prod', '--dry-run', '--from'];
+    const { exitCode, stdout, stderr } = await portal.berth(...words, site.adminKubeconfig);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: 'dry run: nothing was changed',
+    });
+    expect(stdout).toContain('would have a new token');
+    expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
+
+    await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });
+    const other = await portal.berth(...words, site.adminKubeconfig);
+    expect(other).toMatchObject({ exitCode: 78 });
   });
 
   it('accepts a token that kubectl created', async () => {
