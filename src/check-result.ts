@@ -1,10 +1,11 @@
+import type { CheckId } from './error-catalogue/check-texts.ts';
 import { asBerthError, type BerthError } from './errors.ts';
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped';
 
 /** The result of a check. Monitoring may rely on `id` and `status`. */
 export interface CheckResult {
-  readonly id: string;
+  readonly id: CheckId;
   /** Name of the cluster in OnDemand, for a check of a cluster. */
   readonly cluster?: string;
   readonly status: CheckStatus;
@@ -37,7 +38,7 @@ export function failedWith({ message, hint }: Pick<BerthError, 'message' | 'hint
 }
 
 export interface Check {
-  readonly id: string;
+  readonly id: CheckId;
   readonly cluster?: string;
   readonly run: (signal: AbortSignal) => Promise<Finding> | Finding;
 }

@@ -58,7 +58,7 @@ function generate(): Readonly<Record<string, JsonSchema>> {
   return properties;
 }
 
-/** Without the alternatives of fields that are left out, and with codes as text: each version has new ones. */
+/** Without the alternatives of fields that are left out, and with codes and names of checks as text: each version has new ones. */
 function simplified(schema: JsonSchema): JsonSchema {
   const { properties, items, anyOf, additionalProperties, ...rest } = schema;
   const possible = anyOf?.filter((one) => !('not' in one)).map(simplified);
@@ -78,7 +78,10 @@ function simplifiedProperties(properties: Record<string, JsonSchema>): Record<st
   return Object.fromEntries(
     Object.entries(properties).map(([name, value]) => {
       const { enum: values, ...rest } = value;
-      return [name, name === 'code' && values !== undefined ? rest : simplified(value)];
+      return [
+        name,
+        ['code', 'id'].includes(name) && values !== undefined ? rest : simplified(value),
+      ];
     }),
   );
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import { listCommand } from './clusters-list.ts';
 import { clustersReapCommand } from './clusters-reap.ts';
 import { commandGroup } from './command-group.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
@@ -9,6 +10,7 @@ import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSeconds } from './duration.ts';
 import { documentText } from './json-document.ts';
+import { outputDirectory } from './output-path.ts';
 import { withProgress } from './progress.ts';
 import { dryRunOption, listOption, outputOption } from './report-options.ts';
 import { configFileOf, siteOptions, type SiteArguments } from './site-options.ts';
@@ -33,7 +35,7 @@ export function clustersCommand(terminal: Terminal): CommandModule {
   return commandGroup(
     'clusters',
     "Manage the portal's list of clusters, and delete what has expired on them",
-    [discoverCommand(terminal), clustersReapCommand(terminal)],
+    [listCommand(terminal), discoverCommand(terminal), clustersReapCommand(terminal)],
   );
 }
 
@@ -106,6 +108,8 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
     ]);
   const { context, namespace } = args;
   if (!args['dry-run']) assertRoot();
+  const clustersDir = outputDirectory('--clusters-dir', args['clusters-dir']);
+  const caDir = outputDirectory('--ca-dir', args['ca-dir']);
   const config = configFileOf(args);
   const { issuer, audience } = readSiteProvider(config, process.geteuid?.() ?? 0);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal;
@@ -123,8 +127,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
         issuers: [...(issuer === undefined ? [] : [issuer]), ...(args.issuer ?? [])],
         ...(audience === undefined ? {} : { audience }),
         sharedAudiences: args.audience ?? [],
-        clustersDir: resolve(args['clusters-dir']),
-        caDir: resolve(args['ca-dir']),
+        ...{ clustersDir, caDir },
         dryRun: args['dry-run'],
         allowNone: args['allow-none'],
         deadline,

@@ -4,6 +4,7 @@ import { escapedForTerminal } from '../log.ts';
 import { clustersCommand } from './clusters.ts';
 import { commandPlace } from './command-place.ts';
 import { type CommandGroups, type CommandNode, commandTree } from './command-tree.ts';
+import { configCommand } from './config.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
@@ -136,6 +137,7 @@ export function commandGroups(terminal: Terminal): CommandGroups {
       doctorCommand(terminal),
       planCommand(terminal),
       renderCommand(terminal),
+      configCommand(terminal),
       explainCommand(terminal),
     ],
     'Operate a login node': [

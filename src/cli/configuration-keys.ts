@@ -5,6 +5,8 @@ import clustersD from '../../etc/schema/clusters.d.yml.json' with { type: 'json'
 import profile from '../../etc/schema/profile.yml.json' with { type: 'json' };
 import ssh from '../../etc/schema/ssh.yml.json' with { type: 'json' };
 
+import type { ShownSetting } from '../settings/shown-settings.ts';
+
 /** A file of the configuration. */
 interface ConfigurationFile {
   /** As the command line names it. */
@@ -29,6 +31,7 @@ export interface ConfigurationKey {
 interface Schema {
   readonly type?: string | readonly string[];
   readonly description?: string;
+  readonly default?: unknown;
   readonly title?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | boolean;
@@ -57,6 +60,21 @@ export const configurationKeys: readonly ConfigurationKey[] = files.flatMap(
     }));
   },
 );
+
+/** The defaults of the keys that none of these files sets, without those of entries with a name and of lists. */
+export function defaultsOf(set: readonly ShownSetting[]): ShownSetting[] {
+  return files
+    .filter(({ name }) => name === 'berth.yml' || name === 'ssh.yml')
+    .flatMap(({ path, schema }) => {
+      const known = set.filter(({ file }) => file.endsWith(path.slice(path.lastIndexOf('/'))));
+      return keysBelow(schema, '').flatMap(({ key, schema: { default: value } }) => {
+        const isSet = known.some((one) => one.key === key || one.key.startsWith(`${key}.`));
+        return value === undefined || isSet || key.split('.').includes('NAME')
+          ? []
+          : [{ key, value, file: path }];
+      });
+    });
+}
 
 interface FoundKey {
   readonly key: string;

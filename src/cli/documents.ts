@@ -1,4 +1,7 @@
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
+import type { ListedCluster } from '../clusters/list-clusters.ts';
+import type { ListedImage } from '../images/list-images.ts';
+import type { ShownSetting } from '../settings/shown-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import type { FileChange } from '../init/file-change.ts';
@@ -149,6 +152,12 @@ export interface Documents {
     readonly clusters: readonly DiscoveredChange[];
     readonly next: readonly string[];
   };
+  /** `berth clusters list` */
+  readonly ClusterList: {
+    readonly clusters: readonly ListedCluster[];
+    /** Those with a mistake in their files. */
+    readonly broken: readonly (DocumentError & { readonly cluster: string })[];
+  };
   /** `berth clusters reap` */
   readonly ClusterReap: {
     readonly dryRun: boolean;
@@ -173,6 +182,8 @@ export interface Documents {
   };
   /** `berth images gc` */
   readonly ImageGarbage: GcResult;
+  /** `berth images list` */
+  readonly ImageList: { readonly images: readonly ListedImage[] };
   /** `berth images pull` */
   readonly ImagePull: {
     readonly dryRun: boolean;
@@ -242,6 +253,8 @@ export interface Documents {
   };
   /** `berth plan --ssh` */
   readonly SessionPlan: SessionPlan;
+  /** `berth config show` */
+  readonly Settings: { readonly settings: readonly ShownSetting[] };
   /** `berth init` */
   readonly Setup: {
     readonly dryRun: boolean;

@@ -5,6 +5,7 @@ import {
   exitText,
   type CatalogueEntry,
 } from '../error-catalogue/catalogue.ts';
+import { type CheckId, checkTexts } from '../error-catalogue/check-texts.ts';
 import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
 import { findingTexts } from '../sshd-lint/rules/finding-texts.ts';
@@ -17,7 +18,7 @@ import { documentText } from './json-document.ts';
 import { wrapped } from './wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
-  readonly code: LogCode | SshdFindingCode;
+  readonly code: LogCode | SshdFindingCode | CheckId;
   /** Empty for a code that only warns. */
   readonly exit_status: readonly number[];
   readonly domain: string;
@@ -38,12 +39,19 @@ const findings: readonly Explanation[] = sshdFindingCodes.map((code) => ({
   next: `Closed by: ${findingTexts[code].closedBy}.`,
 }));
 
-const all = [...errors, ...findings];
+const ofDoctor = 'Checks of berth doctor';
+
+const checks: readonly Explanation[] = Object.entries(checkTexts).map(([code, text]) => ({
+  ...text,
+  ...{ code: code as CheckId, domain: ofDoctor, exit_status: [] },
+}));
+
+const all = [...errors, ...findings, ...checks];
 
 /**
  * The explanations of one code, or of all.
  *
- * @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`.
+ * @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`; `check:NAME` for a check that has the name of a key.
  * @param alsoKnown what else could have been meant
  * @throws {BerthError} `usage`, with the nearest word that is known
  */
@@ -52,23 +60,28 @@ export function explanations(
   alsoKnown: readonly string[] = [],
 ): readonly Explanation[] {
   if (wanted === undefined) return all;
-  const code = wanted.replace(/^code=|^\[|\]$/g, '');
-  const found = all.filter((entry) => entry.code === code);
+  const code = wanted.replace(/^code=|^check:|^\[|\]$/g, '');
+  const among = wanted.startsWith('check:') ? checks : all;
+  const found = among.filter((entry) => entry.code === code);
   if (found.length > 0) return found;
   const near = nearestKey(code, [...all.map((entry) => entry.code), ...alsoKnown]);
   throw new BerthError(
-    `there is no error code and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    `there is no error code, no check of berth doctor and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
     {
       code: 'usage',
-      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file. Checks of `berth doctor` have their next step in their own output.',
+      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
     },
   );
 }
 
-/** One explanation in full; of several, the codes by domain with what each means. */
+/** Whether a word that is a key of the configuration is a code or a check, too. */
+export function isExplained(word: string): boolean {
+  return all.some(({ code }) => code === word);
+}
+
+/** A code in full, and a check of the same name; of several, the codes by domain with what each means. */
 export function explainText(found: readonly Explanation[]): string {
-  const [first, another] = found;
-  if (first !== undefined && another === undefined) return oneText(first);
+  if (new Set(found.map(({ code }) => code)).size === 1) return found.map(oneText).join('\n');
   return [...Map.groupBy(found, ({ domain }) => domain)]
     .map(([domain, ofDomain]) =>
       [domain, ...ofDomain.map(({ code, what }) => wrapped(`${code}: ${what}`, '  ', '      '))]
@@ -79,7 +92,11 @@ export function explainText(found: readonly Explanation[]): string {
 }
 
 function oneText({ code, domain, what, why, next }: Explanation): string {
-  const exit = isFindingCode(code) ? 'a finding' : exitText(code);
+  const exit = isFindingCode(code)
+    ? 'a finding'
+    : domain === ofDoctor
+      ? 'a check'
+      : exitText(code as LogCode);
   const parts = [
     `${code} (${exit}; ${domain})`,
     wrapped(what),

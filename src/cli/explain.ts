@@ -11,16 +11,17 @@ interface ExplainArguments {
 export function explainCommand(terminal: Terminal): CommandModule<object, ExplainArguments> {
   return {
     command: 'explain [word]',
-    describe: 'Explain a code of an error or of the linter, or a key of the configuration',
+    describe: 'Explain a code of an error or of the linter, a check of doctor, or a key',
     builder: (yargs) =>
       yargs
         .positional('word', {
           type: 'string',
           describe:
-            'Code of an error, a warning or a finding of the linter; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
+            'Code of an error, a warning or a finding of the linter; a check of berth doctor, as NAME or check:NAME; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
         })
         .option('output', outputOption)
         .example('berth explain token-expired', 'What the code of a log line means')
+        .example('berth explain portal-hook', 'What a check of berth doctor looks at')
         .example(
           'berth explain ssh.yml',
           'The keys of a file: admission.yml, balancer.yml, berth.yml, clusters.d, profile, ssh.yml',
@@ -32,7 +33,7 @@ export function explainCommand(terminal: Terminal): CommandModule<object, Explai
           'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
         ),
     handler: async ({ word, output }) => {
-      const [{ explainJson, explainText, explanations }, { keysNamed }, keyTexts] =
+      const [{ explainJson, explainText, explanations, isExplained }, { keysNamed }, keyTexts] =
         await Promise.all([
           import('./explain-text.ts'),
           import('./configuration-keys.ts'),
@@ -41,7 +42,12 @@ export function explainCommand(terminal: Terminal): CommandModule<object, Explai
       const { keysJson, keysText, keyNames } = keyTexts;
       const keys = word === undefined ? [] : keysNamed(word);
       if (keys.length > 0) {
-        terminal.stdout.write(output === 'json' ? keysJson(keys) : keysText(keys));
+        if (output === 'json') terminal.stdout.write(keysJson(keys));
+        else {
+          terminal.stdout.write(keysText(keys));
+          if (word !== undefined && isExplained(word))
+            terminal.stdout.write(`\n${explainText(explanations(word))}`);
+        }
         return;
       }
       const found = explanations(word, keyNames());

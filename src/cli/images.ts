@@ -3,6 +3,7 @@ import { commandGroup } from './command-group.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
+import { listCommand } from './images-list.ts';
 import { pullCommand } from './images-pull.ts';
 import { outputDirectory } from './output-path.ts';
 import { withProgress } from './progress.ts';
@@ -22,6 +23,7 @@ interface FilesArguments {
 /** `berth images …`: the images of sessions, in a store that all users read. */
 export function imagesCommand(terminal: Terminal): CommandModule {
   return commandGroup('images', 'Manage the shared image store of sessions', [
+    listCommand(terminal),
     pullCommand(terminal),
     checkCommand(terminal),
     gcCommand(terminal),

@@ -4,6 +4,7 @@ import { escapedForTerminal } from '../log.ts';
 import { assertRoot } from '../system/as-user.ts';
 import type { Terminal } from './terminal.ts';
 import { usageError } from './usage-error.ts';
+import { listValues } from './report-options.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
 export interface Question {
@@ -183,5 +184,5 @@ export function yesOrNo(answer: string): string | undefined {
 
 /** The words of an answer that is a list. */
 export function splitAnswer(text: string): string[] {
-  return text.split(/[\s,]+/).filter((word) => word !== '');
+  return listValues(text.split(/\s+/));
 }

@@ -4,6 +4,7 @@ import type { ClusterSettings } from '../config/settings.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { listOption } from './report-options.ts';
 import { renderBalancerCommand } from './render-balancer.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
 import { renderSiteCommand } from './render-site.ts';
@@ -15,7 +16,7 @@ interface RenderArguments extends SiteArguments {
   readonly cluster?: string | undefined;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
-  readonly groups?: string | undefined;
+  readonly groups?: readonly string[] | undefined;
   readonly output: string;
   readonly 'show-secrets': boolean;
 }
@@ -48,9 +49,9 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         })
         .option('gid', { type: 'number', ...own, describe: 'Primary group' })
         .option('groups', {
-          type: 'string',
+          ...listOption,
           ...own,
-          describe: 'GIDs of all groups, separated by commas [default: the primary group]',
+          describe: 'GIDs of all groups [default: the primary group]',
         })
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml', global: false })
         .option('show-secrets', {
@@ -142,10 +143,7 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
   const { user: name, uid, gid } = args;
   if (uid === undefined || gid === undefined) return lookupUser(name, { minimumUid });
   checkUserName(name);
-  const groups = (args.groups ?? '')
-    .split(',')
-    .filter((group) => group !== '')
-    .map(Number);
+  const groups = (args.groups ?? []).map(Number);
   for (const id of [uid, gid, ...groups]) {
     if (!Number.isInteger(id) || id < 1 || id > 0xfffffffe)
       throw new BerthError(`${id} is not a UID or GID of a user`, {

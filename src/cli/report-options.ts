@@ -1,10 +1,14 @@
+/** The values in the words of a list: each word may have several, separated by commas. */
+export function listValues(words: readonly string[]): string[] {
+  return words.flatMap((word) => word.split(',').filter((one) => one !== ''));
+}
+
 /** Of each option that takes several values: repeated, or separated by blanks or commas. */
 export const listOption = {
   type: 'string',
   array: true,
   requiresArg: true,
-  coerce: (values: readonly string[]): string[] =>
-    values.flatMap((value) => value.split(',').filter((one) => one !== '')),
+  coerce: listValues,
 } as const;
 
 /** `-o`, for each command whose output scripts may read. */

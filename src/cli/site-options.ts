@@ -3,7 +3,7 @@ import type { Argv } from 'yargs';
 import { defaultConfigFile } from '../config/default-settings.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
-import { BerthError } from '../errors.ts';
+import { unknownCluster } from '../config/unknown-cluster.ts';
 import type { ConfigOverlay, ResolveConfigPath } from '../settings/config-overlay.ts';
 
 /** Options of each command that reads the configuration of the site. */
@@ -89,9 +89,8 @@ export function chosenClusters(
   if (fault !== undefined) throw fault.error;
   const cluster = settings.clusters.find((one) => one.name === name);
   if (cluster !== undefined) return { clusters: [cluster], broken: [] };
-  const known = settings.clusters.map((one) => one.name).join(', ') || 'none';
-  throw new BerthError(`there is no cluster ${name}; there are: ${known}`, {
-    code: 'cluster-unknown',
-    hint: 'The name of a cluster is the name of its file in clusters.d without .yml; its v2.job.adapter must be kubernetes.',
-  });
+  throw unknownCluster(
+    name,
+    settings.clusters.map((one) => one.name),
+  );
 }

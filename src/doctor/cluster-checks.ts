@@ -1,3 +1,4 @@
+import type { CheckId } from '../error-catalogue/check-texts.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import { asBerthError, BerthError } from '../errors.ts';
@@ -78,9 +79,9 @@ const probed = ['api-certificate', 'api-clock'] as const;
  */
 export async function checkCluster(input: ClusterCheckInput): Promise<CheckResult[]> {
   const { cluster, timeoutMs } = input;
-  const run = (id: string, work: Check['run']): Promise<CheckResult> =>
+  const run = (id: CheckId, work: Check['run']): Promise<CheckResult> =>
     runCheck({ id, cluster: cluster.name, run: work }, timeoutMs);
-  const skip = (ids: readonly string[], why: string): CheckResult[] =>
+  const skip = (ids: readonly CheckId[], why: string): CheckResult[] =>
     ids
       .filter((id) => id !== 'user-namespace' || input.user !== undefined)
       .filter((id) => !id.startsWith('ondemand-') || input.ondemand !== undefined)
@@ -143,8 +144,8 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
 async function reachable(
   input: ClusterCheckInput,
   server: ApiServer,
-  run: (id: string, work: Check['run']) => Promise<CheckResult>,
-  skip: (ids: readonly string[], why: string) => CheckResult[],
+  run: (id: CheckId, work: Check['run']) => Promise<CheckResult>,
+  skip: (ids: readonly CheckId[], why: string) => CheckResult[],
 ): Promise<CheckResult[]> {
   const { ondemand } = input;
   let identity = '';
@@ -164,7 +165,7 @@ async function reachable(
   });
   if (sample === undefined) return [api, names, ...skip(dependent, 'there is no valid namespace')];
   const objects = sample;
-  const ask = (id: string, work: (client: ApiClient) => Promise<Finding>): Promise<CheckResult> =>
+  const ask = (id: CheckId, work: (client: ApiClient) => Promise<Finding>): Promise<CheckResult> =>
     run(id, (signal) => withClient(server, signal, work));
   let version = '';
   const versionResult = await ask('api-version', async (client) => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
 import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
+import { unknownCluster } from '../config/unknown-cluster.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
@@ -52,6 +53,8 @@ export interface DoctorInput {
 /**
  * Runs all checks, those of clusters and issuers at the same time. Never rejects because of a finding:
  * an error is a result like the others.
+ *
+ * @throws {BerthError} `cluster-unknown`
  */
 export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   const { timeoutMs, overlay, sshConfigFile = '/etc/berth/ssh.yml' } = input;
@@ -79,6 +82,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     },
     timeoutMs,
   );
+  if (config.status !== 'failed') assertCluster(input.cluster, loaded);
   let user: User | undefined;
   const account = await accountCheck(input, loaded, (found) => (user = found));
   const ssh = onSshHost
@@ -96,7 +100,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   if (loaded === undefined)
     return [
       ...[node, ...first, config, ...account, ...ssh, ...others],
-      ...(config.status === 'failed' ? [unread] : unknownCluster(input, 0)),
+      ...(config.status === 'failed' ? [unread] : []),
     ];
 
   const known: LoadedSiteSettings = loaded;
@@ -130,7 +134,6 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     ...ondemand.results,
     ...home,
     ...faults,
-    ...unknownCluster(input, chosen.length + faults.length),
     ...chosen.flatMap(({ name }, index) => [
       ...host.filter(({ cluster }) => cluster === name),
       ...(perCluster[index] ?? []),
@@ -153,10 +156,11 @@ function wanted({ cluster }: DoctorInput, name: string): boolean {
   return cluster === undefined || cluster === name;
 }
 
-function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] {
-  if (cluster === undefined || found > 0) return [];
-  const next = 'The name of a cluster is the name of its file in clusters.d without .yml.';
-  return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
+/** @throws {BerthError} `cluster-unknown` */
+function assertCluster(wanted: string | undefined, loaded: LoadedSiteSettings | undefined): void {
+  const names = (loaded?.settings.clusters ?? []).map(({ name }) => name);
+  const all = [...names, ...(loaded?.broken ?? []).map(({ cluster }) => cluster)];
+  if (wanted !== undefined && !all.includes(wanted)) throw unknownCluster(wanted, all);
 }
 
 const noClusters = skipped('no Kubernetes cluster is configured: SSH sessions only');

@@ -1,3 +1,4 @@
+import type { CheckId } from '../error-catalogue/check-texts.ts';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { SiteSettings } from '../config/settings.ts';
@@ -41,7 +42,7 @@ export async function checkHost(
   settings: SiteSettings,
   { uid, timeoutMs }: HostInput,
 ): Promise<CheckResult[]> {
-  const run = (id: string, work: () => Promise<Finding>, cluster?: string) =>
+  const run = (id: CheckId, work: () => Promise<Finding>, cluster?: string) =>
     runCheck({ id, run: work, ...(cluster === undefined ? {} : { cluster }) }, timeoutMs);
   return Promise.all([
     run('state-dir', () => stateDirFinding(settings.stateDir, uid)),

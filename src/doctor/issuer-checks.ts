@@ -1,3 +1,4 @@
+import type { CheckId } from '../error-catalogue/check-texts.ts';
 import { countText } from '../count-text.ts';
 import type { OidcSettings } from '../config/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
@@ -29,9 +30,9 @@ export async function checkIssuer(
   settings: OidcSettings,
   timeoutMs: number,
 ): Promise<CheckResult[]> {
-  const run = (id: string, work: (signal: AbortSignal) => Promise<Finding> | Finding) =>
+  const run = (id: CheckId, work: (signal: AbortSignal) => Promise<Finding> | Finding) =>
     runCheck({ id, cluster, run: work }, timeoutMs);
-  const skip = (id: string): CheckResult => ({
+  const skip = (id: CheckId): CheckResult => ({
     id,
     cluster,
     ...skipped('the issuer does not answer'),
@@ -49,7 +50,7 @@ export async function checkIssuer(
     return [
       issuer,
       await audience,
-      ...['issuer-client', 'issuer-exchange', 'issuer-clock'].map(skip),
+      ...(['issuer-client', 'issuer-exchange', 'issuer-clock'] as const).map(skip),
     ];
   const found = documents;
   return [

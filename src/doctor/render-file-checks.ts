@@ -7,10 +7,10 @@ export async function checkRenderFiles(
   at: ResolveConfigPath,
   timeoutMs: number,
 ): Promise<CheckResult[]> {
-  const checks = Object.entries(findings).map(([name, finding]) => ({
-    id: `${name}-config`,
+  const checks = (['admission', 'balancer'] as const).map((name) => ({
+    id: `${name}-config` as const,
     file: at(`/etc/berth/${name}.yml`),
-    finding,
+    finding: findings[name],
   }));
   return Promise.all(
     checks
@@ -19,7 +19,7 @@ export async function checkRenderFiles(
   );
 }
 
-const findings: Readonly<Record<string, (file: string) => Promise<Finding>>> = {
+const findings: Readonly<Record<'admission' | 'balancer', (file: string) => Promise<Finding>>> = {
   admission: async (file) => {
     const { loadAdmissionParameters } = await import('../settings/load-admission-parameters.ts');
     loadAdmissionParameters(file, { required: true });

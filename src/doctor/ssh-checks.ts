@@ -1,3 +1,4 @@
+import type { CheckId } from '../error-catalogue/check-texts.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
@@ -158,7 +159,7 @@ export async function checkPodman(
 type PamFindings = ReturnType<typeof pamFileFindings>;
 
 type Run = (
-  id: string,
+  id: CheckId,
   work: (signal: AbortSignal) => Promise<Finding> | Finding,
 ) => Promise<CheckResult>;
 
@@ -169,7 +170,7 @@ const runner =
 
 /** Profiles with errors, and keys of profiles that have no effect. */
 function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
-  const id = 'ssh-profile';
+  const id: CheckId = 'ssh-profile';
   const unheard = [...profiles.values()].flatMap((profile) => ignoredKeys(profile, rules) ?? []);
   return [
     ...[...broken.values()].map(({ error }) => ({ id, ...failedWith(error) })),

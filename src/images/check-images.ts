@@ -25,7 +25,7 @@ export interface ImageCheck extends CheckResult {
  */
 export function checkImages(site: ImageSettings): ImageCheck[] {
   const store = imageStoreDir(site);
-  const broken = [...site.broken].map(([profile, { error }]) => ({
+  const broken = [...site.broken].map(([profile, { error }]): ImageCheck => ({
     id: 'image-profile',
     profiles: [profile],
     ...failedWith(error),
@@ -38,7 +38,7 @@ export function checkImages(site: ImageSettings): ImageCheck[] {
     ];
   return [
     ...broken,
-    ...wanted.map(({ image, profiles }) => {
+    ...wanted.map(({ image, profiles }): ImageCheck => {
       const finding = findingOf(store, { image, profiles });
       const message = `${image} (${profiles.join(', ')}): ${finding.message}`;
       return { id: 'image', image, profiles, ...finding, message };

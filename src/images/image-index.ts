@@ -21,6 +21,8 @@ export interface StoredImage {
 export interface StoredLayer {
   readonly id: string;
   readonly parent?: string;
+  /** Unpacked. */
+  readonly sizeBytes: number;
 }
 
 const idPattern = /^[0-9a-f]{64}$/;
@@ -112,9 +114,13 @@ function imageOf(record: Readonly<Record<string, unknown>>): StoredImage {
   };
 }
 
-function layerOf({ id, parent }: Readonly<Record<string, unknown>>): StoredLayer {
+function layerOf({
+  id,
+  parent,
+  'diff-size': size,
+}: Readonly<Record<string, unknown>>): StoredLayer {
   const below = typeof parent === 'string' && parent !== '' ? { parent } : {};
-  return { id: String(id), ...below };
+  return { id: String(id), ...below, sizeBytes: typeof size === 'number' ? size : 0 };
 }
 
 function records(

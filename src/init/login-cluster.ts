@@ -20,8 +20,10 @@ const { clustersDir } = defaultSettings;
 export function presentCluster(name: string): PresentCluster {
   if (name === '') return {};
   const { hookKubeconfig } = presentPortal(defaultConfigFile);
-  const definition = readIfPresent(join(clustersDir, `${name}.yml`));
-  const prefix = /^ *namespace_prefix: *(\S+)/m.exec(definition ?? '')?.[1];
+  const file = join(clustersDir, `${name}.yml`);
+  const definition = parseYaml(readIfPresent(file) ?? '', file, 'psych');
+  const { job } = mappingOrEmpty(mappingOrEmpty(definition).v2);
+  const { namespace_prefix: prefix } = mappingOrEmpty(job);
   const { clusters } = mappingOrEmpty(
     parseYaml(readIfPresent(defaultConfigFile) ?? '', defaultConfigFile, 'core'),
   );
@@ -35,7 +37,7 @@ export function presentCluster(name: string): PresentCluster {
         ? { kubeconfig: hookKubeconfig, context: hookContext(name) }
         : undefined;
   return {
-    ...(prefix === undefined ? {} : { namespacePrefix: prefix }),
+    ...(typeof prefix === 'string' ? { namespacePrefix: prefix } : {}),
     ...(access === undefined ? {} : { access }),
   };
 }

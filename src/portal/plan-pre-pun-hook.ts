@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/settings.ts';
+import { unknownCluster } from '../config/unknown-cluster.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
@@ -58,7 +59,13 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
   const faulty = broken.filter(
     ({ cluster }) => input.cluster === undefined || cluster === input.cluster,
   );
-  if (chosen.length + faulty.length === 0) throw unknownCluster(input.cluster, settings);
+  if (chosen.length + faulty.length === 0)
+    throw input.cluster === undefined
+      ? noCluster()
+      : unknownCluster(
+          input.cluster,
+          settings.clusters.map(({ name }) => name),
+        );
   const outcomes = await Promise.all(
     forEachCluster(chosen, deadline, (cluster) =>
       planCluster(cluster, user, settings, input.now, deadline),
@@ -177,17 +184,10 @@ function userEntry({ credentials }: ClusterSettings, settings: SiteSettings): Js
   };
 }
 
-function unknownCluster(name: string | undefined, { clusters }: SiteSettings): BerthError {
-  const there = clusters.map((cluster) => cluster.name).join(', ');
-  return new BerthError(
-    name === undefined ? 'no kubernetes cluster is configured' : `there is no cluster ${name}`,
-    {
-      code: 'cluster-unknown',
-      exit: name === undefined ? 'config' : 'usage',
-      hint:
-        there === ''
-          ? 'Put a file with `adapter: kubernetes` into clusters.d.'
-          : `There are: ${there}.`,
-    },
-  );
+function noCluster(): BerthError {
+  return new BerthError('no kubernetes cluster is configured', {
+    code: 'cluster-unknown',
+    exit: 'config',
+    hint: 'Put a file with `adapter: kubernetes` into clusters.d.',
+  });
 }

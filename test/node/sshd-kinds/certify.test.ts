@@ -97,11 +97,7 @@ describe('berth sshd certify', () => {
 
   it('signs with --dry-run too, and writes nothing', async () => {
     const files = async (): Promise<string> =>
-      (
-        await node.shell(
-          `cd ${admin}; find . /tmp -newermt '-1 day' -name '*' -type f -exec md5sum {} +`,
-        )
-      ).stdout;
+      (await node.shell(`cd ${admin}; md5sum *; ls -d /tmp/berth-certify-* || true`)).stdout;
     await node.shell(`rm -f ${admin}/two-cert.pub`);
     const before = await files();
     const keys = ['--host-key', `${admin}/one.pub,${admin}/two.pub`, '--force'];

@@ -1,5 +1,7 @@
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { explainJson, explainText, explanations } from '../../../src/cli/explain-text.ts';
+import { checkTexts } from '../../../src/error-catalogue/check-texts.ts';
 import { catalogue } from '../../../src/error-catalogue/catalogue.ts';
 
 describe('berth explain CODE', () => {
@@ -19,11 +21,11 @@ describe('berth explain CODE', () => {
       expect.objectContaining({
         exitCode: 64,
         message:
-          'there is no error code and no key of the configuration token-expierd; did you mean token-expired?',
+          'there is no error code, no check of berth doctor and no key of the configuration token-expierd; did you mean token-expired?',
       }) as Error,
     );
     expect(() => explanations('zzz')).toThrow(
-      'there is no error code and no key of the configuration zzz',
+      'there is no error code, no check of berth doctor and no key of the configuration zzz',
     );
   });
 
@@ -48,6 +50,29 @@ describe('berth explain', () => {
       expect(text).toContain(`${title}\n  `);
       for (const { code } of entries) expect(text).toContain(`\n  ${code}:`);
     }
+  });
+
+  it('is there for each check of doctor, also for one with the name of a key', () => {
+    const ids = Object.keys(checkTexts);
+    expect(ids.flatMap((id) => explanations(`check:${id}`)).map(({ code }) => code)).toEqual(ids);
+    expect(explainText(explanations('portal-hook'))).toMatch(
+      /^portal-hook \(a check; Checks of berth doctor\)\n/,
+    );
+    expect(explainText(explanations('api-certificate'))).toMatch(
+      /^api-certificate \(exit status [^]*\n\napi-certificate \(a check; /,
+    );
+  });
+
+  it('has no text of a check that doctor does not make', () => {
+    const sources = globSync('src/{doctor,images,sshd-lint}/**/*.ts').map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    const unused = Object.keys(checkTexts).filter(
+      (id) =>
+        !/^(?:admission|balancer)-config$/.test(id) &&
+        !sources.some((text) => text.includes(`'${id}'`)),
+    );
+    expect(unused).toEqual([]);
   });
 
   it('is there for a finding of the linter, which has no exit status', () => {

@@ -76,7 +76,9 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
     '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
   },
+  'clusters list': { '': '--config --config-dir --output' },
   completion: { '': '' },
+  'config show': { '': '--config --config-dir --effective --output' },
   doctor: {
     '--start-session': '--config --user --cluster --timeout --output',
     '': '--config --config-dir --user --cluster --timeout --output',
@@ -86,6 +88,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'images check': { '': '--config-dir --config --output' },
   'images files': { '': '--to' },
   'images gc': { '': '--config-dir --config --output --grace --dry-run --timeout' },
+  'images list': { '': '--config-dir --config --output' },
   'images pull': {
     '--from-archive': '--config --config-dir --output --timeout --yes --dry-run',
     '': '--config --config-dir --output --timeout --auth-file --dry-run',

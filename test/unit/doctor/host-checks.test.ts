@@ -10,23 +10,27 @@ import { exampleCluster } from '../example-cluster.ts';
 
 describe('a check', () => {
   it('that hangs fails when its time is over, and says so', async () => {
-    const result = await runCheck({ id: 'x', run: () => new Promise(() => undefined) }, 100);
-    expect(result).toMatchObject({ id: 'x', status: 'failed', message: 'no answer within 0.1 s' });
+    const result = await runCheck({ id: 'config', run: () => new Promise(() => undefined) }, 100);
+    expect(result).toMatchObject({
+      id: 'config',
+      status: 'failed',
+      message: 'no answer within 0.1 s',
+    });
   });
 
   it('that throws has failed with a next step', async () => {
     const boom = (): never => {
       throw new Error('boom');
     };
-    const result = await runCheck({ id: 'x', cluster: 'prod', run: boom }, 1000);
-    expect(result).toMatchObject({ id: 'x', cluster: 'prod', status: 'failed' });
+    const result = await runCheck({ id: 'config', cluster: 'prod', run: boom }, 1000);
+    expect(result).toMatchObject({ id: 'config', cluster: 'prod', status: 'failed' });
     expect(result.message).toContain('boom');
     expect(result.next).not.toBe('');
   });
 
   it('that is well has its finding', async () => {
-    expect(await runCheck({ id: 'x', run: () => ok('fine') }, 1000)).toEqual({
-      id: 'x',
+    expect(await runCheck({ id: 'config', run: () => ok('fine') }, 1000)).toEqual({
+      id: 'config',
       status: 'ok',
       message: 'fine',
     });

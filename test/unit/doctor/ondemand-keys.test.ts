@@ -170,7 +170,7 @@ it.each([
 
   const finding = await kubectlFinding({ bin: join(directory, 'kubectl') }, theirs, 2_000);
 
-  expect(said([{ id: 'x', ...finding }])).toMatch(expected);
+  expect(said([{ id: 'ondemand-kubectl', ...finding }])).toMatch(expected);
 });
 
 it('does not run a kubectl that another user can replace, or that does not end', async () => {
@@ -178,7 +178,7 @@ it('does not run a kubectl that another user can replace, or that does not end',
   const find = async (text: string, mode: number, limit = 2_000): Promise<string> => {
     await put('kubectl', text);
     await chmod(bin, mode);
-    return said([{ id: 'x', ...(await kubectlFinding({ bin }, 'v1.36.3', limit)) }]);
+    return said([{ id: 'ondemand-kubectl', ...(await kubectlFinding({ bin }, 'v1.36.3', limit)) }]);
   };
 
   expect(await find(`#!/bin/sh\ntouch ${bin}.ran\n`, 0o757)).toMatch(/^failed: users other than/);
@@ -188,10 +188,10 @@ it('does not run a kubectl that another user can replace, or that does not end',
   await expect(rm(`${bin}.ran`)).rejects.toThrow('ENOENT');
   expect(await find('#!/bin/sh\nexec sleep 30\n', 0o755, 400)).toMatch(/did not end in time/);
   await rm(bin);
-  expect(said([{ id: 'x', ...(await kubectlFinding({ bin }, 'v1.36.3', 9)) }])).toMatch(
-    /^warning: OnDemand runs \S+kubectl, which does not exist/,
-  );
-  expect(said([{ id: 'x', ...(await kubectlFinding({ bin: 'kubectl' }, '', 9)) }])).toMatch(
-    /^warning: v2\.job\.bin is not the absolute path/,
-  );
+  expect(
+    said([{ id: 'ondemand-kubectl', ...(await kubectlFinding({ bin }, 'v1.36.3', 9)) }]),
+  ).toMatch(/^warning: OnDemand runs \S+kubectl, which does not exist/);
+  expect(
+    said([{ id: 'ondemand-kubectl', ...(await kubectlFinding({ bin: 'kubectl' }, '', 9)) }]),
+  ).toMatch(/^warning: v2\.job\.bin is not the absolute path/);
 });

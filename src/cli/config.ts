@@ -1,0 +1,62 @@
+import type { CommandModule } from 'yargs';
+import type { ShownSetting } from '../settings/shown-settings.ts';
+import { commandGroup } from './command-group.ts';
+import { documentText } from './json-document.ts';
+import { outputOption } from './report-options.ts';
+import { siteFilesOf, siteOptions, type SiteArguments } from './site-options.ts';
+import { type Terminal, writeIdle } from './terminal.ts';
+import { textTable } from './text-table.ts';
+
+interface ShowArguments extends SiteArguments {
+  readonly effective: boolean;
+  readonly output: string;
+}
+
+/** `berth config …` */
+export function configCommand(terminal: Terminal): CommandModule {
+  return commandGroup('config', "Show what the files of Berth's configuration set", [
+    showCommand(terminal),
+  ]);
+}
+
+function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
+  return {
+    command: 'show',
+    describe: 'Print the settings of hook.env, berth.yml and ssh.yml, with file and line',
+    builder: (yargs) =>
+      siteOptions(yargs)
+        .option('effective', {
+          type: 'boolean',
+          default: false,
+          describe: 'Also print the defaults of the keys that no file sets',
+        })
+        .option('output', outputOption)
+        .example('berth config show', 'What is set, and where')
+        .example('berth config show --effective', 'Also what the defaults are')
+        .example('berth config show -o json', 'Print JSON: .settings[].key, .value, .file, .line')
+        .epilogue(
+          'Secrets are not shown. `defaults.KEY` of berth.yml counts for each cluster that has no `clusters.NAME.KEY`, and both count before hook.env. `berth explain KEY` says what a key does; `berth doctor` checks the values.',
+        ),
+    handler: async (args) => {
+      const [{ shownSettings }, { defaultsOf }] = await Promise.all([
+        import('../settings/shown-settings.ts'),
+        import('./configuration-keys.ts'),
+      ]);
+      const { configFile, overlay } = await siteFilesOf(args);
+      const set = shownSettings(configFile, overlay);
+      const settings = args.effective ? [...set, ...defaultsOf(set)] : set;
+      if (args.output === 'json') terminal.stdout.write(documentText('Settings', { settings }));
+      else if (settings.length === 0)
+        writeIdle('no file sets anything; --effective prints the defaults', true, terminal);
+      else terminal.stdout.write(settingsText(settings));
+    },
+  };
+}
+
+function settingsText(settings: readonly ShownSetting[]): string {
+  const rows = settings.map(({ key, value, file, line }) => [
+    ...[key, typeof value === 'string' ? value : JSON.stringify(value)],
+    line === undefined ? `default (${file})` : `${file}:${line}`,
+  ]);
+  return textTable(['KEY', 'VALUE', 'FROM'], rows);
+}

@@ -1,0 +1,38 @@
+import type { CommandModule } from 'yargs';
+import { type ListedImage, listImages } from '../images/list-images.ts';
+import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
+import { documentText } from './json-document.ts';
+import { reportError, type Terminal, writeIdle } from './terminal.ts';
+import { textTable } from './text-table.ts';
+import { sizeText } from './units-text.ts';
+
+/** `berth images list` */
+export function listCommand(terminal: Terminal): CommandModule<object, ImagesArguments> {
+  return {
+    command: 'list',
+    describe: 'List the images of the profiles and of the store: size, profiles, whether whole',
+    builder: (yargs) =>
+      imagesOptions(yargs)
+        .example('berth images list', 'Which images are there, and who uses them')
+        .example('berth images list -o json', 'Print JSON: .images[].digests, .images[].status')
+        .epilogue(
+          'missing: a profile names it, and it is not in the store. damaged: its layers are incomplete; `berth images check` says how. No registry is contacted, and nothing is changed.',
+        ),
+    handler: async (args) => {
+      const site = await imageSettings(args);
+      const images = listImages(site);
+      if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));
+      else if (images.length === 0) writeIdle('no image', false, terminal);
+      else terminal.stdout.write(imagesText(images));
+      for (const { error } of site.broken.values()) reportError(terminal, error);
+    },
+  };
+}
+
+function imagesText(images: readonly ListedImage[]): string {
+  const rows = images.map(({ image, id, sizeBytes, profiles, status }) => [
+    ...[image ?? '-', id?.slice(0, 12) ?? '-', sizeBytes === null ? '-' : sizeText(sizeBytes)],
+    ...[status, profiles.join(',') || '-'],
+  ]);
+  return textTable(['IMAGE', 'ID', 'SIZE', 'STATUS', 'PROFILES'], rows, [2]);
+}

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClusterSettings } from '../config/settings.ts';
+import type { LoadedSiteSettings } from '../config/site-files.ts';
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { BerthError } from '../errors.ts';
+import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
+import { readTrusted } from '../system/trusted-text.ts';
+import { contextChoice } from './hook-access.ts';
+
+/** A cluster whose configuration is valid. */
+export interface ListedCluster {
+  /** As in OnDemand. */
+  readonly name: string;
+  /** URL of the API server. */
+  readonly server: string;
+  /** As `v2.job.auth.type` says. */
+  readonly auth: ClusterSettings['auth'];
+  /** What Berth gives to users. */
+  readonly credentials: ClusterSettings['credentials']['mode'];
+  /** The file of clusters.d. */
+  readonly file: string;
+  /** The management cluster's name of a Cluster of Cluster API. */
+  readonly clusterApi?: string;
+  readonly hook: HookContext;
+}
+
+/** The context of the hook in root's kubeconfig. */
+interface HookContext {
+  readonly kubeconfig: string;
+  /** Absent if there is none that the hook would use. */
+  readonly context?: string;
+  /** Why there is none. */
+  readonly problem?: string;
+}
+
+/** The clusters in their order, without asking them. */
+export function listClusters({ settings }: LoadedSiteSettings): readonly ListedCluster[] {
+  const { clusters, clustersDir } = settings;
+  return clusters.map((cluster) => {
+    const { name, server, auth, credentials, admin } = cluster;
+    const yml = join(clustersDir, `${name}.yml`);
+    return {
+      ...{ name, server: server.endpoint, auth, credentials: credentials.mode },
+      file: existsSync(yml) ? yml : join(clustersDir, `${name}.yaml`),
+      ...(admin.kind === 'cluster-api' && { clusterApi: admin.management.cluster }),
+      hook: hookContextOf(cluster, clusters.length),
+    };
+  });
+}
+
+function hookContextOf(cluster: ClusterSettings, clusterCount: number): HookContext {
+  const choice = contextChoice(cluster, clusterCount);
+  const { file: kubeconfig } = choice;
+  try {
+    const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
+    return { kubeconfig, context: entriesOfContext(values, choice).context };
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError)) throw thrown;
+    return { kubeconfig, problem: thrown.message };
+  }
+}

@@ -1,0 +1,135 @@
+import type { CheckText } from './check-texts.ts';
+
+/** See `checkTexts`. */
+export const loginNodeCheckTexts = {
+  'ssh-config': {
+    what: 'Whether ssh.yml and the profiles can be read.',
+    why: 'No session starts.',
+    next: 'Correct the file and the line that the message names.',
+  },
+  'ssh-profile': {
+    what: 'Profiles with mistakes, and keys of profiles that have no effect.',
+    why: 'Users of such a profile are refused.',
+    next: 'Correct the profile that the message names.',
+  },
+  'ssh-rules': {
+    what: 'Whether ssh.yml has rules, and the users and groups that they name exist.',
+    why: 'Users get no session, or another profile than intended.',
+    next: 'Correct `rules` of ssh.yml.',
+  },
+  'ssh-pods': {
+    what: 'Whether the cluster of a profile with pods is configured.',
+    why: 'No session in a pod starts.',
+    next: 'Set `ssh_sessions` for the cluster in berth.yml, and its name in the profile.',
+  },
+  'ssh-mounts': {
+    what: 'Whether the directories that profiles mount exist.',
+    why: 'Sessions start without them, or not at all.',
+    next: 'Create or mount them, or correct the profile.',
+  },
+  sshd: {
+    what: 'Whether the sshds that run lead every user into a session.',
+    why: 'Users get a shell or files of this host.',
+    next: 'Run `berth sshd lint`, which names each line and how to correct it.',
+  },
+  'pam-session': {
+    what: 'Whether PAM runs the program that opens and closes sessions.',
+    why: 'Nothing is cleaned up, and limits of users are not set.',
+    next: 'Add the line that the message names to /etc/pam.d/sshd.',
+  },
+  'user-manager': {
+    what: 'Whether the managers of users (`user@UID.service`) are kept from units in homes.',
+    why: 'A session can start programs on this host.',
+    next: 'Install the drop-in that the message names, and restart the managers.',
+  },
+  podman: {
+    what: 'Whether podman is installed, and new enough.',
+    why: 'No session in a container starts.',
+    next: 'Install a newer podman, or correct the section `podman` of ssh.yml.',
+  },
+  'podman-runtime': {
+    what: 'Whether the other programs of containers exist, and only root may change them.',
+    why: 'No session in a container starts, or it runs a program of somebody else.',
+    next: 'Install them, or correct the section `podman` of ssh.yml.',
+  },
+  newuidmap: {
+    what: 'Whether newuidmap and newgidmap are installed with their capabilities.',
+    why: 'Containers of users cannot map their IDs.',
+    next: 'Install the package uidmap or shadow-utils again.',
+  },
+  'subid-files': {
+    what: 'Whether /etc/subuid and /etc/subgid are valid, and no two users share a range.',
+    why: 'A user could read the files of containers of another.',
+    next: 'Run `berth subid plan`, and correct what it names.',
+  },
+  cgroups: {
+    what: 'The version of cgroups, and whether it fits `podman.cgroup_manager`.',
+    why: 'Limits of profiles have no effect.',
+    next: 'Boot with cgroups v2, or correct `podman.cgroup_manager` of ssh.yml.',
+  },
+  'cgroup-delegation': {
+    what: 'Whether the managers of users have the cgroup controllers that limits need.',
+    why: 'Limits of profiles have no effect.',
+    next: 'Install the drop-in that the message names, and log in again.',
+  },
+  devices: {
+    what: 'Whether users can open the devices that rootless podman needs.',
+    why: 'No session in a container starts.',
+    next: 'Load the kernel module, or correct the mode of the device.',
+  },
+  'transfer-files': {
+    what: 'Whether the tools for images without sftp-server or scp are installed.',
+    why: 'sftp and scp fail in such images.',
+    next: 'Run `berth images files`.',
+  },
+  storage: {
+    what: 'Whether the storage directory belongs to root, with everything above it.',
+    why: 'Who can write to it can replace the images of all users.',
+    next: 'Give it back to root, after a look at what is in it.',
+  },
+  'storage-file-system': {
+    what: 'The file system of the storage directory.',
+    why: 'Containers are slow or fail: it is not local, or has no overlay.',
+    next: 'Set `storage` of ssh.yml to a directory on a local disk.',
+  },
+  image: {
+    what: 'Whether each image of the profiles is in the store, complete, of its digest and readable.',
+    why: 'Sessions of its profiles do not start.',
+    next: 'Run `berth images pull`.',
+  },
+  'image-profile': {
+    what: 'Profiles with mistakes, whose images are not known.',
+    why: 'Their images are neither pulled nor checked.',
+    next: 'Correct the profile that the message names.',
+  },
+  'user-access': {
+    what: 'Whether an sshd of `berth-sshd@.service` admits the user.',
+    why: 'The user cannot log in.',
+    next: 'Add the user to the group that AllowGroups names.',
+  },
+  'user-profile': {
+    what: 'Which profile the user gets.',
+    why: 'The user is refused.',
+    next: 'Add a rule to ssh.yml.',
+  },
+  'user-subids': {
+    what: 'Whether the user has subordinate IDs.',
+    why: 'No session of the user in a container starts.',
+    next: 'Run `berth subid apply NAME`.',
+  },
+  'user-runtime-directory': {
+    what: 'Whether the user has a runtime directory, and lingers if the profile needs it.',
+    why: 'Containers end with the last connection, or do not start.',
+    next: 'Run `loginctl enable-linger NAME`, or see the message.',
+  },
+  'user-storage': {
+    what: 'Whether the storage directory of the user exists and belongs to the user.',
+    why: 'No session of the user in a container starts.',
+    next: 'Run `berth subid apply --directories NAME`.',
+  },
+  'session-start': {
+    what: 'Starts a test session of the user with `--start-session`, and removes it.',
+    why: 'A login would fail in the same way.',
+    next: 'Correct what the message names; `berth explain` knows its code.',
+  },
+} satisfies Readonly<Record<string, CheckText>>;
