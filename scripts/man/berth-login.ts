@@ -1,6 +1,6 @@
 import type { loginOptions } from '../../src/ssh/request/session-request.ts';
 import type { ManPage, Release } from './command-pages.ts';
-import { entry, escaped, page, text } from './roff.ts';
+import { entry, escaped, example, page, text } from './roff.ts';
 
 const options: Readonly<
   Record<keyof typeof loginOptions, { readonly value: string; readonly meaning: string }>
@@ -54,6 +54,22 @@ export function loginPage(release: Release): ManPage {
       ],
     ],
     ['FILES', entry('.I /etc/berth/ssh.yml', 'Who gets which profile.')],
+    [
+      'EXAMPLES',
+      [
+        text('For the members of a group, in a file of sshd_config(5):'),
+        ...example(['Match Group hpc', '    ForceCommand /usr/lib/berth/shell/login']),
+        '.PP',
+        text('At a port of its own, always with the profile gpu:'),
+        ...example([
+          'Match LocalPort 2222',
+          '    ForceCommand /usr/lib/berth/shell/login --profile gpu',
+        ]),
+        '.PP',
+        text('As the login shell of an account, so that sshd starts no other shell:'),
+        ...example(['usermod --shell /usr/lib/berth/shell/login alice']),
+      ],
+    ],
     [
       'SEE ALSO',
       [

@@ -11,11 +11,27 @@ interface File {
   /** Titles of the sections with keys. */
   readonly sections: readonly (readonly [title: string, section: Section])[];
   readonly seeAlso: readonly string[];
-  /** A file below etc/. */
-  readonly example?: string;
+  /** A file below etc/, or lines. */
+  readonly example?: string | readonly string[];
   /** Instead of what is true of Berth's own files. */
   readonly description?: string;
 }
+
+/** A cluster whose users log in to kubectl with the tokens of the portal. */
+export const clustersDExample = [
+  'v2:',
+  '  metadata:',
+  '    title: Kubernetes',
+  '  job:',
+  '    adapter: kubernetes',
+  '    cluster: prod',
+  '    bin: /usr/bin/kubectl',
+  '    namespace_prefix: user-',
+  '    auth: { type: oidc }',
+  '    server:',
+  '      endpoint: https://k8s.example.org:6443',
+  '      cert_authority_file: /etc/berth/clusters/prod.pem',
+];
 
 const files: readonly File[] = [
   {
@@ -68,6 +84,7 @@ const files: readonly File[] = [
     purpose: "Open OnDemand's file of a cluster, and what Berth reads of it",
     sections: [['KEYS', 'clusters-d']],
     seeAlso: ['berth.yml(5)', 'berth-clusters(8)', 'berth-init(8)'],
+    example: clustersDExample,
     description:
       'A file of Open OnDemand in YAML. In `a.b`, b is a key of a. Berth reads these keys and leaves the others to OnDemand. Files whose `v2.job.adapter` is not `kubernetes` are ignored.',
   },
@@ -96,7 +113,8 @@ export function filePages(release: Release): ManPage[] {
 }
 
 /** Without the first line, which is for editors. */
-function exampleLines(path: string): string[] {
+function exampleLines(path: string | readonly string[]): readonly string[] {
+  if (typeof path !== 'string') return path;
   const lines = readFileSync(new URL(`../../etc/${path}`, import.meta.url), 'utf8')
     .trimEnd()
     .split('\n');

@@ -10,7 +10,7 @@ import { dryRunOption, inClusterOption, outputOption, textfileOption } from './r
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { errorText, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 
 const helpOf = 'berth clusters reap';
 

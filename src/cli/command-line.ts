@@ -2,7 +2,7 @@ import yargs, { type Argv, type CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
 import { clustersCommand } from './clusters.ts';
-import { commandPlace } from './command-place.ts';
+import { type CommandPlace, commandPlace } from './command-place.ts';
 import { type CommandGroups, type CommandNode, commandTree } from './command-tree.ts';
 import { configCommand } from './config.ts';
 import { completionCommand } from './completion.ts';
@@ -41,8 +41,7 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
   const terminal = { ...outer, wanted };
   const groups = commandGroups(terminal);
   const root = commandTree(groups);
-  const { args, notices } = withPresentNames(root, words);
-  const place = commandPlace(root, args);
+  const { args, notices, place } = withPresentNames(root, words);
   const has = (name: string): boolean => place.given.some(([{ names }]) => names.includes(name));
   if (!has('--quiet')) for (const notice of notices) terminal.stderr.write(`berth: ${notice}\n`);
   try {
@@ -50,14 +49,14 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
     else if (has('--version') && place.node === root)
       terminal.stdout.write(`${terminal.version}\n`);
     else {
-      const given = await parserOf(groups, root, args, terminal).parseAsync([...args]);
+      const given = await parserOf(groups, root, place, terminal).parseAsync([...args]);
       if (!wanted.failed) sayDryRun(given, terminal);
     }
   } catch (thrown) {
     reportError(
       terminal,
       isYargsError(thrown)
-        ? refused(root, thrown.message, args)
+        ? refused(root, thrown.message, place)
         : asBerthError(thrown, ['berth', ...place.path].join(' ')),
     );
   }
@@ -66,7 +65,7 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
 function parserOf(
   groups: CommandGroups,
   root: CommandNode,
-  args: readonly string[],
+  place: CommandPlace,
   terminal: Terminal & { readonly wanted: WantedOutput },
 ): Argv {
   const parser: Argv = globalOptions(yargs().scriptName('berth'))
@@ -75,7 +74,7 @@ function parserOf(
     // Without the array, yargs would keep only the last of several words or values.
     .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
     .middleware((given) => applyGlobalOptions(given, terminal), true)
-    .middleware(() => assertValues(root, args), true)
+    .middleware(() => assertValues(place), true)
     .demandCommand(1, 1, 'a command is missing')
     .strict()
     .strictCommands()
@@ -84,7 +83,7 @@ function parserOf(
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw error ?? refused(root, message ?? 'wrong command line', args);
+      throw error ?? refused(root, message ?? 'wrong command line', place);
     });
   for (const module of Object.values(groups).flat()) parser.command(module);
   return parser;

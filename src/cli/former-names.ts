@@ -1,8 +1,9 @@
-import { commandPlace } from './command-place.ts';
+import { type CommandPlace, commandPlace } from './command-place.ts';
 import type { CommandNode } from './command-tree.ts';
 
 interface PresentNames {
   readonly args: readonly string[];
+  readonly place: CommandPlace;
   /** What to write instead, one line each. */
   readonly notices: readonly string[];
 }
@@ -11,11 +12,12 @@ interface PresentNames {
 export function withPresentNames(root: CommandNode, words: readonly string[]): PresentNames {
   const command = presentCommand(words);
   const args = command?.args ?? words;
-  const options = commandPlace(root, args).given.flatMap(([{ names, replacedBy }]) =>
+  const place = commandPlace(root, args);
+  const options = place.given.flatMap(([{ names, replacedBy }]) =>
     replacedBy === undefined ? [] : [`${names.join(' ')} is a former name: use ${replacedBy}`],
   );
   const moved = command === undefined ? [] : [`${command.was} is a former name: use ${command.is}`];
-  return { args, notices: [...moved, ...options] };
+  return { args, place, notices: [...moved, ...options] };
 }
 
 interface Moved {

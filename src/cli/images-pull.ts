@@ -10,7 +10,7 @@ import { confirmMoves, reportPlan, reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { dryRunOption } from './report-options.ts';
 import { reportError, type Terminal, writeIdle } from './terminal.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 
 const helpOf = 'berth images pull';
 

@@ -3,7 +3,7 @@ import { BerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
 import { assertRoot } from '../system/as-user.ts';
 import type { Terminal } from './terminal.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 import { listValues } from './report-options.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */

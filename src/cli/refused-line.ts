@@ -1,9 +1,9 @@
 import type { BerthError } from '../errors.ts';
-import { commandPlace, optionsAt } from './command-place.ts';
+import { type CommandPlace, commandPlace, optionsAt } from './command-place.ts';
 import type { CommandNode } from './command-tree.ts';
 import { ignoredOption } from './option-rules.ts';
 import { unknownText, usageText } from './usage-text.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 
 /** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
 export function isYargsError(thrown: unknown): thrown is Error {
@@ -11,8 +11,7 @@ export function isYargsError(thrown: unknown): thrown is Error {
 }
 
 /** A command line that yargs refuses, as an error with the help to read. */
-export function refused(root: CommandNode, message: string, args: readonly string[]): BerthError {
-  const place = commandPlace(root, args);
+export function refused(root: CommandNode, message: string, place: CommandPlace): BerthError {
   const options = optionsAt(root, place.node).flatMap(({ names }) => names);
   return usageError(nameOf(place.path), usageText(message, place, { options }));
 }
@@ -36,8 +35,7 @@ export function assertCommands(root: CommandNode, args: readonly string[]): void
  *
  * @throws BerthError `usage`
  */
-export function assertValues(root: CommandNode, args: readonly string[]): void {
-  const place = commandPlace(root, args);
+export function assertValues(place: CommandPlace): void {
   const command = nameOf(place.path);
   const { given } = place;
   for (const [index, [option, value]] of given.entries()) {

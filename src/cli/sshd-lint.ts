@@ -5,7 +5,7 @@ import { withProgress } from './progress.ts';
 import { listOption, outputOption } from './report-options.ts';
 import { configDirOption, former, type OverlayArguments, overlayOf } from './site-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 
 const helpOf = 'berth sshd lint';
 

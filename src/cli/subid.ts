@@ -6,7 +6,7 @@ import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
 import type { Terminal } from './terminal.ts';
 import { fileIdentity } from '../system/config-files.ts';
-import { usageError } from './usage-error.ts';
+import { usageError } from '../usage-error.ts';
 
 const helpOf = 'berth subid plan';
 

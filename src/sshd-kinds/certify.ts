@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
+import { usageError } from '../usage-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { certificateFileOf, fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
 import {
@@ -183,5 +184,5 @@ function assertPrincipal(name: string): void {
 }
 
 function usage(message: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint: 'See `berth sshd certify --help`.' });
+  return usageError('berth sshd certify', message);
 }

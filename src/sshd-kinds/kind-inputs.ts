@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostPrograms } from '../bundled-transfer-argv.ts';
 import { nearestKey } from '../config/nearest-key.ts';
+import { usageError } from '../usage-error.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
@@ -114,6 +115,8 @@ function assertFile(option: string, file: string): void {
     throw usage(`--${option} ${file}: no such file`);
 }
 
-function usage(message: string, hint = 'See `berth sshd new --help`.'): BerthError {
-  return new BerthError(message, { code: 'usage', hint });
+function usage(message: string, hint?: string): BerthError {
+  return hint === undefined
+    ? usageError('berth sshd new', message)
+    : new BerthError(message, { code: 'usage', hint });
 }

@@ -94,6 +94,17 @@ describe('berth images pull', () => {
       dryRun: true,
       images: [{ would: 'ask' }, { would: 'nothing' }],
     });
+    const list = await site.berth(['list', '-o', 'json']);
+    expect(berthDocument(list.stdout)).toMatchObject({
+      images: [
+        { image: large.tag, status: 'whole', profiles: ['base'], damage: [] },
+        { image: small.digest, status: 'whole', profiles: ['pinned'] },
+      ],
+    });
+    await site.profiles({ other: 'registry.example/none:1' });
+    expect((await site.berth(['list'])).stdout).toMatch(
+      /^IMAGE .*\nregistry\.example\/none:1 +- +- +missing +other\n\S+ +[0-9a-f]{12} +[\d.]+[KMG] +whole +-\n/,
+    );
     expect(await tree()).toBe(before);
   });
 

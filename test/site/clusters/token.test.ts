@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
-import { hookKubeconfig, installDirectory, Portal } from '../../rig/site/portal.ts';
+import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { repetitions } from '../../rig/soak.ts';
 
@@ -122,6 +122,25 @@ describe('berth token rotate', () => {
     const dry = await portal.berth(...absent, '--dry-run');
     expect(dry).toMatchObject({ exitCode: real.exitCode, stderr: real.stderr });
     expect(real.exitCode).not.toBe(0);
+  });
+
+  it('uses the context that `berth clusters list` shows', async () => {
+    const list = async () => {
+      const { stdout } = await portal.berth('clusters', 'list', '-o', 'json');
+      return (berthDocument(stdout) as { clusters: { hook: object }[] }).clusters;
+    };
+    expect(await list()).toMatchObject([
+      { name: 'prod', server: site.server, credentials: 'oidc', hook: { context: 'c' } },
+    ]);
+    expect((await portal.berth('clusters', 'list')).stdout).toMatch(
+      /^NAME .*\nprod +https:\S+ +oidc +oidc +c +- +\S+prod\.yml$/,
+    );
+    await writeFile(portal.files.kubeconfig, '{}', { mode: 0o600 });
+    const [none] = await list();
+    expect(none?.hook).toMatchObject({
+      problem: expect.stringContaining('has no contexts') as unknown,
+    });
+    expect(none?.hook).not.toHaveProperty('context');
   });
 
   it('renews a file with --kubeconfig, without the configuration of the site', async () => {
@@ -261,78 +280,5 @@ describe('berth token rotate', () => {
     expect(both.stdout).toContain('prod: ondemand/berth-hook has a new token');
     expect(tokenOf(await read(), 'hook')).not.toBe(tokenOf(before, 'hook'));
     expect(tokenOf(await read(), 'hook-of-dead')).toBe(tokenOf(before, 'hook-of-dead'));
-  });
-});
-
-describe('berth token setup', () => {
-  it("creates root's kubeconfig for the hook with an admin's credentials", async () => {
-    await execa('rm', ['-f', portal.files.kubeconfig]);
-    const { exitCode, stdout, stderr } = await portal.berth(
-      ...['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig],
-    );
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toContain('user berth-hook@prod');
-    expect((await stat(portal.files.kubeconfig)).mode & 0o777).toBe(0o600);
-    const whoami = await site.kubectl(['auth', 'whoami', '-o', 'json'], {
-      kubeconfig: portal.files.kubeconfig,
-    });
-    expect(whoami.stdout).toContain(hook);
-    expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
-  });
-
-  it('tests the token with --dry-run, and writes nothing', async () => {
-    await execa('rm', ['-f', portal.files.kubeconfig]);
-    const names = await readdir(dirname(portal.files.kubeconfig));
-    const words = ['token', 'setup', '--cluster', 'prod', '--dry-run', '--from'];
-    const { exitCode, stdout, stderr } = await portal.berth(...words, site.adminKubeconfig);
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 0,
-      stderr: 'dry run: nothing was changed',
-    });
-    expect(stdout).toContain('would have a new token');
-    expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
-
-    await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });
-    const other = await portal.berth(...words, site.adminKubeconfig);
-    expect(other).toMatchObject({ exitCode: 78 });
-  });
-
-  it('accepts a token that kubectl created', async () => {
-    await execa('rm', ['-f', portal.files.kubeconfig]);
-    const { stdout: token } = await site.kubectl('-n ondemand create token berth-hook'.split(' '));
-    const result = await execa(
-      join(installDirectory, 'berth'),
-      ['token', 'setup', '--config', portal.files.berth],
-      { input: token, reject: false },
-    );
-    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(tokenOf(await read(), 'berth-hook@prod')).toBe(token.trim());
-  });
-
-  it("refuses another account's token, and writes nothing", async () => {
-    await execa('rm', ['-f', portal.files.kubeconfig]);
-    const { stdout: token } = await site.kubectl('-n default create token default'.split(' '));
-    const { exitCode, stderr } = await execa(
-      join(installDirectory, 'berth'),
-      ['token', 'setup', '--config', portal.files.berth],
-      { input: token, reject: false },
-    );
-    expect(exitCode).toBe(69);
-    expect(stderr).toContain('[hook-token-rejected]');
-    expect(stderr).toContain('authenticates it as system:serviceaccount:default:default');
-    await expect(read()).rejects.toThrow('ENOENT');
-  });
-
-  it('writes nothing if the hook would use another context, and prints what to configure', async () => {
-    const before = await hookKubeconfig(site);
-    await writeFile(portal.files.kubeconfig, before, { mode: 0o600 });
-    const { exitCode, stderr } = await portal.berth(
-      ...['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig],
-    );
-    expect(exitCode).toBe(78);
-    expect(stderr).toContain(
-      'next: Nothing was written. Set clusters.prod.admin.context: berth-hook@prod in berth.yml',
-    );
-    expect(await read()).toBe(before);
   });
 });

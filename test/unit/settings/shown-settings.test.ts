@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { defaultsOf } from '../../../src/cli/configuration-keys.ts';
+import { type ShownSetting, shownSettings } from '../../../src/settings/shown-settings.ts';
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'berth-shown-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function shown(files: Readonly<Record<string, string>>): readonly ShownSetting[] {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  return shownSettings(join(directory, 'berth.yml'), (path) => join(directory, basename(path)));
+}
+
+it('prints each setting with its file and line, and no secret', () => {
+  const settings = shown({
+    'hook.env': '# of OSC\nCLIENT_ID=ondemand\nCLIENT_SECRET="s3cret"\n',
+    'berth.yml':
+      'deadline: 5s\nclusters:\n  prod:\n    admin: {context: c}\n    allowed_cidrs: [192.0.2.0/24]\n    credentials:\n      client_secret_file: /etc/berth/secret\n',
+    'ssh.yml': '\nstorage: /data\n',
+  });
+  const rows = settings.map(({ key, value, file, line }) => [key, value, basename(file), line]);
+  expect(rows).toEqual([
+    ['CLIENT_ID', 'ondemand', 'hook.env', 2],
+    ['CLIENT_SECRET', '***', 'hook.env', 3],
+    ['deadline', '5s', 'berth.yml', 1],
+    ['clusters.prod.admin.context', 'c', 'berth.yml', 4],
+    ['clusters.prod.allowed_cidrs', ['192.0.2.0/24'], 'berth.yml', 5],
+    ['clusters.prod.credentials.client_secret_file', '/etc/berth/secret', 'berth.yml', 7],
+    ['storage', '/data', 'ssh.yml', 2],
+  ]);
+});
+
+it('has the defaults of the keys that no file sets', () => {
+  const defaults = defaultsOf(shown({}));
+  const byKey = new Map(defaults.map(({ key, value }) => [key, value]));
+  expect(byKey.get('minimum_uid')).toBe(1000);
+  expect(byKey.get('profiles_dir')).toBe('/etc/berth/profiles');
+  expect(byKey.has('deadline')).toBe(false);
+  expect(byKey.has('storage')).toBe(false);
+  expect(defaults.filter(({ line }) => line !== undefined)).toEqual([]);
+});
+
+it('shows a site without hook.env, and without any file', () => {
+  expect(shown({ 'berth.yml': 'hook_env: null\n' }).map(({ key }) => key)).toEqual([
+    'hook_env',
+    'storage',
+  ]);
+  for (const name of ['berth.yml', 'ssh.yml', 'hook.env']) rmSync(join(directory, name));
+  expect(shown({})).toEqual([]);
+});
