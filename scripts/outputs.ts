@@ -103,7 +103,8 @@ export function nodeOptionsFor(entry: string): readonly string[] {
 function banner(node: string, entry: string): string {
   const options = nodeOptionsFor(entry).join(' ');
   const run = `exec '${node}' ${options} "$0" "$@"`;
-  if (entry === 'src/cli/berth.ts') return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
+  if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts')
+    return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);

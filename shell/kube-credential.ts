@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { answerKubectl } from '../src/credentials/answer-kubectl.ts';
-import { asBerthError } from '../src/errors.ts';
+import { asBerthError, BerthError } from '../src/errors.ts';
 import { escapeControl } from '../src/log.ts';
 
 const now = (): number => Date.now() / 1000;
@@ -23,8 +23,16 @@ async function main(): Promise<void> {
       return await renewCachedCredential(path, cache, { https: httpsRequest, uid, now });
     },
   );
-  // Not process.stdout, whose initialization takes longer than all of the above.
-  writeSync(1, `${answer}\n`);
+  try {
+    // Not process.stdout, whose initialization takes longer than all of the above.
+    writeSync(1, `${answer}\n`);
+  } catch (cause) {
+    throw new BerthError('the credential could not be written to standard output', {
+      code: 'output-failed',
+      hint: 'It is closed, or its reader has ended.',
+      cause,
+    });
+  }
 }
 
 main().catch((thrown: unknown) => {

@@ -305,6 +305,7 @@ export const exitClasses = {
   'image-store-full': 'io',
   'image-store-broken': 'io',
   'registry-unreachable': 'temporary',
+  'registry-auth-invalid': 'config',
   'registry-denied': 'permission',
   'registry-certificate': 'config',
   'archive-unreadable': 'unavailable',

@@ -99,6 +99,10 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     for (const { error } of site.broken.values()) reportError(terminal, error);
     return;
   }
+  if (archive === undefined && options.authFile !== undefined) {
+    const { assertRegistryAuth } = await import('../images/registry-auth.ts');
+    assertRegistryAuth(options.authFile);
+  }
   let current = archive ?? '';
   const outcomes = await withProgress(
     terminal,

@@ -132,17 +132,18 @@ function records(
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw broken(`${directory}/${file} is not JSON`, directory);
+    throw brokenStore(`${directory}/${file} is not JSON`, directory);
   }
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [undefined];
   return list.map((one) => {
     const record = (one ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof record.id === 'string' && idPattern.test(record.id)) return record;
-    throw broken(`${directory}/${file} was not written by podman`, directory);
+    throw brokenStore(`${directory}/${file} was not written by podman`, directory);
   });
 }
 
-function broken(message: string, directory: string): BerthError {
+/** @returns `image-store-broken` */
+export function brokenStore(message: string, directory: string): BerthError {
   return new BerthError(message, {
     code: 'image-store-broken',
     hint: `When nobody is logged in, move ${directory} away and run \`berth images pull\`.`,

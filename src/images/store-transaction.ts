@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
-import { type ImageIndex, parseImageIndex } from './image-index.ts';
+import { brokenStore, type ImageIndex, parseImageIndex } from './image-index.ts';
 import { storageConf, type WorkingStore } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/file-lock.ts';
@@ -45,11 +45,19 @@ export function imageStoreDir({ storage }: Pick<ImageSettings, 'storage'>): stri
 /** The index of the store; empty if there is no store. @throws {BerthError} `image-store-broken` */
 export function readIndex(directory: string): ImageIndex {
   const text = (file: string): string => {
+    const path = join(directory, file);
+    let descriptor: number | undefined;
     try {
-      return readFileSync(join(directory, file), 'utf8');
+      // A FIFO without a writer is empty then.
+      descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      return readFileSync(descriptor, 'utf8');
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return '[]';
+      if (isErrno(error, 'EISDIR', 'ELOOP'))
+        throw brokenStore(`${path} cannot be read: ${String(error.code)}`, directory);
       throw error;
+    } finally {
+      if (descriptor !== undefined) closeSync(descriptor);
     }
   };
   const images = text('overlay-images/images.json');

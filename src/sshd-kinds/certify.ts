@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
+import { readConfigText } from '../sshd-lint/read-config-text.ts';
 import { usageError } from '../usage-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { certificateFileOf, fingerprintOf, readHostCertificate } from './host-certificate-file.ts';
@@ -58,11 +59,14 @@ const tolerance = 300;
  * Signs host keys, so that clients which know the CA accept every login node of the name. It needs no root: the CA and the
  * public halves of the host keys can be on a host of an admin.
  *
- * @throws {BerthError} `usage`, `host-key-missing`, `keygen-failed`, and those of `writeAtomically`
+ * @throws {BerthError} `usage`, `host-key-missing`, `config-unreadable`, `keygen-failed`, and those of `writeAtomically`
  */
 export async function certifyHostKeys(input: CertifyInput): Promise<Certified> {
   for (const name of input.principals) assertPrincipal(name);
   const keys = input.hostKeys.map((key) => ({ key, publicKey: publicHalf(key) }));
+  const certificates = input.hostKeys.map(certificateFileOf);
+  const read = [...keys.map(({ publicKey }) => publicKey), ...certificates];
+  for (const file of [input.ca, `${input.ca}.pub`, ...read]) await assertReadable(file);
   const authority = await authorityOf(input);
   // All keys are read before one is signed, and all are signed before a certificate is replaced.
   const planned: Planned[] = [];
@@ -166,6 +170,13 @@ function publicHalf(key: string): string {
   throw new BerthError(`there is no host key ${file}`, {
     code: 'host-key-missing',
     hint: 'Run `ssh-keygen -A` on the login node, or copy the public half of its key here.',
+  });
+}
+
+/** ssh-keygen would wait for the writer of a FIFO, and need minutes for a large file. The file need not exist. */
+async function assertReadable(file: string): Promise<void> {
+  await readConfigText(file, '').catch((error: unknown) => {
+    if (!(error instanceof BerthError) || error.code !== 'config-missing') throw error;
   });
 }
 

@@ -1,5 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { nearestKey } from '../config/nearest-key.ts';
+import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { installedPath } from '../installed-path.ts';
@@ -60,6 +61,8 @@ async function configProblems(
   { sshd, settings, overlay }: CheckKindsInput,
 ): Promise<KindProblem[]> {
   try {
+    // sshd would wait for the writer of a FIFO.
+    await parseSshdConfigFiles(file);
     await testSshdConfig(sshd, file);
     const { host, matches, samples } = await lintSshd({
       ...{ sshd, settings, overlay, config: file, login: installedPath('shell/login') },

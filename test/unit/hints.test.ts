@@ -56,7 +56,7 @@ const isKey = (word: string): boolean =>
 /** What others have: OnDemand's, the provider's, PAM's, systemd's and the kernel's own names. */
 const others = [
   /^v2\.job\.(?:server\.(?:endpoint|cert_authority_file)|auth\.(?:type|svc_acct_file)|adapter|all_namespaces|bin|mounts|config_file|namespace_prefix)$|^namespace_prefix$/,
-  /^(?:(?:v2\.batch_connect\.)?ssh_allow|batch_connect|svc_acct_file)$/,
+  /^(?:(?:v2\.batch_connect\.)?ssh_allow|batch_connect|svc_acct_file|v2\.login(?:\.host)?)$/,
   /^(?:pun_pre_hook_exports|pun_pre_hook_root_cmd|oidc_settings|oidc_scope|update_ood_portal)$/,
   /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
   /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max)$/,

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { runDir } from '../../config/default-settings.ts';
 import type { SshSettings } from '../../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../../errors.ts';
@@ -6,6 +5,7 @@ import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import type { LogFields, Logger } from '../../log.ts';
+import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { ConnectionRecord } from '../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
@@ -45,7 +45,7 @@ export async function pamSession(input: PamSessionInput): Promise<number> {
     step = options.step ?? step;
     const { config: configFile = '/etc/berth/ssh.yml', hostProcesses } = options;
     // The stack may be included by others, such as sudo and cron, which start no SSH connection.
-    if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
+    if (!service.startsWith('ssh') || fileIdentity(configFile) === 'absent') return 0;
     const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
     if (step === 'close') {

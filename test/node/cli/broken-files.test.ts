@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mapConcurrent } from '../../../src/system/map-concurrent.ts';
+import { valueKinds } from '../../../src/cli/option-values.ts';
+import * as defaults from '../../../src/config/default-settings.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
+import { doctorRows } from './broken-files/doctor-rows.ts';
 import { FilesOfHost, type Ran } from './broken-files/files-of-host.ts';
 import { goodFiles } from './broken-files/good-files.ts';
-import { kinds } from './broken-files/kinds.ts';
-import { hookEnvCommands, rows, type Rows } from './broken-files/rows.ts';
-
-/** A run takes a tenth of a second of one processor. */
-const atOnce = 3;
+import { kinds, type Rows } from './broken-files/kinds.ts';
+import { loginNodeRows } from './broken-files/login-node-rows.ts';
+import { hookEnvCommands, portalRows } from './broken-files/portal-rows.ts';
 
 let host: FilesOfHost;
 beforeAll(async () => {
@@ -31,27 +31,53 @@ function faults({ status, output, written }: Ran, row: Rows, line?: number): str
   ];
 }
 
+const rows = [...portalRows, ...loginNodeRows, ...doctorRows];
+
 describe('a broken file is named, with the line, and nothing is done', () => {
   const all = rows.flatMap((row) => row.commands.map((command) => ({ ...row, command })));
-  it.each(all)('$file: $command', { timeout: 300_000 }, async ({ command, ...row }) => {
+  it.concurrent.each(all)('$file: $command', { timeout: 300_000 }, async ({ command, ...row }) => {
     const wanted = Object.entries(kinds).filter(([, kind]) => kind.in.includes(row.format));
-    const found = await mapConcurrent(wanted, atOnce, async ([name, { make, line }]) => {
-      const ran = await host.run(command, row.file, make);
-      return faults(ran, row, line).map((fault) => `${name}: ${fault}: ${ran.output}`);
-    });
-    expect(found.flat()).toEqual([]);
+    const ways = Object.fromEntries(wanted.map(([name, { make }]) => [name, make]));
+    const ran = await host.run(command, row.file, ways);
+    const found = [...ran].flatMap(([name, one]) =>
+      faults(one, row, kinds[name]?.line).map((fault) => `${name}: ${fault}: ${one.output}`),
+    );
+    expect([ran.size, found]).toEqual([wanted.length, []]);
   });
 });
 
-it.each(hookEnvCommands)(
+/** Options whose files Berth does not read: programs, what it writes, and what others read. */
+const notRead = [
+  ...['--login', '--sshd', '--haproxy', '--kubectl', '--write', '--textfile'],
+  ...['--banner', '--ca-file'],
+];
+/** Paths that are no files to read, and the second name of hook.env, which has a test of its own. */
+const otherPaths = ['/var/lib/berth', '/usr/lib/berth/shell/kube-credential', '/run/berth'];
+
+it('has a row for each file that Berth knows, and for each option that names one', () => {
+  const known = Object.values({ ...defaults, ...defaults.defaultSettings })
+    .filter((value) => typeof value === 'string')
+    .filter((path) => !otherPaths.includes(path) && !path.endsWith('/hooks.env'));
+  expect(known.filter((path) => !rows.some(({ file }) => file.startsWith(path)))).toEqual([]);
+  const options = Object.entries(valueKinds)
+    .filter(([, kind]) => kind === 'file')
+    .map(([name]) => name)
+    .filter((name) => !notRead.includes(name));
+  const commands = rows.flatMap((row) => row.commands);
+  const tested = (name: string): boolean =>
+    commands.some((command) => name.split(' ').every((word) => command.split(' ').includes(word)));
+  expect(options.filter((name) => !tested(name))).toEqual([]);
+});
+
+it.concurrent.each(hookEnvCommands)(
   'an empty hook.env, and one with OnDemand’s other name, are good: %s',
   { timeout: 60_000 },
   async (command) => {
-    const states = [':', ': >$f', 'mv $f /etc/ood/config/hooks.env'];
-    const [usual, ...others] = await mapConcurrent(states, atOnce, (state) =>
-      host.run(command, '/etc/ood/config/hook.env', state),
+    const ways = { usual: ':', empty: ': >$f', renamed: 'mv $f /etc/ood/config/hooks.env' };
+    const { usual, ...others } = Object.fromEntries(
+      await host.run(command, '/etc/ood/config/hook.env', ways),
     );
-    for (const { status, output } of others) {
+    for (const { status, output } of Object.values(others)) {
       expect(status, output).toBe(usual?.status);
       expect(output).not.toMatch(/hook-env|config-(?:empty|missing)/);
     }

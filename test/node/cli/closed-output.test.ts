@@ -1,6 +1,9 @@
-import { join } from 'node:path';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 const inShell = (text: string) =>
@@ -37,4 +40,41 @@ describe('with a closed standard output', () => {
       });
     },
   );
+});
+
+describe('kube-credential', () => {
+  const server = 'https://kube.example.org:6443';
+  let home: string;
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'berth-closed-output-'));
+    const file = join(home, credentialCachePath(server));
+    await mkdir(dirname(file), { recursive: true });
+    const expiry = Date.now() / 1000 + 3600;
+    const cache = { version: 1, cluster: 'prod', server, token: 'abc', expiry };
+    await writeFile(file, JSON.stringify(cache), { mode: 0o600 });
+  });
+  afterAll(() => rm(home, { recursive: true }));
+
+  const answer = (redirected: string) => {
+    const info = {
+      ...{ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential' },
+      spec: { interactive: false, cluster: { server } },
+    };
+    const env = { HOME: home, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+    const program = join(installDirectory, 'shell/kube-credential');
+    return execa('sh', ['-c', `"$1" ${redirected}`, 'sh', program], { reject: false, env });
+  };
+
+  it('with a closed standard output says that the credential is lost', async () => {
+    expect(await answer('>&-')).toMatchObject({
+      exitCode: 74,
+      stderr: expect.stringMatching(
+        /could not be written to standard output \[output-failed\]/,
+      ) as unknown,
+    });
+  });
+
+  it.each(['| cat', '>/dev/null', '2>&-', '<&-'])('but not with %s', async (redirected) => {
+    expect(await answer(redirected)).toMatchObject({ exitCode: 0, stderr: '' });
+  });
 });

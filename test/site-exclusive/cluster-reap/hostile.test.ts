@@ -23,10 +23,13 @@ afterAll(() => host.remove());
 /** A lifetime of 1s is over after two. */
 const aWhile = (): Promise<void> => sleep(2_100);
 
-/** On a node that there is not, so that nobody ends it: a pod on none is gone with its deletion. */
+/**
+ * On a node that there is not, so that nobody ends it: a pod on none is gone with its deletion. The node has another name each
+ * time: 40 s after Kubernetes' garbage collector has met a name, it removes all pods on that node.
+ */
 async function onNoNode(pod: object): Promise<void> {
-  const { metadata, spec } = pod as { metadata: object; spec: object };
-  const placed = { ...spec, nodeName: 'no-such-node' };
+  const { metadata, spec } = pod as { metadata: { namespace: string }; spec: object };
+  const placed = { ...spec, nodeName: `no-node-of-${metadata.namespace}` };
   await host.cluster.create({ ...pod, metadata, spec: placed });
 }
 

@@ -1,9 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { stringify } from 'yaml';
+import { credentialCachePath } from '../../../../src/credentials/credential-cache.ts';
 
 const [ca = ''] = rootCertificates;
-const server = 'https://127.0.0.1:1';
+export const server = 'https://127.0.0.1:1';
 
 const kubeconfig = (cluster: object, user: object): string =>
   stringify({
@@ -25,6 +29,20 @@ NAMESPACE_PREFIX=u-
 IMAGE_PULL_SECRET=pull
 REGISTRY_DOCKER_CONFIG_JSON=/root/docker-config.json
 `;
+
+export const credentialOfAlice = `/var/lib/alice/${credentialCachePath(server)}`;
+
+function keyPair(path: string): Record<string, string> {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-key-'));
+  const file = join(directory, 'key');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
+  const pair = {
+    [path]: readFileSync(file, 'utf8'),
+    [`${path}.pub`]: readFileSync(`${file}.pub`, 'utf8'),
+  };
+  rmSync(directory, { recursive: true });
+  return pair;
+}
 
 const withLine = (file: string, line: string): string => `${readFileSync(file, 'utf8')}${line}\n`;
 
@@ -81,8 +99,20 @@ export function goodFiles(): Readonly<Record<string, string>> {
     '/root/token': 'abc\n',
     '/root/docker-config.json': JSON.stringify({ auths: { 'r.example.org': { auth: 'dTpw' } } }),
     '/root/users': 'alice\n',
+    '/root/auth.json': '{"auths": {}}',
+    ...keyPair('/root/ca'),
+    ...keyPair('/root/host'),
+    '/etc/berth/drain': '{}',
+    '/etc/ood/config/apps/dashboard/env': '',
+    '/var/lib/berth-ssh/images/overlay-images/images.json': '[]',
+    '/var/lib/berth-ssh/images/overlay-layers/layers.json': '[]',
+    [credentialOfAlice]: JSON.stringify({
+      ...{ version: 1, cluster: 'prod', server, token: 'abc', expiry: 4_000_000_000 },
+    }),
     '/root/image.tar': '',
     '/root/sshd_config': 'Port 332\n',
+    '/root/pam': 'session required pam_permit.so\n',
     '/run/sshd/.keep': '',
+    '/run/logger': '#!/bin/sh\necho "$@" >/run/logged.new; mv /run/logged.new /run/logged\n',
   };
 }
