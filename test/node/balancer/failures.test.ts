@@ -1,19 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSteadily, type Connection } from '../../rig/balancer/connection-stream.ts';
-import { NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
+import { checkInterval, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile, type SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-/** The balancer's `inter`, in milliseconds. */
-const checkInterval = 10_000;
 /**
  * A node that accepts and says nothing is found by two checks: the next one, which ends after `timeout check` (3 s), and after
  * `fastinter` (1 s) a second one, which takes haproxy 2.6 seven seconds; and some seconds for a busy machine.
  */
-const foundAfter = checkInterval + 3_000 + 1_000 + 7_000 + 9_000;
+const foundAfter = checkInterval + 3_000 + 1_000 + 7_000 + 30_000;
 
 describe('when a login node behind the balancer', () => {
   let site: NodesBehindBalancer;
@@ -72,7 +70,7 @@ describe('when a login node behind the balancer', () => {
   /** Expects that the balancer uses the node again, and that nothing of the sessions is left on any node. */
   const expectRecovery = async ({ node, own, others }: OpenSessions): Promise<void> => {
     await waitFor(
-      { what: `${node.name} to be up`, timeoutMs: checkInterval + 10_000 },
+      { what: `${node.name} to be up`, timeoutMs: checkInterval + 30_000 },
       async () => (await isUp(node)) || undefined,
     );
     const seen = await connect({ everyMs: 250, until: (ms) => ms > 1_500 });
@@ -127,7 +125,7 @@ describe('when a login node behind the balancer', () => {
     const sessions = await openOnEach();
     const { node, own, others } = sessions;
     await site.unplug(node);
-    const seen = await connect({ everyMs: 500, until: (ms) => ms > checkInterval });
+    const seen = await connect({ everyMs: 500, until: (ms) => ms > 2 * checkInterval });
     expect(failed(seen)).toEqual([]);
     expect(seen.map((each) => each.node)).not.toContain(node.name);
     expect(await own.exitCode()).toBe(255);

@@ -3,15 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clientAddress, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-import { standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { standardProfile, type SshHost } from '../../rig/login-node/ssh-host.ts';
 import { waitFor } from '../../rig/site/wait.ts';
+import { repetitions } from '../../rig/soak.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
 const users = Array.from({ length: 30 }, (_, index) => `many${index + 1}`);
-const connections = 300;
+const connections = repetitions(150, 300);
 /** How many connections are opened at a time. */
-const width = 8;
+const width = repetitions(4, 8);
 
 describe('three login nodes behind two balancers, with `together: true`', () => {
   let site: NodesBehindBalancer;
@@ -112,20 +113,26 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
         await session.waitForOutput(' now');
       }
     };
+    const notices = async (index: number, node: SshHost, status: 'UP' | 'DOWN'): Promise<void> => {
+      await waitFor(
+        { what: `lb${index + 1} to see ${node.name} ${status}`, timeoutMs: 60_000 },
+        async () =>
+          (await balancer(index).host.statusOf(node.name)).startsWith(status) || undefined,
+      );
+    };
     const drained: string[] = [];
     const drain = async (): Promise<void> => {
-      for (const node of site.nodes) {
-        await node.stopListening();
-        await sleep(5_000);
-        await node.listen();
-        drained.push(node.name);
-        // Until the next node is drained, the balancers must have noticed.
-        for (const { host } of site.fronts)
-          await waitFor(
-            { what: `${node.name} to be up`, timeoutMs: 30_000 },
-            async () => (await host.statusOf(node.name)).startsWith('UP') || undefined,
-          );
-      }
+      do
+        for (const node of site.nodes) {
+          await node.stopListening();
+          // The other one starts again each second, and with all nodes.
+          await notices(lb2, node, 'DOWN');
+          await node.listen();
+          drained.push(node.name);
+          // Before the next node is drained.
+          for (const index of [lb1, lb2]) await notices(index, node, 'UP');
+        }
+      while (numbers.length > 0);
     };
     const reloading = reload();
     try {

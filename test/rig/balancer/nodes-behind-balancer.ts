@@ -25,6 +25,9 @@ export function clientAddress(index: number): string {
   return `192.0.2.${clientBytes[index] ?? Number.NaN}`;
 }
 
+/** How often a balancer checks a node here, in milliseconds; with Berth's 10 s, tests would wait for it. */
+export const checkInterval = 3_000;
+
 export interface NodesOptions {
   /** Number of login nodes; default 3. */
   readonly nodes?: number;
@@ -118,7 +121,7 @@ export class NodesBehindBalancer {
         ...{ listen: ['127.0.0.1'], peers_port: peers, statistics: { port: statistics } },
       };
       const hosts = parts.nodes.map(({ host }) => host);
-      const config = await renderHaproxyConfig({
+      const rendered = await renderHaproxyConfig({
         ...(ownNetwork ? {} : loopback),
         hostname: 'login.example.org',
         source_limits: sourceLimits ?? { connections: 0, rate: 0 },
@@ -126,6 +129,7 @@ export class NodesBehindBalancer {
         systems: [{ name: 'alpha', nodes: hosts.map(({ name, address }) => ({ name, address })) }],
         kinds: [{ name: 'test', system: 'alpha', port, node_port: hosts[0]?.port, together }],
       });
+      const config = rendered.replace(' inter 10s ', ` inter ${checkInterval / 1000}s `);
       for (const each of places)
         parts.balancers.push(await BalancerHost.start({ ...each, config }));
       return new NodesBehindBalancer(
