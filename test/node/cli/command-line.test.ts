@@ -2,16 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { installBerth, installDirectory } from '../../rig/site/portal.ts';
-
-beforeAll(async () => {
-  await installBerth();
-});
+import { describe, expect, it } from 'vitest';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 const berth = async (args: readonly string[], cwd = '/') => {
   const { exitCode, stdout, stderr } = await execa(join(installDirectory, 'berth'), args, {
-    ...{ cwd, reject: false, timeout: 10_000 },
+    ...{ cwd, reject: false, timeout: 60_000 },
   });
   return { exitCode, stdout, stderr };
 };

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { installBerth, installDirectory } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 /** How each shell is started without the configuration of this machine, and how it reads the completion. */
 const shells = {
@@ -17,12 +17,10 @@ const tab = '\t';
 /** Ctrl-A, to write before the line. */
 const toStart = '\u0001';
 
-beforeAll(async () => {
-  await ensurePackages(['zsh', 'fish', 'bsdutils']);
-  await installBerth();
-});
+beforeAll(() => ensurePackages(['zsh', 'fish', 'bsdutils']));
 
-describe.each(Object.entries(shells))('%s completes', (_name, [start, setUp]) => {
+// script(1) waits a quarter of a second at its end.
+describe.concurrent.each(Object.entries(shells))('%s completes', (_name, [start, setUp]) => {
   it.each([
     ['a command', 'berth sess', 'berth sessions'],
     ['a command of a command', 'berth sessions sh', 'berth sessions show'],

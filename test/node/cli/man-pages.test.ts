@@ -9,7 +9,7 @@ import type { Terminal } from '../../../src/cli/terminal.ts';
 import { loginOptions } from '../../../src/ssh/request/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { installBerth, installDirectory } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 const pages = manPages({ version: '0.1.0', date: '2026-11-24' });
 const root = commandTree(commandGroups({} as Terminal));
@@ -106,8 +106,8 @@ describe('the manual pages', () => {
     expect(found.filter((line) => !/ - \S.*\S/.test(line))).toEqual([]);
   });
 
-  it('are installed by install:site', async () => {
-    await installBerth();
+  // The set-up of this project runs it.
+  it('are installed by install:site', () => {
     const missing = pages
       .map(({ file }) => join(installDirectory, `man/man${file.slice(-1)}/${file}.gz`))
       .filter((path) => !existsSync(path));
