@@ -1,6 +1,7 @@
 import './scripts/check-node.ts';
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 import { soak } from './test/rig/soak.ts';
 
 /** The global setup of each directory of tests that needs one. The directories are Vitest projects. */
@@ -27,6 +28,7 @@ function files(directory: string): string[] {
 /** test/run.ts runs some projects at the same time. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -46,8 +48,8 @@ export default defineConfig({
             globalSetup: [setup],
             setupFiles: ['test/rig/locale.ts', 'test/rig/login-node/log-of-failure.ts'],
           },
-          // One file at a time: they share the site, or two cores.
-          fileParallelism: false,
+          // Files that share the site run one at a time. The others wait half of their time: for sshd, systemd or a timer.
+          ...{ maxWorkers: name === 'node' ? 2 : 1 },
           // For a busy machine.
           ...{ testTimeout: 180_000, hookTimeout: 300_000 },
           expect: { poll: { timeout: 60_000 } },

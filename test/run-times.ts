@@ -23,6 +23,12 @@ export function cachesAreEmpty(): boolean {
   }
 }
 
+/** The seconds of each file in test/times.md that has a row of its own. */
+export async function secondsByFile(): Promise<ReadonlyMap<string, number>> {
+  const rows = (await readFile(page, 'utf8')).matchAll(/^\| (test\/\S+) \| \d+ \| (\d+) \|$/gm);
+  return new Map(Array.from(rows, ([, file = '', seconds]) => [file, Number(seconds)]));
+}
+
 /** Writes test/times.md: the last run of each kind that passed, and the files of this one. */
 export async function writeTimes({ caches, minutes, table }: RunTimes): Promise<void> {
   const before = await readFile(page, 'utf8').catch(() => '');

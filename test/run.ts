@@ -1,7 +1,7 @@
 /**
  * `npm test`: runs the project `unit` while the site starts, then two streams at the same time, since both often wait:
- * `site-outage`, `site-exclusive`, and `integrations` when its programs are built; `node` and then `site`. At the end it
- * prints the time of each file, the skipped tests and the failures, and writes test/times.md.
+ * `site-outage`, `site-exclusive`, and `integrations` when its programs are built; `node`, two files at a time, and then
+ * `site`. At the end it prints the time of each file, the skipped tests and the failures, and writes test/times.md.
  * `npm test -- NAME…` runs the files whose paths contain NAME, one after the other.
  */
 import '../scripts/check-node.ts';
