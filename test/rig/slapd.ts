@@ -77,7 +77,7 @@ export class Slapd {
       stdio: 'ignore',
     });
     this.#process = child;
-    await waitFor({ what: 'slapd', timeoutMs: 20_000, everyMs: 20 }, async () => {
+    await waitFor({ what: 'slapd', timeoutMs: 60_000, everyMs: 20 }, async () => {
       if (child.exitCode !== null) throw new Error(`slapd exited with ${child.exitCode}`);
       await this.#ldap('ldapwhoami', []);
       return true;

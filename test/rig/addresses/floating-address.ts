@@ -83,7 +83,7 @@ export class FloatingAddress implements SshServer {
   }
 
   async waitForOwnerOtherThan(former: string): Promise<readonly string[]> {
-    const waiting = { what: `the address to be on a host other than ${former}`, timeoutMs: 20_000 };
+    const waiting = { what: `the address to be on a host other than ${former}`, timeoutMs: 60_000 };
     return waitFor(waiting, async () => {
       const owners = await this.owners();
       return owners.length === 1 && !owners.includes(former) ? owners : undefined;

@@ -54,7 +54,7 @@ export class NameServer {
       join(directory, `${name}.log`),
     );
     const server = new NameServer(secret, network, daemon);
-    const waiting = { what: 'the name server to answer', timeoutMs: 20_000 };
+    const waiting = { what: 'the name server to answer', timeoutMs: 60_000 };
     await waitFor({ ...waiting, alive: () => daemon.assertRunning() }, async () =>
       (await server.query('ns1.example.org', 'A')).length > 0 ? true : undefined,
     );

@@ -196,7 +196,7 @@ export class AdmissionSite {
     await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
     try {
       await waitFor(
-        { what: 'a pod in the namespace without the label', timeoutMs: 20_000 },
+        { what: 'a pod in the namespace without the label', timeoutMs: 60_000 },
         async () => {
           const spec = { ...pod.spec, nodeSelector: noSuchNode, securityContext, ...more };
           const made = await this.create({ ...pod, spec }, { keep: true });
@@ -219,7 +219,7 @@ export class AdmissionSite {
     await annotate(Object.fromEntries(Object.keys(testUser.annotations).map((key) => [key, null])));
     try {
       // Admission reads namespaces from a cache of the API server.
-      await waitFor({ what: 'the change', timeoutMs: 10_000 }, async () =>
+      await waitFor({ what: 'the change', timeoutMs: 60_000 }, async () =>
         (await this.create(testUser.pod())).status === 403 ? true : undefined,
       );
       await work();

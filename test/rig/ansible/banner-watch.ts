@@ -39,7 +39,8 @@ function hasBanner(host: string, port: number): Promise<boolean> {
       socket.destroy();
       resolve(result);
     };
-    socket.setTimeout(5000, () => done(false));
+    // Long, for a busy machine: a node that is drained refuses at once.
+    socket.setTimeout(30_000, () => done(false));
     socket.once('error', () => done(false));
     socket.once('close', () => resolve(false));
     socket.once('data', (chunk) => done(chunk.toString().startsWith('SSH-2.0-')));

@@ -16,16 +16,16 @@ export class OpenSessions {
         }),
       );
       // Fewer at once than sshd's MaxStartups.
-      if (sessions.#clients.length % 5 === 0) await sessions.answering(60_000);
+      if (sessions.#clients.length % 5 === 0) await sessions.answering();
     }
-    const answering = await sessions.answering(60_000);
+    const answering = await sessions.answering();
     if (answering !== commandLines.length)
       throw new Error(`only ${answering} of ${commandLines.length} sessions answer`);
     return sessions;
   }
 
   /** Asks each session. @returns how many answer within the time limit, in milliseconds */
-  async answering(limit = 10_000): Promise<number> {
+  async answering(limit = 60_000): Promise<number> {
     this.#asked += 1;
     const line = `question ${this.#asked}`;
     const answers = this.#clients.map((client) => echoes(client, line, limit));

@@ -70,7 +70,7 @@ export class BalancerHost {
     assertSuccess('haproxy -c', check);
     const before = await this.reloads();
     assertSuccess('kill', await this.asRoot(['sh', '-c', 'kill -USR2 "$(cat /run/haproxy.pid)"']));
-    await waitFor({ what: 'a new worker', timeoutMs: 20_000, everyMs: 20 }, async () =>
+    await waitFor({ what: 'a new worker', timeoutMs: 60_000, everyMs: 20 }, async () =>
       (await this.reloads()) > before ? true : undefined,
     );
   }
@@ -189,7 +189,7 @@ async function startProcesses(
   };
   try {
     const init = await waitFor(
-      { what: `haproxy of ${name} to start`, timeoutMs: 20_000, everyMs: 20, alive },
+      { what: `haproxy of ${name} to start`, timeoutMs: 60_000, everyMs: 20, alive },
       async () => {
         const first = await childOf(unshare.pid);
         if (first === undefined) return undefined;

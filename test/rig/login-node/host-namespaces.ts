@@ -53,7 +53,7 @@ export async function firstProcess(unshare: ChildProcess, place: HostPlace): Pro
   const log = () => readFile(join(place.directory, 'init.log'), 'utf8').catch(() => '');
   return await waitFor(
     {
-      ...{ what: 'sshd to answer', timeoutMs: 20_000, everyMs: 20 },
+      ...{ what: 'sshd to answer', timeoutMs: 60_000, everyMs: 20 },
       alive: async () => {
         if (unshare.exitCode !== null) throw new Error(`the host exited: ${await log()}`);
       },

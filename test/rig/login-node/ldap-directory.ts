@@ -72,7 +72,7 @@ export class LdapDirectory {
     await ldap.startSlapd();
     await ldap.#run(['/usr/sbin/nslcd']);
     const some = String(host.users.at(-1)?.uid);
-    await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
+    await waitFor({ what: 'nslcd to answer', timeoutMs: 60_000, everyMs: 50 }, async () =>
       (await host.asRoot(['getent', 'passwd', some])).exitCode === 0 ? true : undefined,
     );
     return ldap;

@@ -52,7 +52,7 @@ export class LiveSession {
   }
 
   async waitForOutput(text: string): Promise<void> {
-    const end = performance.now() + 30_000;
+    const end = performance.now() + 90_000;
     while (!this.#output.includes(text)) {
       if (performance.now() > end || this.client.exitCode !== null)
         throw new Error(`the session did not print ${text}: ${this.#output}`);

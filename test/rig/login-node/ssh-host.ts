@@ -235,7 +235,7 @@ export class SshHost {
   /** Ends sshd's listening process, as `systemctl stop` with `KillMode=process` does: open connections stay. */
   async stopListening(): Promise<void> {
     await this.#signalListener('TERM');
-    await waitFor({ what: 'sshd to stop listening', timeoutMs: 10_000, everyMs: 20 }, async () =>
+    await waitFor({ what: 'sshd to stop listening', timeoutMs: 60_000, everyMs: 20 }, async () =>
       (await this.asRoot(['test', '-e', '/run/sshd.pid'])).exitCode === 1 ? true : undefined,
     );
   }

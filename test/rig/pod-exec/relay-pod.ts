@@ -72,7 +72,7 @@ export class RelayPod {
     const pod = new RelayPod(site, await CompiledRelay.make(), { namespace, image, token });
     await pod.startPod(pod.pod);
     // RBAC in a new namespace takes a moment to become active.
-    await waitFor({ what: 'the right to exec', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the right to exec', timeoutMs: 60_000 }, async () => {
       const { exitCode, stderr } = await pod.run(['true']);
       if (exitCode !== 0) throw new Error(stderr);
       return true;
@@ -168,7 +168,7 @@ export class RunningRelay {
   /** Waits until its stdout contains the text. */
   async waitForOutput(text: string): Promise<void> {
     this.collectOutput();
-    await waitFor({ what: `the relay to print ${text}`, timeoutMs: 20_000, everyMs: 20 }, () =>
+    await waitFor({ what: `the relay to print ${text}`, timeoutMs: 60_000, everyMs: 20 }, () =>
       Promise.resolve(this.stdout.includes(text) ? true : undefined),
     );
   }

@@ -45,7 +45,7 @@ export async function prepareRegistry(options: RegistryOptions): Promise<Process
 
 /** Waits until the registry answers. @param ca path of the CA certificate */
 export async function waitForRegistry(address: string, ca: string): Promise<void> {
-  await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
+  await waitFor({ what: 'the registry to answer', timeoutMs: 60_000 }, async () => {
     const url = `https://${address}/v2/`;
     await send(url, { ca: await readFile(ca, 'utf8') });
     return true;

@@ -98,7 +98,7 @@ export class LiveCluster {
   /** Waits until the controllers have created the default ServiceAccount and ConfigMap of each namespace. */
   async waitForControllers(...namespaces: readonly string[]): Promise<void> {
     await waitFor(
-      { what: `the controllers in ${namespaces.join()}`, timeoutMs: 20_000 },
+      { what: `the controllers in ${namespaces.join()}`, timeoutMs: 60_000 },
       async () => {
         const [accounts, configMaps] = await Promise.all([
           this.inAllNamespaces('serviceaccounts', 'default'),

@@ -41,14 +41,14 @@ export class BootedSystem {
       { stdio: ['ignore', log.fd, log.fd], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
     );
     await log.close();
-    const waiting = { what: 'the first process of the host', timeoutMs: 10_000, everyMs: 10 };
+    const waiting = { what: 'the first process of the host', timeoutMs: 60_000, everyMs: 10 };
     const first = await waitFor(waiting, () => childOf(unshare.pid));
     const system = new BootedSystem(directory, unshare, first);
     const alive = async (): Promise<void> => {
       if (unshare.exitCode !== null)
         throw new Error(`it exited: ${await readFile(printed, 'utf8')}`);
     };
-    const what = { what: 'systemd to boot', timeoutMs: 60_000, everyMs: 50, alive };
+    const what = { what: 'systemd to boot', timeoutMs: 240_000, everyMs: 50, alive };
     await waitFor(what, async () => {
       const { stdout } = await system.run(['systemctl', ...ready.command]);
       return ready.answer.test(stdout.toString()) || undefined;

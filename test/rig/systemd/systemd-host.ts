@@ -58,7 +58,7 @@ export class SystemdHost {
   /** Runs a shell script as root. @returns its output @throws Error with its output if it fails */
   async script(text: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.asRoot(['bash', '--norc', '-euc', text], {
-      timeout: 120_000,
+      timeout: 600_000,
     });
     if (exitCode !== 0) throw new Error(`${text}\n${stdout.toString()}${stderr}`);
     return stdout.toString();

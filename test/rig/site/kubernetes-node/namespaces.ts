@@ -31,7 +31,7 @@ export async function startNamespaces(directory: string, name: string): Promise<
   });
   const init = await waitFor(
     {
-      ...{ what: "the node's namespaces", timeoutMs: 20_000, everyMs: 20 },
+      ...{ what: "the node's namespaces", timeoutMs: 60_000, everyMs: 20 },
       alive: () => assertRunning(unshare),
     },
     () => initOf(unshare.pid),

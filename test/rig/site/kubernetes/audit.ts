@@ -98,7 +98,7 @@ export class AuditLog {
     const before = (await stat(this.file)).size;
     await this.#request(sentinel);
     await waitFor(
-      { what: `the audit log ${this.file} to catch up`, timeoutMs: 10_000, everyMs: 5 },
+      { what: `the audit log ${this.file} to catch up`, timeoutMs: 60_000, everyMs: 5 },
       async () =>
         (await this.#read(before)).some(({ requestURI }) => requestURI === sentinel) || undefined,
     );
