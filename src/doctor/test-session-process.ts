@@ -4,6 +4,7 @@ import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';
+import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { processStartTime } from '../system/process-start.ts';
 import { runBounded } from '../system/run-bounded.ts';
 
@@ -91,9 +92,9 @@ function endText(ended: number | string, limitMs: number): string {
 }
 
 function failureIn(output: string): BerthError | undefined {
-  let failure: Readonly<Record<string, unknown>>;
+  let failure: Mapping;
   try {
-    failure = JSON.parse(output) as typeof failure;
+    failure = mappingOrEmpty(JSON.parse(output));
   } catch {
     return undefined;
   }

@@ -55,7 +55,7 @@ export async function checkUserTokens(
 async function keptToken(
   user: User,
   { server }: ClusterSettings,
-  { issuer, audience }: OidcSettings,
+  { issuer, audience, usernameClaim }: OidcSettings,
   now: number,
 ): Promise<string | Finding> {
   const path = join(user.home, credentialCachePath(server.endpoint));
@@ -69,7 +69,10 @@ async function keptToken(
       `the token of ${user.name} has expired. Run berth doctor again after ${user.name} has run kubectl`,
     );
   const claims = decodeUnverifiedClaims(cache.token);
-  if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
+  if (claims?.iss === issuer && [claims.aud].flat().includes(audience))
+    return claims[usernameClaim] === user.name
+      ? cache.token
+      : skipped(`the token in the home of ${user.name} is another account's`);
   return skipped(
     `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,
   );

@@ -90,7 +90,11 @@ export function clusterSetup(answers: ClusterAnswers): Setup {
 
 /** Whether root's kubeconfig has access to the cluster already, from `berth token setup`. */
 export function hasHookContext(file: string, cluster: string): boolean {
-  return (readIfPresent(file) ?? '').includes(hookContext(cluster));
+  const { contexts } = mappingOrEmpty(parseYaml(readIfPresent(file) ?? '', file, 'core'));
+  return (
+    Array.isArray(contexts) &&
+    contexts.some((one) => mappingOrEmpty(one).name === hookContext(cluster))
+  );
 }
 
 /** The context that `berth token setup` writes. */

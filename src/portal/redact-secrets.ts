@@ -1,3 +1,4 @@
+import { shownWords } from '../config/hide-secrets.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 
 /** Fields of a kubeconfig that hold credentials. */
@@ -14,7 +15,7 @@ const secretFields = [
 ];
 
 const inline = new RegExp(
-  `((?:^|[\\s{,'"-])(?:${secretFields.join('|')})["']?\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,}#|>][^\\s,}]*)`,
+  `((?:^|[\\s{,'"-])(?:${secretFields.join('|')})["']?\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*"|'(?:[^']|'')*'|[^\\s,}#|>][^\\s,}]*)`,
   'g',
 );
 
@@ -44,10 +45,18 @@ function secretsOf(value: unknown): string[] {
       for (const [key, child] of Object.entries(node)) {
         if (secretFields.includes(key) && typeof child === 'string')
           found.push(...child.split('\n').filter((line) => line.length > 3));
+        else if (key === 'args' && Array.isArray(child)) found.push(...secretWords(child));
         else walk(child);
       }
     }
   };
   walk(value);
   return found.sort((a, b) => b.length - a.length);
+}
+
+/** What `shownWords` hides in the arguments of an exec entry: kubelogin has its client's secret there. */
+function secretWords(args: readonly unknown[]): string[] {
+  const words = args.map(String);
+  const shown = shownWords(words);
+  return words.filter((word, index) => word.length > 3 && word !== shown[index]);
 }

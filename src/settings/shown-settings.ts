@@ -1,4 +1,6 @@
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
+import { hidden, shownUrl } from '../config/hide-secrets.ts';
+import { isShownVariable } from '../config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { asMapping, mappingOrEmpty } from '../mapping.ts';
@@ -13,13 +15,12 @@ export interface ShownSetting {
   readonly value: unknown;
   readonly file: string;
   /** Counts from 1; absent for a default. */
-  readonly line?: number;
+  readonly line?: number | undefined;
 }
 
-const hidden = '***';
-
-/** Not `client_secret_file`, which is a path. */
-const secretName = /(?:^|_)(?:secret|token|password|passwd)$/i;
+/** Not `client_secret_file`, which is a path. Berth's own `credentials.token` and `ssh_sessions.secret` are names. */
+const secretName =
+  /(?:^|[._])(?<!\bcredentials\.)(?<!\bssh_sessions\.)(?:secret|token|password|passwd)$/i;
 
 /**
  * What hook.env, berth.yml and ssh.yml set. A file that is not there sets nothing; what is checked is that each can be parsed.
@@ -47,7 +48,15 @@ function hookEnvFile(at: ResolveConfigPath): string {
 
 function hookEnv(file: string): ShownSetting[] {
   const { values, lines } = parseHookEnv(readIfPresent(file) ?? '', file);
-  return [...values].map(([key, value]) => setting(key, value, file, lines.get(key)));
+  const secret = values.get('CLIENT_SECRET') ?? '';
+  const shown = (value: string): string =>
+    shownUrl(secret === '' ? value : value.replaceAll(secret, hidden));
+  return [...values].map(([key, value]) => ({
+    key,
+    value: value === '' || isShownVariable(key) ? shown(value) : hidden,
+    file,
+    line: lines.get(key),
+  }));
 }
 
 function yamlSettings(file: string): ShownSetting[] {
@@ -58,12 +67,20 @@ function yamlSettings(file: string): ShownSetting[] {
     const mapping = asMapping(one);
     if (mapping !== undefined && Object.keys(mapping).length > 0)
       return Object.entries(mapping).flatMap(([key, inner]) => below([...path, key], inner));
-    return [setting(path.join('.'), one, file, place({ path, atKey: true })?.line)];
+    const key = path.join('.');
+    return [{ key, value: shownValue(key, one), file, line: place({ path, atKey: true })?.line }];
   };
   return Object.entries(mappingOrEmpty(value)).flatMap(([key, inner]) => below([key], inner));
 }
 
-function setting(key: string, value: unknown, file: string, line?: number): ShownSetting {
-  const isSecret = secretName.test(key.split('.').at(-1) ?? '') && value !== null;
-  return { key, value: isSecret ? hidden : value, file, ...(line !== undefined && { line }) };
+/** Without secrets, also those in a list. */
+function shownValue(key: string, value: unknown): unknown {
+  if (secretName.test(key)) return value === null ? null : hidden;
+  if (typeof value === 'string') return shownUrl(value);
+  if (Array.isArray(value)) return value.map((one) => shownValue(key, one));
+  const mapping = asMapping(value);
+  if (mapping === undefined) return value;
+  return Object.fromEntries(
+    Object.entries(mapping).map(([name, inner]) => [name, shownValue(`${key}.${name}`, inner)]),
+  );
 }

@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs';
-import { addressOf, linesWithin, listening, tcpSocket } from './tcp-table.ts';
+import { addressOf, linesWithin, listening, tcpSocket, type TcpSocket } from './tcp-table.ts';
 
 /** A TCP socket of this network namespace that accepts connections. */
 export interface ListeningSocket {
@@ -10,16 +10,31 @@ export interface ListeningSocket {
   readonly inode: string;
 }
 
+/** A few lines of a table: listening sockets come first. Bytes. */
+const partBytes = 512;
+
+/** At most about 6,000 listening sockets are read. Bytes. */
+const longestListening = 1024 * 1024;
+
+/** The listening sockets in a table such as /proc/net/tcp. However many connections users open, they are not read. */
+export function* listenersIn(table: string): Generator<TcpSocket> {
+  const budget = { left: longestListening, exceeded: false };
+  for (const line of linesWithin(table, budget, partBytes)) {
+    const socket = tcpSocket(line);
+    if (socket === undefined) continue;
+    if (socket.state !== listening) return;
+    yield socket;
+  }
+}
+
 /** All TCP sockets on which programs listen. */
 export function listeningTcpSockets(): ListeningSocket[] {
-  const unlimited = { left: Infinity, exceeded: false };
-  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
-    [...linesWithin(file, unlimited)].flatMap((line) => {
-      const socket = tcpSocket(line);
-      if (socket?.state !== listening) return [];
-      const { local, inode } = socket;
-      return [{ address: addressOf(local.address), port: local.port, inode }];
-    }),
+  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) =>
+    [...listenersIn(table)].map(({ local: { address, port }, inode }) => ({
+      address: addressOf(address),
+      port,
+      inode,
+    })),
   );
 }
 

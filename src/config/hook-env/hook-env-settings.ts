@@ -36,6 +36,14 @@ const keys = [
 type Key = (typeof keys)[number];
 
 /**
+ * Whether the value of a variable may be shown. Others than those of OSC's hooks may hold anything, also what they were
+ * given from `CLIENT_SECRET`.
+ */
+export function isShownVariable(name: string): boolean {
+  return name !== 'CLIENT_SECRET' && (keys as readonly string[]).includes(name);
+}
+
+/**
  * The settings in a parsed `hook.env`. A site's own variables are ignored; one that resembles a known key
  * causes a warning.
  *

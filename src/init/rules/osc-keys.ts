@@ -1,10 +1,10 @@
-import type { HookEnvSettings } from '../../config/hook-env/hook-env-settings.ts';
+import { isShownVariable, type HookEnvSettings } from '../../config/hook-env/hook-env-settings.ts';
 import type { HookEnv } from '../../config/hook-env/hook-env.ts';
 
 /** A line of OSC's configuration, and what it is with Berth. */
 export interface OscKey {
   readonly key: string;
-  /** As in the file; a secret is not shown. */
+  /** As in the file, for the variables of OSC's hooks; none of a secret, and none of the site's own variables. */
   readonly value: string;
   /** What Berth does with it. */
   readonly becomes: string;
@@ -19,10 +19,9 @@ export interface OscKey {
 export function oscKeys(env: HookEnv, settings: HookEnvSettings): OscKey[] {
   return [...env.values].map(([key, value]) => {
     const becomes = key in known ? known[key]?.(settings, value) : undefined;
-    const secret = /SECRET|PASSWORD|TOKEN/.test(key) && key !== 'IMAGE_PULL_SECRET';
     return {
       key,
-      value: secret && value !== '' ? '(not shown)' : value,
+      value: value === '' || isShownVariable(key) ? value : '(not shown)',
       becomes: becomes ?? 'nothing: a variable of your own, which Berth does not read',
       counterpart: becomes !== undefined,
     };

@@ -53,3 +53,20 @@ it('shows a site without hook.env, and without any file', () => {
   for (const name of ['berth.yml', 'ssh.yml', 'hook.env']) rmSync(join(directory, name));
   expect(shown({})).toEqual([]);
 });
+
+it('shows no secret under another name, in a list or in a URL', () => {
+  const settings = shown({
+    'hook.env':
+      'CLIENT_SECRET=s3cret-value\nKUBECTL_ARGS="--client-secret=$CLIENT_SECRET"\nAPI_KEY=abcd\nCLIENT_ID="for $CLIENT_SECRET"\nIMAGE_PULL_SECRET=registry\n',
+    'berth.yml':
+      'extra: [{token: listed}]\nclusters: {prod: {credentials: {token: access}, server: "https://a:hunter2@example.com"}}\n',
+    'ssh.yml': 'ssh_sessions: {secret: name}\n',
+  });
+  expect(JSON.stringify(settings)).not.toMatch(/s3cret|abcd|listed|hunter2/);
+  const byKey = new Map(settings.map(({ key, value }) => [key, value]));
+  expect(byKey.get('IMAGE_PULL_SECRET')).toBe('registry');
+  expect(byKey.get('CLIENT_ID')).toBe('for ***');
+  expect(byKey.get('clusters.prod.credentials.token')).toBe('access');
+  expect(byKey.get('ssh_sessions.secret')).toBe('name');
+  expect(byKey.get('extra')).toEqual([{ token: '***' }]);
+});

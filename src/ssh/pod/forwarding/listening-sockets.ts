@@ -1,35 +1,14 @@
 import { lstatSync, readFileSync } from 'node:fs';
-import {
-  addressOf,
-  linesWithin,
-  listening,
-  tcpSocket,
-  type TcpSocket,
-} from '../../../system/tcp-table.ts';
-
-/** A few lines: listening sockets come first. Bytes. */
-const pieceSize = 512;
-
-/** At most about 6,000 listening sockets are read. Bytes. */
-const longestListening = 1024 * 1024;
+import { listenersIn } from '../../../system/listening-sockets.ts';
+import { addressOf, linesWithin, type TcpSocket } from '../../../system/tcp-table.ts';
 
 /** Listening sockets that accept connections on loopback. @param tables as in proc(5) */
 export function loopbackListeners(
   tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'],
 ): TcpSocket[] {
-  return tables.flatMap(listenersIn);
-}
-
-function listenersIn(path: string): TcpSocket[] {
-  const found: TcpSocket[] = [];
-  const budget = { left: longestListening, exceeded: false };
-  for (const line of linesWithin(path, budget, pieceSize)) {
-    const socket = tcpSocket(line);
-    if (socket === undefined) continue;
-    if (socket.state !== listening) break;
-    if (loopback.has(addressOf(socket.local.address))) found.push(socket);
-  }
-  return found;
+  return tables.flatMap((table) =>
+    [...listenersIn(table)].filter(({ local }) => loopback.has(addressOf(local.address))),
+  );
 }
 
 const loopback = new Set(['127.0.0.1', '0.0.0.0', '::1', '::']);

@@ -1,4 +1,5 @@
-const hidden = '***';
+/** Stands for a secret. */
+export const hidden = '***';
 
 /** An option or a parameter of a URL with a secret, by its name. */
 const secretName = /(?:secret|token|passw(?:or)?d|credential|assertion)/i;
