@@ -238,6 +238,44 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
     expect((await host.shell(`ls ${directory}/clusters.d`)).stdout).toBe('prod.yml\n');
   });
 
+  it('of sessions in pods ask for the cluster, and know what the portal has of it', async () => {
+    const pods = (...more: string[]) =>
+      host.openInit(
+        ...[
+          'login-node',
+          '--backend',
+          'pod',
+          '--image',
+          'localhost/berth-site:1',
+          '--user',
+          'alice',
+        ],
+        ...['--address', 'all', '--port', String(host.port), '--mode', 'forced', '--start', 'no'],
+        ...['--dry-run', ...more],
+      );
+    const before = await host.state();
+    const terminal = pods();
+    await answer(
+      terminal,
+      [/Name of the cluster, as on the portal: /, 'Prod\r'],
+      [/Prod: must be lower-case letters, digits and hyphens\r\n[^\r\n]*Name/, 'prod\r'],
+      [/Kubeconfig of a cluster admin, or one with .*: /, '/root/none\r'],
+      [/none: there is no such file\r\n[^\r\n]*Kubeconfig/, '/root/admin.kubeconfig\r'],
+      [/namespaces \(namespace_prefix\) \[none\]: /, 'u-\r'],
+      [/make its token \[yes\]: /, 'perhaps\r'],
+      [/perhaps: must be yes or no\r\n[^\r\n]*make its token/, 'no\r'],
+    );
+    expect(await terminal.waitForExit(), terminal.text).toBe(0);
+    expect(terminal.text).toMatch(/\+ +ssh_sessions: \{\}/);
+    expect(await host.state()).toBe(before);
+
+    const file = `${directory}/clusters.d/prod.yml`;
+    await host.shell(`sed -i 's/namespace_prefix: u-/namespace_prefix: "u-"/' ${file}`);
+    const known = pods('--cluster', 'prod', '--kubeconfig', '/root/admin.kubeconfig');
+    await answer(known, [/\(namespace_prefix\) \[u-\]: /, ctrlC]);
+    expect(await known.waitForExit()).toBe(75);
+  });
+
   it('accept a cluster of a public CA, hooks.env in place of hook.env, and an empty one', async () => {
     const init = (kubeconfig: string) =>
       host.init(
