@@ -44,7 +44,8 @@ function keyPair(path: string): Record<string, string> {
   return pair;
 }
 
-const withLine = (file: string, line: string): string => `${readFileSync(file, 'utf8')}${line}\n`;
+/** The first of a name counts: the machine may have an alice of the test site. */
+const withLine = (file: string, line: string): string => `${line}\n${readFileSync(file, 'utf8')}`;
 
 /** The files of a portal that is a login node, too. Nothing answers at the addresses in them. */
 export function goodFiles(): Readonly<Record<string, string>> {

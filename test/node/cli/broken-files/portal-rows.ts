@@ -53,7 +53,7 @@ export const portalRows: readonly Rows[] = [
   {
     file: '/etc/ood/config/clusters.d/prod.yml',
     format: 'ood-yaml',
-    commands: [...ofSite, bootstrap, credentials, broker],
+    commands: [...ofSite, bootstrap, credentials],
   },
   {
     file: '/etc/ood/config/clusters.d/prod.yml',
