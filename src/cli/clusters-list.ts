@@ -1,5 +1,6 @@
 import type { CommandModule } from 'yargs';
 import type { ListedCluster } from '../clusters/list-clusters.ts';
+import { escapedForTerminal } from '../log.ts';
 import { documentText } from './json-document.ts';
 import { outputOption } from './report-options.ts';
 import { loadSite, siteOptions, type SiteArguments } from './site-options.ts';
@@ -14,14 +15,14 @@ interface ListArguments extends SiteArguments {
 export function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
   return {
     command: 'list',
-    describe: "List the portal's clusters: server, credentials of users, file, the hook's context",
+    describe: 'List the configured clusters with server, user credentials, hook context and file',
     builder: (yargs) =>
       siteOptions(yargs)
         .option('output', outputOption)
         .example('berth clusters list', 'Which clusters are configured, and where')
         .example('berth clusters list -o json', 'Print JSON: .clusters[].hook.context')
         .epilogue(
-          "No cluster is contacted: `berth doctor` does that. HOOK is the context that the hook uses in root's kubeconfig; `none` if there is none, see `berth token setup`. Clusters with a mistake in their files follow as errors.",
+          "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
         ),
     handler: async (args) => {
       const { listClusters } = await import('../clusters/list-clusters.ts');
@@ -37,15 +38,32 @@ export function listCommand(terminal: Terminal): CommandModule<object, ListArgum
           }),
         );
       else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
-      else writeIdle('no cluster', false, terminal);
+      else writeIdle('no clusters', false, terminal);
+      if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
       for (const { error } of site.broken) reportError(terminal, error);
     },
   };
+}
+
+/** The clusters to which the hook has no access. */
+function withoutHookText(clusters: readonly ListedCluster[]): string {
+  const lines = clusters.flatMap(({ name, hook: { kubeconfig, problem } }) =>
+    problem === undefined
+      ? []
+      : [
+          `warning: ${name}: the hook has no context in ${kubeconfig}: ${problem}`,
+          `next: berth token setup --cluster ${name}`,
+        ],
+  );
+  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
 }
 
 function clustersText(clusters: readonly ListedCluster[]): string {
   const rows = clusters.map(({ name, server, auth, credentials, clusterApi, file, hook }) => [
     ...[name, server, auth, credentials, hook.context ?? 'none', clusterApi ?? '-', file],
   ]);
-  return textTable(['NAME', 'SERVER', 'AUTH', 'CREDENTIALS', 'HOOK', 'CLUSTER API', 'FILE'], rows);
+  return textTable(
+    ['NAME', 'SERVER', 'AUTH', 'CREDENTIALS', 'HOOK CONTEXT', 'CLUSTER API', 'FILE'],
+    rows,
+  );
 }

@@ -94,7 +94,7 @@ function options(yargs: Argv): Argv<DiscoverArguments> {
       'Write the files; run it again, or from a timer, to follow changes',
     )
     .epilogue(
-      'Needs root. Files of clusters.d that it did not make are left, and in those that it made only the address, the CA and the way of authentication change. A Cluster that is gone loses its files.',
+      'Needs root. Files in clusters.d that discover did not write are left alone. In its own files only address, CA and authentication change. Files of a deleted Cluster are removed.',
     );
 }
 

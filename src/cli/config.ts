@@ -4,7 +4,7 @@ import { commandGroup } from './command-group.ts';
 import { documentText } from './json-document.ts';
 import { outputOption } from './report-options.ts';
 import { siteFilesOf, siteOptions, type SiteArguments } from './site-options.ts';
-import { type Terminal, writeIdle } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 import { textTable } from './text-table.ts';
 
 interface ShowArguments extends SiteArguments {
@@ -14,9 +14,7 @@ interface ShowArguments extends SiteArguments {
 
 /** `berth config …` */
 export function configCommand(terminal: Terminal): CommandModule {
-  return commandGroup('config', "Show what the files of Berth's configuration set", [
-    showCommand(terminal),
-  ]);
+  return commandGroup('config', "Print Berth's configuration", [showCommand(terminal)]);
 }
 
 function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
@@ -28,26 +26,29 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
         .option('effective', {
           type: 'boolean',
           default: false,
-          describe: 'Also print the defaults of the keys that no file sets',
+          describe: 'Print the settings together with the defaults of keys that no file sets',
         })
         .option('output', outputOption)
         .example('berth config show', 'What is set, and where')
-        .example('berth config show --effective', 'Also what the defaults are')
+        .example('berth config show --effective', 'With the defaults of keys that no file sets')
         .example('berth config show -o json', 'Print JSON: .settings[].key, .value, .file, .line')
         .epilogue(
-          'Secrets are not shown. `defaults.KEY` of berth.yml counts for each cluster that has no `clusters.NAME.KEY`, and both count before hook.env. `berth explain KEY` says what a key does; `berth doctor` checks the values.',
+          '`clusters.NAME.KEY` takes precedence over `defaults.KEY`, and both over hook.env. Secrets are shown as ***. `berth explain KEY` says what a key does; `berth doctor` checks the values.',
         ),
     handler: async (args) => {
-      const [{ shownSettings }, { defaultsOf }] = await Promise.all([
+      const [{ settingsFiles, shownSettings }, { defaultsOf }] = await Promise.all([
         import('../settings/shown-settings.ts'),
         import('./configuration-keys.ts'),
       ]);
       const { configFile, overlay } = await siteFilesOf(args);
-      const set = shownSettings(configFile, overlay);
-      const settings = args.effective ? [...set, ...defaultsOf(set)] : set;
+      const files = settingsFiles(configFile, overlay);
+      const set = shownSettings(files, overlay);
+      const settings = args.effective ? [...set, ...defaultsOf(set, files)] : set;
       if (args.output === 'json') terminal.stdout.write(documentText('Settings', { settings }));
       else if (settings.length === 0)
-        writeIdle('no file sets anything; --effective prints the defaults', true, terminal);
+        terminal.stdout.write(
+          'no configuration file sets a key; --effective prints the defaults\n',
+        );
       else terminal.stdout.write(settingsText(settings));
     },
   };

@@ -5,7 +5,7 @@ import clustersD from '../../etc/schema/clusters.d.yml.json' with { type: 'json'
 import profile from '../../etc/schema/profile.yml.json' with { type: 'json' };
 import ssh from '../../etc/schema/ssh.yml.json' with { type: 'json' };
 
-import type { ShownSetting } from '../settings/shown-settings.ts';
+import type { SettingsFiles, ShownSetting } from '../settings/shown-settings.ts';
 
 /** A file of the configuration. */
 interface ConfigurationFile {
@@ -61,19 +61,26 @@ export const configurationKeys: readonly ConfigurationKey[] = files.flatMap(
   },
 );
 
-/** The defaults of the keys that none of these files sets, without those of entries with a name and of lists. */
-export function defaultsOf(set: readonly ShownSetting[]): ShownSetting[] {
-  return files
-    .filter(({ name }) => name === 'berth.yml' || name === 'ssh.yml')
-    .flatMap(({ path, schema }) => {
-      const known = set.filter(({ file }) => file.endsWith(path.slice(path.lastIndexOf('/'))));
-      return keysBelow(schema, '').flatMap(({ key, schema: { default: value } }) => {
-        const isSet = known.some((one) => one.key === key || one.key.startsWith(`${key}.`));
-        return value === undefined || isSet || key.split('.').includes('NAME')
-          ? []
-          : [{ key, value, file: path }];
-      });
+/**
+ * The defaults of the keys that are not set, without those of entries with a name and of lists.
+ *
+ * @param paths the files that were read
+ */
+export function defaultsOf(set: readonly ShownSetting[], paths: SettingsFiles): ShownSetting[] {
+  return (
+    [
+      [paths.berthYml, berth],
+      [paths.sshYml, ssh],
+    ] as [string, Schema][]
+  ).flatMap(([file, schema]) => {
+    const known = set.filter((one) => one.file === file);
+    return keysBelow(schema, '').flatMap(({ key, schema: { default: value } }) => {
+      const isSet = known.some((one) => one.key === key || one.key.startsWith(`${key}.`));
+      return value === undefined || isSet || key.split('.').includes('NAME')
+        ? []
+        : [{ key, value, file }];
     });
+  });
 }
 
 interface FoundKey {

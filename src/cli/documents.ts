@@ -44,7 +44,8 @@ type Time = string;
 
 interface TokenOfCluster {
   readonly cluster: string;
-  readonly status: 'rotated';
+  /** In a dry run `would-rotate`. */
+  readonly status: 'rotated' | 'would-rotate';
   /** The kubeconfig with the token. */
   readonly file: string;
   /** Its entry in the kubeconfig. */
@@ -155,7 +156,7 @@ export interface Documents {
   /** `berth clusters list` */
   readonly ClusterList: {
     readonly clusters: readonly ListedCluster[];
-    /** Those with a mistake in their files. */
+    /** Clusters whose configuration is invalid. */
     readonly broken: readonly (DocumentError & { readonly cluster: string })[];
   };
   /** `berth clusters reap` */
@@ -168,7 +169,11 @@ export interface Documents {
     })[];
   };
   /** `berth explain KEY` */
-  readonly ConfigurationKeys: { readonly keys: readonly ConfigurationKey[] };
+  readonly ConfigurationKeys: {
+    readonly keys: readonly ConfigurationKey[];
+    /** Checks of `berth doctor` that have the name of a key. */
+    readonly checks: readonly Explanation[];
+  };
   /** `berth doctor` and `berth images check` */
   readonly DoctorReport: DoctorReport;
   /** Why a command failed, on standard error. */

@@ -1,5 +1,6 @@
 import type { ConfigurationKey } from './configuration-keys.ts';
 import { configurationKeys, keysInside } from './configuration-keys.ts';
+import type { Explanation } from './explain-text.ts';
 import { documentText } from './json-document.ts';
 import { wrapped } from './wrapped-text.ts';
 
@@ -30,8 +31,11 @@ function lineOf({ key, description }: ConfigurationKey, below: string): string {
 }
 
 /** For scripts. */
-export function keysJson(found: readonly ConfigurationKey[]): string {
-  return documentText('ConfigurationKeys', { keys: found });
+export function keysJson(
+  keys: readonly ConfigurationKey[],
+  checks: readonly Explanation[],
+): string {
+  return documentText('ConfigurationKeys', { keys, checks });
 }
 
 /** Names that can follow `berth explain`: the files, and all keys. */

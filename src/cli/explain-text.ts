@@ -1,57 +1,61 @@
-import { nearestKey } from '../config/nearest-key.ts';
 import {
   catalogue,
   exitStatuses,
   exitText,
   type CatalogueEntry,
 } from '../error-catalogue/catalogue.ts';
-import { type CheckId, checkTexts } from '../error-catalogue/check-texts.ts';
-import type { LogCode } from '../error-codes.ts';
+import { checkTexts } from '../error-catalogue/check-texts.ts';
 import { BerthError } from '../errors.ts';
 import { findingTexts } from '../sshd-lint/rules/finding-texts.ts';
-import {
-  isFindingCode,
-  sshdFindingCodes,
-  type SshdFindingCode,
-} from '../sshd-lint/rules/sshd-finding.ts';
+import { sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import { documentText } from './json-document.ts';
+import { unknownText } from './usage-text.ts';
 import { wrapped } from './wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
-  readonly code: LogCode | SshdFindingCode | CheckId;
-  /** Empty for a code that only warns. */
-  readonly exit_status: readonly number[];
+  readonly type: 'error' | 'warning' | 'finding' | 'check';
+  readonly code: string;
   readonly domain: string;
+  /** Of an error. */
+  readonly exit_status: readonly number[];
 }
 
-const errors: readonly Explanation[] = catalogue.flatMap(({ title, entries }) =>
-  entries.map((entry) => ({
-    ...entry,
-    domain: title,
-    exit_status: exitStatuses(entry.code),
-  })),
+const errors = catalogue.flatMap(({ title, entries }) =>
+  entries.map(({ code, what, why, next }): Explanation => {
+    const exit_status = exitStatuses(code);
+    const type = exit_status.length > 0 ? 'error' : 'warning';
+    return { type, code, domain: title, exit_status, what, why, next };
+  }),
 );
 
-const findings: readonly Explanation[] = sshdFindingCodes.map((code) => ({
-  ...{ code, domain: 'The linter of sshd', exit_status: [] },
-  what: `What is open: ${findingTexts[code].opens}.`,
-  why: 'A line of sshd’s configuration or of PAM, or a file of this host. `berth sshd lint` names it, and for which accounts.',
-  next: `Closed by: ${findingTexts[code].closedBy}.`,
-}));
+const findings = sshdFindingCodes.map((code): Explanation => {
+  const { opens, closedBy } = findingTexts[code];
+  return {
+    ...{ type: 'finding', code, domain: 'Findings of berth sshd lint', exit_status: [] },
+    what: `What is open: ${opens}.`,
+    why: "The cause is a line in sshd's or PAM's configuration, or a file on this host. `berth sshd lint` names it and the accounts it affects.",
+    next: `${closedBy.charAt(0).toUpperCase()}${closedBy.slice(1)}.`,
+  };
+});
 
-const ofDoctor = 'Checks of berth doctor';
-
-const checks: readonly Explanation[] = Object.entries(checkTexts).map(([code, text]) => ({
+const checks = Object.entries(checkTexts).map(([code, text]): Explanation => ({
+  ...{ type: 'check', code, domain: 'Checks of berth doctor', exit_status: [] },
   ...text,
-  ...{ code: code as CheckId, domain: ofDoctor, exit_status: [] },
 }));
 
-const all = [...errors, ...findings, ...checks];
+const all: readonly Explanation[] = [...errors, ...findings, ...checks];
+
+/** @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`; `check:NAME` for a check only; all without it. */
+export function explained(wanted: string | undefined): readonly Explanation[] {
+  if (wanted === undefined) return all;
+  const code = codeIn(wanted);
+  return candidates(wanted).filter((entry) => entry.code === code);
+}
 
 /**
  * The explanations of one code, or of all.
  *
- * @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`; `check:NAME` for a check that has the name of a key.
+ * @param wanted as in `explained`
  * @param alsoKnown what else could have been meant
  * @throws {BerthError} `usage`, with the nearest word that is known
  */
@@ -59,24 +63,28 @@ export function explanations(
   wanted: string | undefined,
   alsoKnown: readonly string[] = [],
 ): readonly Explanation[] {
-  if (wanted === undefined) return all;
-  const code = wanted.replace(/^code=|^check:|^\[|\]$/g, '');
-  const among = wanted.startsWith('check:') ? checks : all;
-  const found = among.filter((entry) => entry.code === code);
-  if (found.length > 0) return found;
-  const near = nearestKey(code, [...all.map((entry) => entry.code), ...alsoKnown]);
-  throw new BerthError(
-    `there is no error code, no check of berth doctor and no key of the configuration ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
-    {
-      code: 'usage',
-      hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
-    },
-  );
+  const found = explained(wanted);
+  if (wanted === undefined || found.length > 0) return found;
+  const codes = candidates(wanted).map(({ code }) => code);
+  const message = isCheck(wanted)
+    ? unknownText('check', codeIn(wanted), codes)
+    : unknownText('code, check or configuration key:', codeIn(wanted), [...codes, ...alsoKnown]);
+  throw new BerthError(message, {
+    code: 'usage',
+    hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
+  });
 }
 
-/** Whether a word that is a key of the configuration is a code or a check, too. */
-export function isExplained(word: string): boolean {
-  return all.some(({ code }) => code === word);
+function isCheck(wanted: string): boolean {
+  return wanted.startsWith('check:');
+}
+
+function candidates(wanted: string): readonly Explanation[] {
+  return isCheck(wanted) ? checks : all;
+}
+
+function codeIn(wanted: string): string {
+  return wanted.replace(/^code=|^check:|^\[|\]$/g, '');
 }
 
 /** A code in full, and a check of the same name; of several, the codes by domain with what each means. */
@@ -91,30 +99,30 @@ export function explainText(found: readonly Explanation[]): string {
     .join('\n');
 }
 
-function oneText({ code, domain, what, why, next }: Explanation): string {
-  const exit = isFindingCode(code)
-    ? 'a finding'
-    : domain === ofDoctor
-      ? 'a check'
-      : exitText(code as LogCode);
+function oneText(explanation: Explanation): string {
+  const { type, code, what, why, next } = explanation;
   const parts = [
-    `${code} (${exit}; ${domain})`,
+    `${code} (${headingOf(explanation)})`,
     wrapped(what),
-    `Why:\n${wrapped(why, '  ')}`,
+    `${type === 'check' ? 'If it fails' : 'Why'}:\n${wrapped(why, '  ')}`,
     `What to do:\n${wrapped(next, '  ')}`,
   ];
   return `${parts.join('\n\n')}\n`;
 }
 
-/** For scripts. `exit_status` is empty for a code that only warns. */
-export function explainJson(found: readonly Explanation[]): string {
-  const codes = found.map(({ code, domain, exit_status, what, why, next }) => ({
-    code,
-    domain,
-    exit_status,
-    what,
-    why,
-    next,
-  }));
+function headingOf({ type, domain, exit_status }: Explanation): string {
+  switch (type) {
+    case 'finding':
+      return 'finding of berth sshd lint';
+    case 'check':
+      return 'check of berth doctor';
+    case 'error':
+    case 'warning':
+      return `${exitText(exit_status)}; ${domain}`;
+  }
+}
+
+/** For scripts. */
+export function explainJson(codes: readonly Explanation[]): string {
   return documentText('ErrorCodes', { codes });
 }

@@ -11,7 +11,7 @@ interface ExplainArguments {
 export function explainCommand(terminal: Terminal): CommandModule<object, ExplainArguments> {
   return {
     command: 'explain [word]',
-    describe: 'Explain a code of an error or of the linter, a check of doctor, or a key',
+    describe: 'Explain an error code, a linter finding, a doctor check or a configuration key',
     builder: (yargs) =>
       yargs
         .positional('word', {
@@ -33,7 +33,7 @@ export function explainCommand(terminal: Terminal): CommandModule<object, Explai
           'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
         ),
     handler: async ({ word, output }) => {
-      const [{ explainJson, explainText, explanations, isExplained }, { keysNamed }, keyTexts] =
+      const [{ explained, explainJson, explainText, explanations }, { keysNamed }, keyTexts] =
         await Promise.all([
           import('./explain-text.ts'),
           import('./configuration-keys.ts'),
@@ -41,17 +41,17 @@ export function explainCommand(terminal: Terminal): CommandModule<object, Explai
         ]);
       const { keysJson, keysText, keyNames } = keyTexts;
       const keys = word === undefined ? [] : keysNamed(word);
-      if (keys.length > 0) {
-        if (output === 'json') terminal.stdout.write(keysJson(keys));
-        else {
-          terminal.stdout.write(keysText(keys));
-          if (word !== undefined && isExplained(word))
-            terminal.stdout.write(`\n${explainText(explanations(word))}`);
-        }
+      if (keys.length === 0) {
+        const found = explanations(word, keyNames());
+        terminal.stdout.write(output === 'json' ? explainJson(found) : explainText(found));
         return;
       }
-      const found = explanations(word, keyNames());
-      terminal.stdout.write(output === 'json' ? explainJson(found) : explainText(found));
+      const checks = explained(word);
+      terminal.stdout.write(
+        output === 'json'
+          ? keysJson(keys, checks)
+          : [keysText(keys), ...(checks.length === 0 ? [] : [explainText(checks)])].join('\n'),
+      );
     },
   };
 }

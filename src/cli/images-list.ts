@@ -10,19 +10,19 @@ import { sizeText } from './units-text.ts';
 export function listCommand(terminal: Terminal): CommandModule<object, ImagesArguments> {
   return {
     command: 'list',
-    describe: 'List the images of the profiles and of the store: size, profiles, whether whole',
+    describe: 'List images of the profiles and of the store, with size, status and profiles',
     builder: (yargs) =>
       imagesOptions(yargs)
         .example('berth images list', 'Which images are there, and who uses them')
         .example('berth images list -o json', 'Print JSON: .images[].digests, .images[].status')
         .epilogue(
-          'missing: a profile names it, and it is not in the store. damaged: its layers are incomplete; `berth images check` says how. No registry is contacted, and nothing is changed.',
+          'STATUS: complete; missing, if a profile names it but it is not in the store; damaged, if layers are incomplete (see `berth images check`). Contacts no registry.',
         ),
     handler: async (args) => {
       const site = await imageSettings(args);
       const images = listImages(site);
       if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));
-      else if (images.length === 0) writeIdle('no image', false, terminal);
+      else if (images.length === 0) writeIdle('no images', false, terminal);
       else terminal.stdout.write(imagesText(images));
       for (const { error } of site.broken.values()) reportError(terminal, error);
     },

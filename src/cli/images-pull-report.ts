@@ -34,8 +34,8 @@ export function reportPull(
 
 const wouldDo: Readonly<Record<PullPlan['would'], string>> = {
   pull: 'would be pulled',
-  ask: 'in the store; the registry would be asked for a newer one',
-  nothing: 'in the store',
+  'check-registry': 'in the store; a pull would ask the registry for a newer one',
+  nothing: 'in the store and named by digest: nothing to do',
   load: 'would be loaded',
 };
 

@@ -82,12 +82,10 @@ export function drainPlanText(
   const { open, wait, message, seconds } = options;
   const tells = message !== undefined || seconds !== undefined;
   const lines = [
-    running.length === 0
-      ? 'no listener runs; the node would be marked as drained'
-      : `would stop ${running.join(', ')}; open sessions: ${open}`,
-    ...(tells ? ['the sessions would be told'] : []),
+    `${running.length === 0 ? 'no listener is running; the node would be marked as drained' : `would stop ${running.join(', ')}`}; open sessions: ${open}`,
+    ...(tells ? ['a message would be sent to the open sessions'] : []),
     ...(seconds !== undefined
-      ? [`the sessions that are left after ${durationText(seconds)} would be ended`]
+      ? [`sessions still open after ${durationText(seconds)} would be ended`]
       : wait
         ? ['the command would wait until no session is left']
         : []),
@@ -110,9 +108,12 @@ export function undrainedText(
     (name) =>
       `not started: ${name}, which was disabled since the drain; to start it: systemctl enable --now ${name}\n`,
   );
-  const names = started.join(', ') || 'no listener';
-  const out = dryRun ? `would start ${names}\n` : inServiceText(started, skipped);
-  return { out, err: disabled.join('') };
+  const names = started.join(', ');
+  const would =
+    names === ''
+      ? 'would mark the node as not drained; no listener would be started\n'
+      : `would start ${names}\n`;
+  return { out: dryRun ? would : inServiceText(started, skipped), err: disabled.join('') };
 }
 
 function inServiceText(started: readonly string[], skipped: readonly string[]): string {

@@ -70,7 +70,7 @@ function drainOptions(yargs: Argv): Argv<DrainArguments> {
       type: 'string',
       requiresArg: true,
       describe:
-        'A line for the terminals of the sessions, without your own and those whose profile has notices: false',
+        'Message to the terminals of all sessions except your own and those whose profile has notices: false',
     })
     .option('dry-run', dryRunOption('Print which listeners would be stopped, and stop none'))
     .options(sshConfigOptions)

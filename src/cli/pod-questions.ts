@@ -30,18 +30,19 @@ export function podOptions<T>(yargs: Argv<T>): Argv<T & PodArguments> {
     .option('cluster', { ...text, describe: 'Pods: name of the cluster, as on the portal' })
     .option('kubeconfig', {
       ...text,
-      describe: "Pods: kubeconfig of a cluster admin; with --apply no, of the login nodes' account",
+      describe:
+        "Pods: kubeconfig of a cluster admin or, with --apply no, the kubeconfig of the login nodes' ServiceAccount",
     })
     .option('context', { ...text, describe: 'Pods: context in it [default: the current one]' })
     .option('namespace-prefix', {
       ...text,
       requiresArg: false,
-      describe: "Pods: what OnDemand puts before the names of users' namespaces",
+      describe: 'Pods: namespace_prefix of OnDemand: what precedes user names in namespaces',
     })
     .option('apply', {
       ...text,
       choices: yesAndNo,
-      describe: "Pods: install the login nodes' account on the cluster and make its token",
+      describe: "Pods: install the login nodes' account on the cluster and request its token",
     })
     .option('kubectl', { ...text, describe: 'Pods: path of kubectl [default: /usr/bin/kubectl]' });
 }
@@ -58,8 +59,8 @@ export function assertOptionsOf(backend: Backend, args: Readonly<Record<string, 
   throw usageError(
     'berth init login-node',
     backend === 'pod'
-      ? `${names}: for pods, the nodes of the cluster pull the image`
-      : `${names}: only with --backend pod`,
+      ? `${names} cannot be used with --backend pod: the cluster's nodes pull the image`
+      : `${names} ${given.length === 1 ? 'needs' : 'need'} --backend pod`,
   );
 }
 
@@ -81,12 +82,12 @@ export async function podQuestions(name: string): Promise<Question[]> {
     },
     {
       option: 'namespace-prefix',
-      text: "What OnDemand puts before the names of users' namespaces (namespace_prefix)",
+      text: 'namespace_prefix of OnDemand: what precedes user names in namespaces',
       fallback: namespacePrefix,
     },
     {
       option: 'apply',
-      text: "It is an admin's: install the login nodes' account and make its token",
+      text: "Is this an admin's kubeconfig? With yes, Berth creates the login nodes' ServiceAccount on the cluster and requests a token for it",
       ...{ fallback: access === undefined ? 'yes' : 'no', problem: yesOrNo },
     },
   ];

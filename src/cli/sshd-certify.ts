@@ -51,7 +51,10 @@ function options(yargs: Argv): Argv<CertifyArguments> {
       default: false,
       describe: 'Renew certificates of which more than a third of the time is left',
     })
-    .option('dry-run', dryRunOption('Print which certificates would be written, and write none'))
+    .option(
+      'dry-run',
+      dryRunOption('Sign, print which certificates would be written, and write none'),
+    )
     .option('output', outputOption)
     .example(
       'berth sshd certify --ca ca --host-key login1.pub --principal login.example.org login1.example.org',
@@ -89,7 +92,7 @@ async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
     return `${file}: ${did}${why}, ${end}`;
   });
   const knownHosts = [
-    'for known_hosts of users, or /etc/ssh/ssh_known_hosts:',
+    "line for users' known_hosts or /etc/ssh/ssh_known_hosts:",
     certified.knownHostsLine,
   ];
   const lines = [...keys, ...knownHosts, ...next.map((step) => `next: ${step}`)];
@@ -98,9 +101,9 @@ async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
 
 /** On each login node. */
 const nextSteps = [
-  'copy its certificate to each login node, beside the host key (/etc/ssh/ssh_host_ed25519_key-cert.pub)',
+  "copy each login node's certificate to that node, beside its host key (/etc/ssh/ssh_host_ed25519_key-cert.pub)",
   'add `HostCertificate PATH` to the file of each sshd there; `berth sshd new` writes the line if the certificate is there',
-  'reload it: systemctl reload berth-sshd@NAME',
+  'reload each sshd: systemctl reload berth-sshd@NAME',
 ];
 
 const units: Readonly<Record<string, number>> = { h: 3600, d: 86_400, w: 604_800 };

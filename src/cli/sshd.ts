@@ -98,7 +98,7 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     )
     .example('berth sshd new podman --port 332 --dry-run', 'Print what would be written')
     .epilogue(
-      'Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host’s own sshd is not changed.',
+      "Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host's own sshd is not changed.",
     );
 }
 

@@ -14,12 +14,16 @@ export function tokenText(
 ): string {
   const { cluster, file, user, account, oldExpires, expires } = rotated;
   const left = expires - now;
-  const has = dryRun ? 'would have' : 'has';
+  const name = `${account.namespace}/${account.name}`;
+  const did = dryRun
+    ? `would write a new token of user ${user} to ${file} (ServiceAccount ${name}; a test token was issued and works)`
+    : `${name} has a new token in ${file}, user ${user}`;
   const lines = [
-    `${escapedForTerminal(cluster)}: ${account.namespace}/${account.name} ${has} a new token in ${escapedForTerminal(file)}, user ${escapedForTerminal(user)}`,
+    escapedForTerminal(`${cluster}: ${did}`),
     `  valid until ${timestamp(expires)} (${durationText(left)})`,
   ];
-  if (oldExpires !== undefined) lines.push(`  the old one until ${timestamp(oldExpires)}`);
+  if (oldExpires !== undefined)
+    lines.push(`  the old token is valid until ${timestamp(oldExpires)}`);
   // The API server counts whole seconds, and the request takes time.
   if (left < wantedSeconds - 60)
     lines.push(
@@ -38,7 +42,7 @@ export function tokensJson(outcomes: readonly RotateOutcome[], dryRun: boolean):
     const { cluster, file, user, account, oldExpires, expires } = outcome.rotated;
     return {
       cluster,
-      status: 'rotated' as const,
+      status: dryRun ? ('would-rotate' as const) : ('rotated' as const),
       file,
       user,
       serviceAccount: `${account.namespace}/${account.name}`,

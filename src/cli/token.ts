@@ -202,7 +202,12 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
   const deps = await rotateDeps(args, terminal);
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
-  if (cluster === undefined || other !== undefined) {
+  if (cluster === undefined)
+    throw new BerthError('no cluster has a valid configuration', {
+      code: 'cluster-unknown',
+      hint: '`berth clusters list` prints the errors in clusters.d; `berth init cluster` writes a file.',
+    });
+  if (other !== undefined) {
     throw new BerthError('several clusters are configured', {
       code: 'usage',
       hint: `Select one: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,

@@ -20,7 +20,7 @@ export interface ListedCluster {
   readonly credentials: ClusterSettings['credentials']['mode'];
   /** The file of clusters.d. */
   readonly file: string;
-  /** The management cluster's name of a Cluster of Cluster API. */
+  /** Name of the Cluster object in the management cluster. */
   readonly clusterApi?: string;
   readonly hook: HookContext;
 }

@@ -203,7 +203,7 @@ export async function checkToken(
   }
   throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
     code: 'hook-token-rejected',
-    hint: 'Nothing was written. Compare --service-account-issuer, --service-account-key-file and --api-audiences of all API servers behind this address.',
+    hint: 'Nothing was written. These options must be the same on all API servers behind this address: --service-account-issuer, --service-account-key-file, --api-audiences.',
   });
 }
 

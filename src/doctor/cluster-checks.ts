@@ -244,6 +244,6 @@ function versionFinding(version: string): Finding {
   if (minor === undefined || minor >= validatingPolicySince) return ok(`Kubernetes ${version}`);
   return warning(
     `Kubernetes ${version} has no ValidatingAdmissionPolicy`,
-    'Upgrade to 1.30 or later. Until then, only RBAC limits what the hook’s token can do.',
+    "Upgrade to 1.30 or later. Until then, only RBAC limits what the hook's token can do.",
   );
 }

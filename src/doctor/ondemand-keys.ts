@@ -58,7 +58,7 @@ const judges: Readonly<Record<string, Judge>> = {
     const variable = environment.get('KUBECONFIG');
     if (variable === undefined || job.config_file != null || credentials.mode === 'none')
       return undefined;
-    const next = `Write the path as v2.job.config_file in ${file}, which both use, and remove KUBECONFIG.`;
+    const next = `Set v2.job.config_file in ${file}, which OnDemand and Berth both use, to the path in KUBECONFIG, and remove KUBECONFIG from ${variable.file}.`;
     if ('computedBy' in variable) return unknownValue('KUBECONFIG', variable, next);
     const place = kubeconfigPath(variable.value);
     const ours = kubeconfig.file ?? defaultKubeconfig;
@@ -79,13 +79,13 @@ const judges: Readonly<Record<string, Judge>> = {
     (batchConnect.ssh_allow ?? sshToComputeNodes(environment)) === false
       ? undefined
       : warning(
-          `v2.batch_connect.ssh_allow is not false in ${file}: OnDemand shows users a link to a shell on the node of their pod`,
+          `v2.batch_connect.ssh_allow is not false in ${file}: OnDemand shows users a link to a shell on the node of their pod, where they cannot log in`,
           'Add `batch_connect: {ssh_allow: false}` below v2.',
         ),
   login: ({ file, login }, { server }) =>
     typeof login.host === 'string' && login.host === new URL(server.endpoint).hostname
       ? warning(
-          `v2.login.host in ${file} is the address of the API server, and OnDemand offers users a shell there, by ssh`,
+          `v2.login.host in ${file} is the API server, so OnDemand offers users an SSH shell on the API server`,
           'Write the address of the login nodes, or remove v2.login.',
         )
       : undefined,
@@ -99,7 +99,7 @@ const judges: Readonly<Record<string, Judge>> = {
     if (typeof mappingOrEmpty(job.auth).svc_acct_file !== 'string')
       return warning(
         `auth is gke in ${file} without svc_acct_file: OnDemand cannot run gcloud`,
-        'Set v2.job.auth.svc_acct_file to the key file in the home of each user.',
+        "Set v2.job.auth.svc_acct_file to the path of the key file in each user's home.",
       );
     return skipped(
       `auth is gke: OnDemand runs gcloud with svc_acct_file, and Berth writes no credentials. Berth's RoleBindings name ${subjectPrefix}USER; bind ood-user in the namespace to the Google account, too`,
@@ -122,7 +122,10 @@ function unknownValue(
   { file, computedBy }: { readonly file: string; readonly computedBy: string },
   next: string,
 ): Finding {
-  return warning(`${file} takes ${name} from ${computedBy}, which Berth does not run`, next);
+  return warning(
+    `not compared: ${file} sets ${name} from ${computedBy}, which Berth does not execute`,
+    next,
+  );
 }
 
 /** What all clusters of a portal share. */
@@ -165,7 +168,7 @@ function clustersFinding(environment: PortalEnvironment, clustersDir: string): F
   return realPathIfPresent(resolve(variable.value)) === realPathIfPresent(resolve(clustersDir))
     ? undefined
     : warning(
-        `${variable.file} sets OOD_CLUSTERS=${variable.value}, where OnDemand finds its clusters, but Berth reads ${clustersDir}`,
+        `OnDemand reads its clusters from ${variable.value} (OOD_CLUSTERS in ${variable.file}), Berth from ${clustersDir}`,
         next,
       );
 }
@@ -183,7 +186,9 @@ export function checkOndemandKeys(
     const keys = ondemandKeys(portal, cluster.name);
     if (keys === undefined) return { results: [] };
     const found = Object.values(judges).flatMap((judge) => judge(keys, cluster) ?? []);
-    const agree = ok(`${keys.file} and Berth agree: ${Object.keys(judges).join(', ')}`);
+    const agree = ok(
+      `${keys.file} does not contradict Berth (checked: ${Object.keys(judges).join(', ')})`,
+    );
     return { keys, results: (found.length > 0 ? found : [agree]).map(result) };
   } catch (thrown) {
     return { results: [result(failedWith(asBerthError(thrown, "reading OnDemand's files")))] };

@@ -101,7 +101,7 @@ function judged(
     ...finding,
     next:
       wanted?.status === 'ok'
-        ? `${file} is correct but not applied: ${apply}.`
+        ? `${file} is correct, but Apache's generated configuration is older: ${apply}.`
         : `${finding.next} The file is ${file}; then ${apply}.`,
   };
 }
@@ -113,7 +113,7 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
   if (hook === undefined)
     return failed(
       'OnDemand is not configured to run a pre-PUN hook',
-      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets it, but it is not applied`}: run ${generator} and restart Apache.`,
+      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets pun_pre_hook_root_cmd, but Apache's generated configuration does not have it`}: run ${generator} and restart Apache.`,
     );
   try {
     const status = await stat(hook);
@@ -135,7 +135,7 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
 function portalYml(text: string, file: string): unknown {
   const document = parseYaml(text, file, 'psych');
   if (document === null || asMapping(document) !== undefined) return document;
-  const hint = 'Write each setting of OnDemand as KEY: VALUE.';
+  const hint = 'The file must start with KEY: VALUE lines.';
   throw configError('config-yaml-invalid', file, 'the file is not a YAML mapping', hint, {
     ...{ line: 1, column: 1 },
   });

@@ -29,7 +29,12 @@ export async function checkSessionStart(
     assertRoot();
     const choice = chooseProfile(settings, { user: user.name, groups: groupNamesOf(user.name) });
     if (choice.kind !== 'profile')
-      return { id, ...skipped(`not tried: no rule without a port gives ${user.name} a profile`) };
+      return {
+        id,
+        ...skipped(
+          `no test session: only rules with \`ports\` match ${user.name}, or none, and a test session has no port`,
+        ),
+      };
     const { profile } = choice;
     return { id, ...(await findingOfSession(session, profile, user)) };
   } catch (thrown) {

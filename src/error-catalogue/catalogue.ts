@@ -26,7 +26,10 @@ const page = sourceText('../../docs/errors.md', import.meta.url);
 const entryOfPage =
   /^### (?<code>.+)\n\n(?<what>.+) \((?<exit>.+)\)\n\n\*\*Why:\*\* (?<why>.+)\n\n\*\*What to do:\*\* (?<next>.+)$/gm;
 
-/** All entries by domain: the sections of docs/errors.md. */
+/**
+ * All entries by domain: the sections of docs/errors.md. One that does not match is left out here, and
+ * test/unit/error-catalogue.test.ts fails.
+ */
 export const catalogue: readonly CatalogueDomain[] = page
   .split(/^## /m)
   .map((section) => ({
@@ -48,8 +51,8 @@ export function exitStatuses(code: LogCode): number[] {
 }
 
 /** `exit status 75`, `exit status 67 or exit status 75`, or `warning`. */
-export function exitText(code: LogCode): string {
-  const texts = exitStatuses(code).map((status) => `exit status ${status}`);
+export function exitText(statuses: readonly number[]): string {
+  const texts = statuses.map((status) => `exit status ${status}`);
   return texts.length === 0 ? 'warning' : texts.join(' or ');
 }
 

@@ -1,4 +1,7 @@
+import { installedPath } from '../installed-path.ts';
 import type { CheckText } from './check-texts.ts';
+
+const manifests = installedPath('share/etc/kubernetes');
 
 /** See `checkTexts`. */
 export const clusterCheckTexts = {
@@ -9,12 +12,12 @@ export const clusterCheckTexts = {
   },
   'admin-kubeconfig-mode': {
     what: 'Owner and mode of the kubeconfig with the token of the hook.',
-    why: 'Others than root can read the token.',
+    why: 'Users other than root can read the token.',
     next: 'Run `chmod 0600` on it, and renew the token.',
   },
   'docker-config-mode': {
     what: 'Owner and mode of the file with the pull secret.',
-    why: 'Others than root can read the credentials of the registry.',
+    why: 'Users other than root can read the credentials of the registry.',
     next: 'Run `chmod 0600` on it, and change the credentials.',
   },
   'cluster-ca': {
@@ -50,7 +53,7 @@ export const clusterCheckTexts = {
   'api-version': {
     what: 'Whether this version of Kubernetes is supported.',
     why: 'Parts of Berth, such as the admission policies, may not work.',
-    next: 'Upgrade the cluster, or see the list of versions in the message.',
+    next: 'Upgrade the cluster to Kubernetes 1.30 or later.',
   },
   names: {
     what: 'Whether the namespace and the other names of the user are valid.',
@@ -60,17 +63,17 @@ export const clusterCheckTexts = {
   rights: {
     what: 'Whether the account of the hook may do what a login needs.',
     why: 'Logins fail at the request that the message names.',
-    next: 'Run `kubectl apply -k /usr/lib/berth/share/etc/kubernetes`.',
+    next: 'Run the command that doctor prints for the missing rights.',
   },
   'excess-rights': {
     what: 'Whether the account of the hook may do more than a login needs.',
-    why: 'Who gets the token of the hook gets these rights too.',
-    next: 'Use the account that /usr/lib/berth/share/etc/kubernetes creates.',
+    why: 'Whoever has the token of the hook has these rights too.',
+    next: `Use the account that ${manifests} creates.`,
   },
   'cluster-roles': {
     what: 'Whether the ClusterRoles exist to which the hook binds users.',
     why: 'Users get bindings without a right.',
-    next: 'Run `kubectl apply -k /usr/lib/berth/share/etc/kubernetes`.',
+    next: 'Run the command that doctor prints for the missing roles.',
   },
   objects: {
     what: 'Whether the API server would accept the objects of a user, with a dry run.',
@@ -79,8 +82,8 @@ export const clusterCheckTexts = {
   },
   guard: {
     what: 'Whether the token of the hook is kept from other namespaces, with a dry run of a forbidden write.',
-    why: 'Who gets the token of the hook can write to every namespace.',
-    next: 'Install the guard policy of /usr/lib/berth/share/etc/kubernetes.',
+    why: 'Whoever has the token of the hook can write to every namespace.',
+    next: `Install the guard policy of ${manifests}.`,
   },
   admission: {
     what: 'Whether the admission policies are installed and as this version of Berth renders them.',
@@ -90,12 +93,12 @@ export const clusterCheckTexts = {
   'ssh-sessions': {
     what: 'Whether the login nodes have the rights that sessions in pods need.',
     why: 'No session in a pod starts on this cluster.',
-    next: 'Run `kubectl apply -k /usr/lib/berth/share/etc/kubernetes/ssh-sessions`.',
+    next: `Run \`kubectl apply -k ${manifests}/ssh-sessions\`.`,
   },
   'user-namespace': {
-    what: 'Whether the namespace belongs to the user, and is as a login leaves it.',
+    what: 'Whether the namespace belongs to the user, and is as a login sets it up.',
     why: 'Another owner, or objects that somebody has changed.',
-    next: "See the message; the next login mends what is the hook's.",
+    next: 'See the message; the next login restores the objects that the hook manages.',
   },
   'cluster-api-oidc': {
     what: 'Whether Cluster API gives the API servers the OIDC settings that Berth uses.',
@@ -103,9 +106,9 @@ export const clusterCheckTexts = {
     next: 'Correct the settings in the Cluster, or in berth.yml.',
   },
   'ondemand-keys': {
-    what: 'Keys of the file in clusters.d that contradict Berth.',
-    why: 'OnDemand and kubectl use other credentials or namespaces than those of Berth.',
-    next: 'Remove or correct the keys that the message names.',
+    what: "OnDemand's settings that contradict Berth: in the cluster's file in clusters.d, in nginx_stage.yml, and in the dashboard's dotenv files.",
+    why: 'OnDemand uses other clusters, credentials or namespaces than Berth, or offers users links that do not work.',
+    next: 'Remove or correct the settings that the message names.',
   },
   'ondemand-kubectl': {
     what: 'The kubectl that OnDemand runs (`bin`), and its version.',

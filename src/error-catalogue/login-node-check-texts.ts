@@ -28,7 +28,7 @@ export const loginNodeCheckTexts = {
     next: 'Create or mount them, or correct the profile.',
   },
   sshd: {
-    what: 'Whether the sshds that run lead every user into a session.',
+    what: 'Whether the sshds that run start a Berth session for every user.',
     why: 'Users get a shell or files of this host.',
     next: 'Run `berth sshd lint`, which names each line and how to correct it.',
   },
@@ -38,9 +38,9 @@ export const loginNodeCheckTexts = {
     next: 'Add the line that the message names to /etc/pam.d/sshd.',
   },
   'user-manager': {
-    what: 'Whether the managers of users (`user@UID.service`) are kept from units in homes.',
+    what: "Whether users' systemd managers (`user@UID.service`) are kept from units in homes.",
     why: 'A session can start programs on this host.',
-    next: 'Install the drop-in that the message names, and restart the managers.',
+    next: "Install the drop-in that the message names and run `systemctl daemon-reload`. Then restart the named managers; this ends these users' containers.",
   },
   podman: {
     what: 'Whether podman is installed, and new enough.',
@@ -48,7 +48,7 @@ export const loginNodeCheckTexts = {
     next: 'Install a newer podman, or correct the section `podman` of ssh.yml.',
   },
   'podman-runtime': {
-    what: 'Whether the other programs of containers exist, and only root may change them.',
+    what: 'Whether the container runtime and helper programs exist, and only root may change them.',
     why: 'No session in a container starts, or it runs a program of somebody else.',
     next: 'Install them, or correct the section `podman` of ssh.yml.',
   },
@@ -68,7 +68,7 @@ export const loginNodeCheckTexts = {
     next: 'Boot with cgroups v2, or correct `podman.cgroup_manager` of ssh.yml.',
   },
   'cgroup-delegation': {
-    what: 'Whether the managers of users have the cgroup controllers that limits need.',
+    what: "Whether users' systemd managers have the cgroup controllers that limits need.",
     why: 'Limits of profiles have no effect.',
     next: 'Install the drop-in that the message names, and log in again.',
   },
@@ -85,15 +85,15 @@ export const loginNodeCheckTexts = {
   storage: {
     what: 'Whether the storage directory belongs to root, with everything above it.',
     why: 'Who can write to it can replace the images of all users.',
-    next: 'Give it back to root, after a look at what is in it.',
+    next: 'Check its contents, then `chown root` it, and correct what the message names.',
   },
   'storage-file-system': {
     what: 'The file system of the storage directory.',
-    why: 'Containers are slow or fail: it is not local, or has no overlay.',
-    next: 'Set `storage` of ssh.yml to a directory on a local disk.',
+    why: 'Containers fail or are slow: the file system is not local, is a tmpfs, or is almost full.',
+    next: 'Free space with `berth images gc`, or set `storage` in ssh.yml to a directory on a local disk.',
   },
   image: {
-    what: 'Whether each image of the profiles is in the store, complete, of its digest and readable.',
+    what: 'Whether each image of the profiles is in the store, is complete and readable, and has the wanted digest.',
     why: 'Sessions of its profiles do not start.',
     next: 'Run `berth images pull`.',
   },
@@ -124,7 +124,7 @@ export const loginNodeCheckTexts = {
   },
   'user-storage': {
     what: 'Whether the storage directory of the user exists and belongs to the user.',
-    why: 'No session of the user in a container starts.',
+    why: 'If it belongs to somebody else, no session of the user starts. If it is missing, the next login creates it.',
     next: 'Run `berth subid apply --directories NAME`.',
   },
   'session-start': {

@@ -1,3 +1,4 @@
+import { installedPath } from '../installed-path.ts';
 import type { CheckText } from './check-texts.ts';
 
 /** See `checkTexts`. */
@@ -14,17 +15,17 @@ export const portalCheckTexts = {
   },
   'config-dir': {
     what: 'Which files of `--config-dir` are read instead of the installed ones.',
-    why: 'It never fails.',
-    next: 'Nothing.',
+    why: 'It does not fail. This result is for information.',
+    next: 'Check that these are the files that you want to try.',
   },
   'config-warning': {
-    what: 'What is odd in the configuration, but has a meaning.',
+    what: 'Valid settings that probably do not do what was intended.',
     why: 'A key has no effect, or does something else than its author may expect.',
     next: 'Correct it in the file and the line that the message names.',
   },
   clusters: {
-    what: 'Stands for the checks of all clusters.',
-    why: 'It is skipped if the configuration cannot be read.',
+    what: 'A placeholder: no cluster was checked.',
+    why: 'The clusters are not known, because the configuration cannot be read.',
     next: 'Correct what the check `config` says.',
   },
   'admission-config': {
@@ -39,8 +40,8 @@ export const portalCheckTexts = {
   },
   'state-dir': {
     what: 'Owner and mode of the state directory, /var/lib/berth.',
-    why: 'Somebody else than root can read or replace credentials of users.',
-    next: 'Look at what is in it, then give it back to root with mode 0700.',
+    why: 'Users other than root can read or replace credentials of users.',
+    next: 'Check its contents, then `chown root` and `chmod 0700` it.',
   },
   'kube-credential': {
     what: 'Whether the exec plugin that the kubeconfigs of users name is installed, and belongs to root.',
@@ -48,9 +49,9 @@ export const portalCheckTexts = {
     next: 'Install the package again, or correct `kube_credential` in berth.yml.',
   },
   'broker-units': {
-    what: 'Whether the socket of the credential broker is active.',
+    what: 'Whether the systemd units of the credential broker are installed.',
     why: 'kubectl cannot renew tokens of a confidential client between two logins at the portal.',
-    next: 'Run `systemctl enable --now` for the unit that the message names.',
+    next: `Copy ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run \`systemctl daemon-reload\`.`,
   },
   'portal-hook': {
     what: 'Whether OnDemand runs the hook before a PUN starts.',
@@ -60,7 +61,7 @@ export const portalCheckTexts = {
   'portal-sandbox': {
     what: 'Whether the unit of Apache hides files that the hook reads.',
     why: 'The hook, a child of Apache, does not see its files although they exist.',
-    next: 'Add the drop-in that the message names, and restart Apache.',
+    next: "Move the file to a directory that Apache's unit does not hide, such as /etc/berth, and set its new path in berth.yml.",
   },
   'portal-tokens': {
     what: 'Whether Apache passes tokens of users on to servers of other users.',
@@ -80,7 +81,7 @@ export const portalCheckTexts = {
   'portal-refresh': {
     what: 'Whether the portal and kubectl use the same refresh token.',
     why: "With rotating refresh tokens each of them makes the other one's invalid.",
-    next: 'Give the cluster a client of its own, or let only one of them renew tokens.',
+    next: 'Set `credentials.own_refresh_token`, disable rotation at the provider, or remove the directives that the message names from oidc_settings.',
   },
   issuer: {
     what: 'Whether the identity provider answers, and its discovery document is that of the issuer.',

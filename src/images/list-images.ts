@@ -15,7 +15,7 @@ export interface ListedImage {
   readonly sizeBytes: number | null;
   /** Those that name it. */
   readonly profiles: readonly string[];
-  readonly status: 'whole' | 'damaged' | 'missing';
+  readonly status: 'complete' | 'damaged' | 'missing';
   /** What is wrong with its layers. */
   readonly damage: readonly string[];
 }
@@ -39,7 +39,7 @@ export function listImages(site: ImageSettings): readonly ListedImage[] {
     return {
       ...{ image, id: stored.id, digests: [...stored.digests].toSorted(), profiles, damage },
       sizeBytes: sizes.reduce((sum, size) => sum + size, 0),
-      status: damage.length === 0 ? ('whole' as const) : ('damaged' as const),
+      status: damage.length === 0 ? ('complete' as const) : ('damaged' as const),
     };
   };
   const wanted = wantedImages(site.profiles).map(({ image, profiles }) =>

@@ -116,7 +116,7 @@ function podmanError(
   const match = known.find(({ pattern }) => pattern.test(stderr));
   return new BerthError(`${attempted}: ${reason}`, {
     code: match?.code ?? 'podman-failed',
-    hint: match?.hint ?? 'This is podman’s own message; see podman-pull(1).',
+    hint: match?.hint ?? "This is podman's own message; see podman-pull(1).",
     cause: error,
   });
 }

@@ -94,16 +94,16 @@ async function pullImage(
   });
 }
 
-/** What a pull would do with an image. No registry is asked, so what it has is not known. */
+/** What a pull would do with an image. The registry is not contacted, so whether it has a newer image is not known. */
 export interface PullPlan {
   readonly image: string;
   /** The image of this name in the store. */
   readonly id?: string;
   /**
-   * `pull`: it is not in the store, or damaged there. `ask`: the registry would be asked for a newer one. `nothing`: it is
+   * `pull`: it is not in the store, or damaged there. `check-registry`: the registry would be asked for a newer one. `nothing`: it is
    * named by its digest and in the store. `load`: from an archive, which decides what it is.
    */
-  readonly would: 'pull' | 'ask' | 'nothing' | 'load';
+  readonly would: 'pull' | 'check-registry' | 'nothing' | 'load';
 }
 
 /** Changes nothing. @throws {BerthError} `image-store-broken` */
@@ -118,7 +118,11 @@ export function planPull(
     if (found === undefined) return { image, would: 'pull' };
     const isDamaged = imageDamage(directory, index, found).length > 0;
     const isPinned = splitReference(image).digest !== undefined;
-    return { image, id: found.id, would: isDamaged ? 'pull' : isPinned ? 'nothing' : 'ask' };
+    return {
+      image,
+      id: found.id,
+      would: isDamaged ? 'pull' : isPinned ? 'nothing' : 'check-registry',
+    };
   });
 }
 

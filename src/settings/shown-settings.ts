@@ -22,22 +22,35 @@ export interface ShownSetting {
 const secretName =
   /(?:^|[._])(?<!\bcredentials\.)(?<!\bssh_sessions\.)(?:secret|token|password|passwd)$/i;
 
+/** The files with keys that can have defaults. */
+export interface SettingsFiles {
+  readonly berthYml: string;
+  readonly sshYml: string;
+}
+
+/** Which files are read. */
+export function settingsFiles(
+  configFile = defaultConfigFile,
+  at: ResolveConfigPath = asInstalled,
+): SettingsFiles {
+  return { berthYml: at(configFile), sshYml: at('/etc/berth/ssh.yml') };
+}
+
 /**
  * What hook.env, berth.yml and ssh.yml set. A file that is not there sets nothing; what is checked is that each can be parsed.
  *
  * @throws {BerthError} `config-…` of `readConfigFile`, `config-yaml-invalid`, `hook-env-…`
  */
 export function shownSettings(
-  configFile = defaultConfigFile,
+  { berthYml, sshYml }: SettingsFiles,
   at: ResolveConfigPath = asInstalled,
 ): readonly ShownSetting[] {
-  const berth = at(configFile);
-  const settings = yamlSettings(berth);
+  const settings = yamlSettings(berthYml);
   const named = settings.find(({ key }) => key === 'hook_env')?.value;
   return [
     ...(named === null ? [] : hookEnv(typeof named === 'string' ? at(named) : hookEnvFile(at))),
     ...settings,
-    ...yamlSettings(at('/etc/berth/ssh.yml')),
+    ...yamlSettings(sshYml),
   ];
 }
 

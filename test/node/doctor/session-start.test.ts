@@ -86,7 +86,7 @@ describe('berth doctor --user USER --start-session', () => {
   it('knows no cluster on a host without any', async () => {
     const { exitCode, stderr } = await host.asRoot([berth, 'doctor', '--cluster', 'nosuch']);
     expect(exitCode).toBe(64);
-    expect(stderr).toContain('there is no cluster nosuch; there are: none [cluster-unknown]');
+    expect(stderr).toContain('unknown cluster nosuch; configured: none [cluster-unknown]');
   });
 
   it('needs an account, and root', async () => {

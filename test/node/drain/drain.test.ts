@@ -92,7 +92,7 @@ describe.skipIf(!supported)('a node with systemd', () => {
     const words = ['--deadline', '1s', '--message', 'Bye', '--dry-run'];
     expect(await berth('node', 'drain', ...words)).toEqual({
       code: 0,
-      out: 'would stop berth-sshd@alpha.service, berth-sshd@beta.service; open sessions: 1\nthe sessions would be told\nthe sessions that are left after 1 s would be ended\n',
+      out: 'would stop berth-sshd@alpha.service, berth-sshd@beta.service; open sessions: 1\na message would be sent to the open sessions\nsessions still open after 1 s would be ended\n',
       err: 'dry run: nothing was changed\n',
     });
     expect(ada.output).not.toContain('Bye');

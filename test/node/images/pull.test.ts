@@ -86,19 +86,19 @@ describe('berth images pull', () => {
       (await execa('find', [site.storage, '-printf', '%p %s %T@ %m\n'])).stdout;
     const before = await tree();
     expect(await dryRun()).toEqual([
-      expect.stringContaining('in the store; the registry would be asked for a newer one ('),
+      expect.stringContaining('in the store; a pull would ask the registry for a newer one ('),
       expect.stringMatching(/: in the store \([0-9a-f]{12}\)$/),
     ]);
     const { stdout } = await pull('--dry-run', '-o', 'json');
     expect(berthDocument(stdout)).toMatchObject({
       dryRun: true,
-      images: [{ would: 'ask' }, { would: 'nothing' }],
+      images: [{ would: 'check-registry' }, { would: 'nothing' }],
     });
     const list = await site.berth(['list', '-o', 'json']);
     expect(berthDocument(list.stdout)).toMatchObject({
       images: [
-        { image: large.tag, status: 'whole', profiles: ['base'], damage: [] },
-        { image: small.digest, status: 'whole', profiles: ['pinned'] },
+        { image: large.tag, status: 'complete', profiles: ['base'], damage: [] },
+        { image: small.digest, status: 'complete', profiles: ['pinned'] },
       ],
     });
     await site.profiles({ other: 'registry.example/none:1' });

@@ -224,7 +224,7 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
       [/Kubeconfig of a cluster admin: /, '/root/admin.kubeconfig\r'],
       [/oidc or service-account \[oidc\]: /, 'password\r'],
       [/password: must be oidc or service-account\r\n[^\r\n]*How/, '\r'],
-      [/make its token \[yes\]: /, 'no\r'],
+      [/requests a token for it \[yes\]: /, 'no\r'],
       [confirm, 'y\r'],
       [/next: with your rights on the cluster: \S*kubectl .*apply -k/, ''],
     );

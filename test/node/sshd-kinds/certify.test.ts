@@ -114,7 +114,11 @@ describe('berth sshd certify', () => {
     const real = await certify(...keys, '-o', 'json');
     expect(berthDocument(real.stdout)).toMatchObject({
       dryRun: false,
-      next: [expect.stringMatching(/^copy its certificate/), expect.anything(), expect.anything()],
+      next: [
+        expect.stringMatching(/^copy each login node's certificate/),
+        expect.anything(),
+        expect.anything(),
+      ],
     });
   });
 

@@ -109,6 +109,17 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^FILE: \/etc\/berth\/ssh\.yml\nKEY:  rules\.users <array>\n/);
   });
 
+  it('explains a key and a check of the same name, for scripts too', async () => {
+    expect((await run('explain', 'storage')).stdout).toMatch(
+      /^FILE: [^]*\n\nstorage \(check of berth doctor\)\n/,
+    );
+    const { stdout } = await run('explain', 'storage', '-o', 'json');
+    expect(berthDocument(stdout)).toMatchObject({
+      kind: 'ConfigurationKeys',
+      checks: [{ code: 'storage' }],
+    });
+  });
+
   it.each([
     ['Version', ['version']],
     ['ErrorCodes', ['explain']],

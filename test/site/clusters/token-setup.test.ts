@@ -44,7 +44,7 @@ describe('berth token setup', () => {
       exitCode: 0,
       stderr: 'dry run: nothing was changed',
     });
-    expect(stdout).toContain('would have a new token');
+    expect(stdout).toContain('would write a new token of user ');
     expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
 
     await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });

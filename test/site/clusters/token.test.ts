@@ -111,11 +111,16 @@ describe('berth token rotate', () => {
       exitCode: 0,
       stderr: 'dry run: nothing was changed',
     });
-    expect(stdout).toMatch(/^prod: ondemand\/berth-hook would have a new token in .*user hook\n/);
+    expect(stdout).toMatch(
+      /^prod: would write a new token of user hook to \S+ \(ServiceAccount ondemand\/berth-hook; /,
+    );
     expect(await read()).toBe(before);
     expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
     const json = await portal.berth('token', 'rotate', '--dry-run', '-o', 'json');
-    expect(berthDocument(json.stdout)).toMatchObject({ dryRun: true });
+    expect(berthDocument(json.stdout)).toMatchObject({
+      dryRun: true,
+      clusters: [{ status: 'would-rotate' }],
+    });
 
     const absent = ['token', 'rotate', '--service-account', 'ondemand/absent'];
     const real = await portal.berth(...absent);

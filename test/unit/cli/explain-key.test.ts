@@ -56,13 +56,13 @@ Default: \`"refuse"\`.
     const codes = new Set(
       explanations(undefined)
         .filter(({ code }) => !Object.hasOwn(checkTexts, code))
-        .map(({ code }) => code as string),
+        .map(({ code }) => code),
     );
     expect(keyNames().filter((name) => codes.has(name))).toEqual([]);
   });
 
   it('prints JSON', () => {
-    const document: unknown = JSON.parse(keysJson(keysNamed('profile:image')));
+    const document: unknown = JSON.parse(keysJson(keysNamed('profile:image'), []));
     expect(document).toMatchObject({
       kind: 'ConfigurationKeys',
       keys: [{ file: 'profile', key: 'image' }],

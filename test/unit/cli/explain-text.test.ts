@@ -21,11 +21,16 @@ describe('berth explain CODE', () => {
       expect.objectContaining({
         exitCode: 64,
         message:
-          'there is no error code, no check of berth doctor and no key of the configuration token-expierd; did you mean token-expired?',
+          'unknown code, check or configuration key: token-expierd (did you mean token-expired?)',
       }) as Error,
     );
-    expect(() => explanations('zzz')).toThrow(
-      'there is no error code, no check of berth doctor and no key of the configuration zzz',
+    expect(() => explanations('zzz')).toThrow(/^unknown code, check or configuration key: zzz$/);
+  });
+
+  it('suggests only checks after check:', () => {
+    expect(() => explanations('check:token-expired')).toThrow(/^unknown check token-expired$/);
+    expect(() => explanations('check:portal-hok', ['portal-hok'])).toThrow(
+      'unknown check portal-hok (did you mean portal-hook?)',
     );
   });
 
@@ -56,10 +61,10 @@ describe('berth explain', () => {
     const ids = Object.keys(checkTexts);
     expect(ids.flatMap((id) => explanations(`check:${id}`)).map(({ code }) => code)).toEqual(ids);
     expect(explainText(explanations('portal-hook'))).toMatch(
-      /^portal-hook \(a check; Checks of berth doctor\)\n/,
+      /^portal-hook \(check of berth doctor\)\n[^]*\n\nIf it fails:\n/,
     );
     expect(explainText(explanations('api-certificate'))).toMatch(
-      /^api-certificate \(exit status [^]*\n\napi-certificate \(a check; /,
+      /^api-certificate \(exit status [^]*\n\napi-certificate \(check of /,
     );
   });
 
@@ -77,7 +82,9 @@ describe('berth explain', () => {
 
   it('is there for a finding of the linter, which has no exit status', () => {
     const found = explanations('shell-reads-home');
-    expect(explainText(found)).toMatch(/^shell-reads-home \(a finding; The linter of sshd\)\n/);
+    expect(explainText(found)).toMatch(
+      /^shell-reads-home \(finding of berth sshd lint\)\n[^]*\n\nWhat to do:\n {2}The login program /,
+    );
     expect(JSON.parse(explainJson(found))).toMatchObject({ codes: [{ exit_status: [] }] });
   });
 });

@@ -85,6 +85,9 @@ describe('an undrain', () => {
       out: 'no longer drained, but no listener was started: none ran when the drain began\nnext: systemctl start berth-sshd@NAME\n',
       err: '',
     });
+    expect(undrainedText({ wasDrained: true, started: [], skipped: [] }, true).out).toBe(
+      'would mark the node as not drained; no listener would be started\n',
+    );
     expect(undrainedText({ wasDrained: true, started: [], skipped: [podman] }).out).toBe(
       'no longer drained, but no listener was started\n',
     );

@@ -181,7 +181,7 @@ it('each command is in the table, and each name there is an option of it', () =>
 
 const refusals = [
   /^64: berth: --\S+ (needs|cannot be used with) --\S+( \S+)? \[usage\]$/,
-  /^64: berth: --\S+: (for pods, the nodes of the cluster|only with --backend pod)/,
+  /^64: berth: --\S+ (cannot be used with --backend pod: the cluster's nodes|needs --backend pod)/,
 ];
 
 describe('a mode refuses each option that it does not use, and so each new one that the table does not have', () => {

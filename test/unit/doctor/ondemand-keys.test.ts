@@ -43,7 +43,9 @@ const said = (results: readonly CheckResult[]): string =>
 it('agrees with a file as Berth writes it', async () => {
   const found = await judge({});
 
-  expect(said(found)).toMatch(/^ok: \S+prod\.yml and Berth agree: KUBECONFIG, all_namespaces/);
+  expect(said(found)).toMatch(
+    /^ok: \S+prod\.yml does not contradict Berth \(checked: KUBECONFIG, all_namespaces/,
+  );
   expect(found).toHaveLength(1);
 });
 
@@ -83,19 +85,21 @@ it.each([
   await put(name, text);
 
   const found = said(await judge({}));
-  expect(found).toContain(`/${name} takes KUBECONFIG from ${from}`);
-  expect(found).toMatch(/^warning: .* which Berth does not run\. Write the path as/);
+  expect(found).toContain(`/${name} sets KUBECONFIG from ${from}`);
+  expect(found).toMatch(
+    /^warning: not compared: .* which Berth does not execute\. Set v2\.job\.config_file in /,
+  );
 });
 
 it('says that OnDemand has other clusters', async () => {
   const other = join(directory, 'others.d');
   await put('apps/dashboard/env', `OOD_CLUSTERS=${other}\n`);
   expect(said(await judge({}))).toMatch(
-    /^warning: \S+env sets OOD_CLUSTERS=\S+, where OnDemand finds its clusters, but Berth reads/,
+    /^warning: OnDemand reads its clusters from \S+ \(OOD_CLUSTERS in \S+env\), Berth from /,
   );
 
   await symlink('clusters.d', other);
-  expect(said(await judge({}))).toMatch(/^ok: .*agree/);
+  expect(said(await judge({}))).toMatch(/^ok: .*does not contradict/);
 });
 
 it('knows that the dashboard shows no shells, and follows it to another directory of settings', async () => {
@@ -112,7 +116,7 @@ it('knows that the dashboard shows no shells, and follows it to another director
 it('warns of a shell on the API server', async () => {
   const v2 = { login: { host: new URL(exampleCluster.server.endpoint).hostname } };
   expect(said(await judge({}, undefined, {}, v2))).toMatch(
-    /^warning: v2\.login\.host in \S+ is the address of the API server/,
+    /^warning: v2\.login\.host in \S+ is the API server, so OnDemand offers/,
   );
   expect(said(await judge({}, undefined, {}, { login: { host: 'login.example.org' } }))).toMatch(
     /^ok/,

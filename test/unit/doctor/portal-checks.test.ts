@@ -234,7 +234,7 @@ describe('the configuration that Apache reads', () => {
       'behind /node receive OIDC_refresh_token, OIDC_id_token of',
     );
     expect(found['portal-tokens']?.next).toMatch(
-      /is correct but not applied: run \S+\/update_ood_portal /,
+      /is correct, but Apache's generated configuration is older: run \S+\/update_ood_portal /,
     );
   });
 
@@ -243,7 +243,7 @@ describe('the configuration that Apache reads', () => {
     const found = await judge({ yml: {}, apache: without });
     expect(complaints(found)).toEqual(['portal-hook failed']);
     expect(found['portal-hook']?.next).toMatch(
-      /ood_portal\.yml sets it, but it is not applied: run /,
+      /ood_portal\.yml sets pun_pre_hook_root_cmd, but Apache's generated configuration does not have it: run /,
     );
   });
 

@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { defaultsOf } from '../../../src/cli/configuration-keys.ts';
-import { type ShownSetting, shownSettings } from '../../../src/settings/shown-settings.ts';
+import {
+  settingsFiles,
+  type ShownSetting,
+  shownSettings,
+} from '../../../src/settings/shown-settings.ts';
 
 let directory: string;
 beforeAll(() => {
@@ -11,15 +15,18 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
+const at = (path: string): string => join(directory, basename(path));
+const paths = () => settingsFiles('/root/test.yml', at);
+
 function shown(files: Readonly<Record<string, string>>): readonly ShownSetting[] {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
-  return shownSettings(join(directory, 'berth.yml'), (path) => join(directory, basename(path)));
+  return shownSettings(paths(), at);
 }
 
 it('prints each setting with its file and line, and no secret', () => {
   const settings = shown({
     'hook.env': '# of OSC\nCLIENT_ID=ondemand\nCLIENT_SECRET="s3cret"\n',
-    'berth.yml':
+    'test.yml':
       'deadline: 5s\nclusters:\n  prod:\n    admin: {context: c}\n    allowed_cidrs: [192.0.2.0/24]\n    credentials:\n      client_secret_file: /etc/berth/secret\n',
     'ssh.yml': '\nstorage: /data\n',
   });
@@ -27,16 +34,16 @@ it('prints each setting with its file and line, and no secret', () => {
   expect(rows).toEqual([
     ['CLIENT_ID', 'ondemand', 'hook.env', 2],
     ['CLIENT_SECRET', '***', 'hook.env', 3],
-    ['deadline', '5s', 'berth.yml', 1],
-    ['clusters.prod.admin.context', 'c', 'berth.yml', 4],
-    ['clusters.prod.allowed_cidrs', ['192.0.2.0/24'], 'berth.yml', 5],
-    ['clusters.prod.credentials.client_secret_file', '/etc/berth/secret', 'berth.yml', 7],
+    ['deadline', '5s', 'test.yml', 1],
+    ['clusters.prod.admin.context', 'c', 'test.yml', 4],
+    ['clusters.prod.allowed_cidrs', ['192.0.2.0/24'], 'test.yml', 5],
+    ['clusters.prod.credentials.client_secret_file', '/etc/berth/secret', 'test.yml', 7],
     ['storage', '/data', 'ssh.yml', 2],
   ]);
 });
 
 it('has the defaults of the keys that no file sets', () => {
-  const defaults = defaultsOf(shown({}));
+  const defaults = defaultsOf(shown({}), paths());
   const byKey = new Map(defaults.map(({ key, value }) => [key, value]));
   expect(byKey.get('minimum_uid')).toBe(1000);
   expect(byKey.get('profiles_dir')).toBe('/etc/berth/profiles');
@@ -45,12 +52,18 @@ it('has the defaults of the keys that no file sets', () => {
   expect(defaults.filter(({ line }) => line !== undefined)).toEqual([]);
 });
 
+it('has the defaults of a berth.yml with another name, below its path', () => {
+  const defaults = defaultsOf(shown({}), paths());
+  const of = (name: string) => defaults.find(({ key }) => key === name)?.file;
+  expect([of('minimum_uid'), of('otherwise')]).toEqual([at('test.yml'), at('ssh.yml')]);
+});
+
 it('shows a site without hook.env, and without any file', () => {
-  expect(shown({ 'berth.yml': 'hook_env: null\n' }).map(({ key }) => key)).toEqual([
+  expect(shown({ 'test.yml': 'hook_env: null\n' }).map(({ key }) => key)).toEqual([
     'hook_env',
     'storage',
   ]);
-  for (const name of ['berth.yml', 'ssh.yml', 'hook.env']) rmSync(join(directory, name));
+  for (const name of ['test.yml', 'ssh.yml', 'hook.env']) rmSync(join(directory, name));
   expect(shown({})).toEqual([]);
 });
 

@@ -50,7 +50,9 @@ describe('berth init login-node --backend pod', () => {
     expect(nothing).toMatchObject({ exitCode: 64 });
     expect(nothing.stderr).toContain('there is no default for --cluster, --kubeconfig');
     const pull = await init(`${admin} --pull yes`);
-    expect(pull.stderr).toContain('--pull: for pods, the nodes of the cluster pull the image');
+    expect(pull.stderr).toContain(
+      "--pull cannot be used with --backend pod: the cluster's nodes pull the image",
+    );
   });
 
   it('prepares the cluster and this host, but gives no shell before a pod has started', async () => {
