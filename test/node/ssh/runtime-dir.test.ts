@@ -133,9 +133,9 @@ describe('the runtime directory on a host without pam_systemd', () => {
   it('is mounted once, given ten first connections at once', async () => {
     const all = Array.from({ length: 10 }, () => host.ssh('ada', ['echo in; sleep 1']));
     const results = await Promise.all(all);
-    expect(results.map(({ stdout, stderr }) => `${stdout.toString()}${stderr}`)).toEqual(
-      Array(10).fill('in\n'),
-    );
+    expect(
+      results.map(({ exitCode, stdout, stderr }) => [exitCode, `${stdout.toString()}${stderr}`]),
+    ).toEqual(Array(10).fill([0, 'in\n']));
     await gone();
     // One cleanup may find a container that another one is removing, and leave the rest to the reaper.
     expect((await reap()).exitCode).toBe(0);
