@@ -129,7 +129,7 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
           'Where only kubectl can use the credentials of the admin',
         )
         .epilogue(
-          'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). From then on `berth token rotate` renews the token.',
+          'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). With the credentials of an admin it also grants the right to write the pull secret of the site, if that has another name than in etc/kubernetes. From then on `berth token rotate` renews the token.',
         ),
     handler: (args) => setup(args, terminal),
   };

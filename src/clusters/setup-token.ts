@@ -11,6 +11,7 @@ import { requestToken } from '../reconcile/request-token.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { contextChoice, hookEntryName } from './hook-access.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
+import { grantPullSecret } from './grant-pull-secret.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 import { clusterAdminAccess } from './capi-admin-access.ts';
 import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
@@ -44,14 +45,17 @@ interface FirstToken {
   readonly token: string;
   readonly expires?: number;
   readonly server: Pick<ApiServer, 'ca' | 'tlsServerName'>;
+  /** With the credentials of the admin; absent if only the token is known. */
+  readonly admin?: ApiServer;
 }
 
 /**
  * Writes root's kubeconfig for the hook: gets the first token of the hook's ServiceAccount, checks it with
- * OnDemand's address of the cluster, and writes it as entries `berth-hook@CLUSTER`. Other entries stay.
+ * OnDemand's address of the cluster, grants the right to the site's pull secret, and writes the token as entries
+ * `berth-hook@CLUSTER`. Other entries stay.
  *
  * @throws {BerthError} `admin-kubeconfig-context` if the hook would use another context, and what
- *   `clusterAdminAccess`, `kubectlAccess`, `requestToken`, `checkToken` and the writing throw
+ *   `clusterAdminAccess`, `kubectlAccess`, `requestToken`, `checkToken`, `grantPullSecret` and the writing throw
  */
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
   const { cluster, account } = input;
@@ -60,21 +64,36 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
   const written = serverEntry(cluster, admin);
   const { caFile } = cluster.server;
   const ca = caFile === undefined ? admin.ca : readTrusted(caFile);
-  await checkToken(
-    {
-      url: cluster.server.endpoint,
-      token: first.token,
-      ...(ca === undefined ? {} : { ca }),
-      ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
-    },
-    account,
-    deps.deadline,
-  );
+  const hook: ApiServer = {
+    url: cluster.server.endpoint,
+    token: first.token,
+    ...(ca === undefined ? {} : { ca }),
+    ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
+  };
+  await checkToken(hook, account, deps.deadline);
+  await grantRights(input, { ...first, hook }, deps);
   await writeEntries(input, written.entry, first.token, deps);
   const { file } = cluster.admin;
   const user = hookEntryName(cluster);
   const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;
   return { cluster: cluster.name, file, user, account, expires };
+}
+
+/** What etc/kubernetes cannot know: the name of the site's pull secret. */
+async function grantRights(
+  { cluster: { pullSecret }, account }: SetupInput,
+  { admin, hook }: { readonly admin?: ApiServer; readonly hook: ApiServer },
+  { deadline: { signal } }: RotateDeps,
+): Promise<void> {
+  const writesPullSecrets = ['berth-hook', 'berth-login'].includes(account.name);
+  if (pullSecret === undefined || admin === undefined || !writesPullSecrets) return;
+  const clients = { admin: apiClient(admin, signal), hook: apiClient(hook, signal) };
+  try {
+    await grantPullSecret(clients, account, pullSecret.name);
+  } finally {
+    clients.admin.close();
+    clients.hook.close();
+  }
 }
 
 async function firstToken(
@@ -93,9 +112,9 @@ async function firstToken(
       account: name,
       lifetimeSeconds,
     });
-    return { token, expires: expiry, server };
+    return { token, expires: expiry, server, admin: server };
   } catch (thrown) {
-    throw source.kind === 'cluster-api' ? withoutAccount(thrown, source.management) : thrown;
+    throw withoutAccount(thrown, source, name);
   } finally {
     client.close();
   }
@@ -182,12 +201,34 @@ function otherContext({ name, admin }: ClusterSettings, chosen: string, own: str
   );
 }
 
-/** Adds how to install the missing account with the kubeconfig that Cluster API keeps. */
-function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementCluster): unknown {
+/** Adds how to install the missing account. */
+function withoutAccount(
+  thrown: unknown,
+  source: Exclude<TokenSource, { kind: 'token' }>,
+  account: string,
+): unknown {
   if (!(thrown instanceof BerthError) || thrown.fields.status !== 404) return thrown;
+  const manifests = manifestsOf(account);
+  if (source.kind === 'admin')
+    return withHint(
+      thrown,
+      `Install the account on the cluster first: kubectl --kubeconfig ${source.file} apply -k ${manifests}`,
+      thrown,
+    );
+  const { namespace, cluster } = source.management;
   return withHint(
     thrown,
-    `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
+    `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${manifests}; rm ${cluster}.kubeconfig`,
     thrown,
   );
+}
+
+/** The kustomization with an account. */
+function manifestsOf(account: string): string {
+  const components: Readonly<Record<string, string>> = {
+    'berth-ldap-sync': '/ldap-sync',
+    'berth-login': '/ssh-sessions',
+    'berth-reaper': '/reaper',
+  };
+  return installedPath(`share/etc/kubernetes${components[account] ?? ''}`);
 }

@@ -1,4 +1,6 @@
 import type {
+  V1ClusterRole,
+  V1ClusterRoleBinding,
   V1LimitRange,
   V1Namespace,
   V1NetworkPolicy,
@@ -12,6 +14,8 @@ import type {
 import type { KubeJson } from './kube-json.ts';
 
 interface Kinds {
+  ClusterRole: V1ClusterRole;
+  ClusterRoleBinding: V1ClusterRoleBinding;
   Namespace: V1Namespace;
   NetworkPolicy: V1NetworkPolicy;
   Pod: V1Pod;
@@ -53,6 +57,8 @@ const resources: Record<Kind, { readonly root: string; readonly plural: string }
   ResourceQuota: { root: '/api/v1', plural: 'resourcequotas' },
   LimitRange: { root: '/api/v1', plural: 'limitranges' },
   NetworkPolicy: { root: '/apis/networking.k8s.io/v1', plural: 'networkpolicies' },
+  ClusterRole: { root: '/apis/rbac.authorization.k8s.io/v1', plural: 'clusterroles' },
+  ClusterRoleBinding: { root: '/apis/rbac.authorization.k8s.io/v1', plural: 'clusterrolebindings' },
   RoleBinding: { root: '/apis/rbac.authorization.k8s.io/v1', plural: 'rolebindings' },
 };
 

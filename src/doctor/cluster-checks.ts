@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { CheckId } from '../error-catalogue/check-texts.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
@@ -23,6 +24,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import { kubeconfigHint } from './host-checks.ts';
 import { guardFinding } from './guard-check.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
@@ -98,6 +100,9 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
       // The hook cannot use it, but the other checks can.
       if (needsKubectl(thrown))
         server = await adminCommandAccess(cluster, deps).catch(() => undefined);
+      const { file } = cluster.admin;
+      if (thrown instanceof BerthError && thrown.code === 'config-missing' && !existsSync(file))
+        return failed(thrown.message, kubeconfigHint(cluster));
       throw thrown;
     }
     return ok(`${cluster.admin.file} has credentials for ${server.url}`);

@@ -120,7 +120,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     ...chosen.map((cluster) => checkOne(cluster, input, known, { user, portal: ondemand.portal })),
   ]);
   const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
-  const tokens = user === undefined ? [] : await checkUserTokens(user, settings, chosen, input);
+  const tokens = user === undefined ? [] : await checkUserTokens(user, chosen, input);
   return [
     node,
     ...first,

@@ -1,7 +1,7 @@
 import type { CheckId } from '../error-catalogue/check-texts.ts';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import {
   type CheckResult,
   failed,
@@ -11,6 +11,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
 import { ifExists } from './stat-if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -48,13 +49,22 @@ export async function checkHost(
     run('state-dir', () => stateDirFinding(settings.stateDir, uid)),
     run('kube-credential', () => commandFinding(settings, uid)),
     ...settings.clusters.flatMap(({ name, admin, pullSecret, server }) => [
-      run('admin-kubeconfig-mode', () => secretFileFinding(admin.file, uid), name),
+      run(
+        'admin-kubeconfig-mode',
+        () => secretFileFinding(admin.file, uid, kubeconfigHint({ name, admin })),
+        name,
+      ),
       ...(pullSecret === undefined
         ? []
         : [
             run(
               'docker-config-mode',
-              () => secretFileFinding(pullSecret.dockerConfigFile, uid),
+              () =>
+                secretFileFinding(
+                  pullSecret.dockerConfigFile,
+                  uid,
+                  'Correct REGISTRY_DOCKER_CONFIG_JSON in hook.env, or pull_secret in berth.yml.',
+                ),
               name,
             ),
           ]),
@@ -91,11 +101,15 @@ async function stateDirFinding(path: string, uid: number): Promise<Finding> {
   return ok(`only its owner can access ${path}`);
 }
 
+/** What writes root's kubeconfig. */
+export function kubeconfigHint(cluster: Pick<ClusterSettings, 'name' | 'admin'>): string {
+  return `Run \`${tokenSetupCommand(cluster)}\`, which writes it, or correct admin.kubeconfig in berth.yml.`;
+}
+
 /** A file with a secret. Who can write it can redirect what root does. */
-async function secretFileFinding(path: string, uid: number): Promise<Finding> {
+async function secretFileFinding(path: string, uid: number, ifMissing: string): Promise<Finding> {
   const status = await ifExists(stat(path));
-  if (status === undefined)
-    return failed(`${path} does not exist`, 'Correct the path in berth.yml or hook.env.');
+  if (status === undefined) return failed(`${path} does not exist`, ifMissing);
   const mode = octal(status.mode);
   if (status.uid !== uid && status.uid !== 0)
     return failed(`${path} belongs to UID ${status.uid}`, `chown root ${path}; chmod 600 ${path}`);

@@ -3,6 +3,8 @@ import { annotations } from '../desired/well-known-names.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
 import { apiError, applyError } from '../reconcile/api-errors.ts';
+import { ownership } from '../reconcile/ownership.ts';
+import { readUserObjects } from '../reconcile/read-user-objects.ts';
 import { applyRequest, createRequest, getRequest } from '../reconcile/requests.ts';
 import { countText } from '../count-text.ts';
 import { failed, type Finding, ok, skipped } from '../check-result.ts';
@@ -12,8 +14,8 @@ const standIn = 'default';
 
 /**
  * Whether the API server accepts the objects of a login, by a server-side dry run with the hook's own access, which
- * changes nothing. An object is validated before policies see it: for a namespace that does not exist yet the others
- * are tried in `default`, where the guard then refuses each valid one.
+ * changes nothing. An object is validated before policies see it: for a namespace that does not exist yet, or that Berth
+ * would take over from OSC's hook, the others are tried in `default`, where the guard then refuses each valid one.
  *
  * @throws the `api-…` errors, if a request has no answer
  */
@@ -22,17 +24,17 @@ export async function objectsFinding(
   { namespace, members }: UserObjects,
 ): Promise<Finding> {
   const { name } = namespace.metadata;
-  const owner = namespace.metadata.annotations?.[annotations.owner];
+  const owner = namespace.metadata.annotations?.[annotations.owner] ?? '';
   const live = await client.send(getRequest(namespace));
   if (isWithoutRight(live)) return notTried;
   if (live.status !== 200 && live.status !== 404) throw apiError(`reading namespace ${name}`, live);
-  const metadata = live.status === 200 ? (live.body as LiveObject).metadata : undefined;
-  if (metadata !== undefined && metadata.annotations?.[annotations.owner] !== owner)
-    return skipped(`namespace ${name} does not belong to the user`);
-  const exists = metadata !== undefined && metadata.deletionTimestamp === undefined;
+  const found = live.status === 200 ? (live.body as LiveObject) : undefined;
+  const verdict = found === undefined ? undefined : await verdictOn(client, owner, found, members);
+  if (verdict === 'refused') return skipped(`namespace ${name} does not belong to the user`);
+  const exists = verdict === 'ours' && found?.metadata.deletionTimestamp === undefined;
   const wrong = (answer: ApiResponse): boolean => (exists ? isRefused(answer) : isInvalid(answer));
   const tried: readonly [KubeObject, ApiResponse][] = await Promise.all([
-    ...(metadata === undefined
+    ...(found === undefined
       ? [send(namespace, createRequest(namespace, { dryRun: true }))]
       : []),
     ...members.map((member) => {
@@ -56,6 +58,22 @@ export async function objectsFinding(
   ): Promise<[KubeObject, ApiResponse]> {
     return [object, await client.send(request)];
   }
+}
+
+/** Only OSC's hook leaves a namespace without an owner. */
+async function verdictOn(
+  client: ApiClient,
+  owner: string,
+  found: LiveObject,
+  members: UserObjects['members'],
+): Promise<ReturnType<typeof ownership>['verdict']> {
+  const { annotations: present, name } = found.metadata;
+  const bindings = members.filter(({ kind }) => kind === 'RoleBinding');
+  const { roleBindings } =
+    present?.[annotations.owner] === undefined
+      ? await readUserObjects(client, name, bindings)
+      : { roleBindings: [] };
+  return ownership(owner, found, roleBindings).verdict;
 }
 
 const notTried = skipped('the account of the hook may not try all objects: see the check `rights`');

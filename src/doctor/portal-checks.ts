@@ -12,6 +12,7 @@ import { isWithin } from '../config/profile/protected-directories.ts';
 import type { SiteSettings } from '../config/settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { BerthError, isErrno } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
 import { asMapping } from '../mapping.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { unitProperty } from '../system/systemd-units.ts';
@@ -110,10 +111,19 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
   const portal = apache ?? yml;
   if (portal === undefined) return skipped(`there is no ${file}`);
   const { hook } = portal;
+  const ours = `pun_pre_hook_root_cmd: ${installedPath('hooks/pre-pun')}`;
+  const apply = `run ${generator} and restart Apache`;
   if (hook === undefined)
     return failed(
       'OnDemand is not configured to run a pre-PUN hook',
-      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets pun_pre_hook_root_cmd, but Apache's generated configuration does not have it`}: run ${generator} and restart Apache.`,
+      yml?.hook === undefined
+        ? `Write \`${ours}\` into ${file}, ${apply}.`
+        : `${file} sets pun_pre_hook_root_cmd, but Apache's generated configuration does not have it: ${apply}.`,
+    );
+  if (yml?.hook !== undefined && yml.hook !== hook)
+    return failed(
+      `OnDemand still runs ${hook}: ${file} names ${yml.hook}, but Apache's generated configuration does not`,
+      `Run ${generator} and restart Apache.`,
     );
   try {
     const status = await stat(hook);
@@ -128,7 +138,7 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
   }
   return failed(
     `OnDemand cannot run the hook: '${hook}' is not a program`,
-    `Set pun_pre_hook_root_cmd in ${file} to the path of one program, without arguments.`,
+    `Set pun_pre_hook_root_cmd in ${file} to the path of one program, without arguments: \`${ours}\`. Then ${apply}.`,
   );
 }
 

@@ -6,6 +6,7 @@ import { apiError } from '../reconcile/api-errors.ts';
 import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/required-rights.ts';
 import { canI, serviceAccountOf } from '../reconcile/self-subject-review.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
+import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** Whether the account has all rights that the hook needs. */
@@ -41,7 +42,7 @@ const userTokens = installedPath(
   'share/etc/kubernetes/service-account-tokens/service-account-tokens.yaml',
 );
 
-/** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
+/** The names in etc/kubernetes are fixed; `berth token setup` grants the right for another pull secret. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
   if (missing.every(({ name }) => name === sessionServiceAccount)) return loginAccountHint;
@@ -50,10 +51,10 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
     ({ resource, name }) => resource !== 'serviceaccounts' || name !== account,
   );
   const hints = [
-    others.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
-      ? `Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook/hook.yaml')}.`
+    others.some(({ resource }) => resource !== 'secrets') ? `Run \`${install}\`.` : '',
+    others.some(({ resource }) => resource === 'secrets')
+      ? `Run \`${tokenSetupCommand(cluster)}\`: it also grants the right to write the pull secret ${pullSecret?.name ?? ''}.`
       : '',
-    others.length > 0 ? `Run \`${install}\`.` : '',
     others.length < missing.length
       ? `Check that resourceNames in ${userTokens} names ${account}, then run \`kubectl apply -f ${userTokens}\`.`
       : '',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ClusterSettings, OidcSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { credentialCachePath, readCredentialCacheAsync } from '../credentials/credential-cache.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 import { BerthError } from '../errors.ts';
@@ -7,10 +7,10 @@ import { subjectOf } from '../desired/user-names.ts';
 import type { User } from '../identity/user.ts';
 import { escapeControl } from '../log.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
-import { withToken } from '../reconcile/api-server.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
 import { whoAmI } from '../reconcile/self-subject-review.ts';
 import { asUser } from '../system/as-user.ts';
-import { hookAccess } from '../clusters/hook-access.ts';
+import { readTrusted } from '../system/trusted-text.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
 import { withClient } from './cluster-checks.ts';
 
@@ -23,12 +23,11 @@ interface Limits {
 
 /**
  * Whether each API server accepts the present token of the user, and under which name: this shows whether
- * it has the same issuer, audience and user name prefix as the configuration. Needs a login through the
- * portal; renews nothing.
+ * it has the same issuer, audience and user name prefix as the configuration. It is asked at the address and with the CA
+ * that the user's kubeconfig gets, which root's kubeconfig may not have. Needs a login through the portal; renews nothing.
  */
 export async function checkUserTokens(
   user: User,
-  { stateDir, clusters }: Pick<SiteSettings, 'stateDir' | 'clusters'>,
   chosen: readonly ClusterSettings[],
   { now, timeoutMs }: Limits,
 ): Promise<CheckResult[]> {
@@ -40,15 +39,20 @@ export async function checkUserTokens(
     const run = async (deadline: AbortSignal): Promise<Finding> => {
       const token = await keptToken(user, cluster, oidc, now);
       if (typeof token !== 'string') return token;
-      const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
-      const server = withToken(await hookAccess(cluster, deps), token);
-      return await withClient(server, deadline, (client) =>
+      return await withClient(serverOfUsers(cluster, token), deadline, (client) =>
         tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
       );
     };
     results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
   }
   return results;
+}
+
+function serverOfUsers(
+  { server: { endpoint, caFile } }: ClusterSettings,
+  token: string,
+): ApiServer {
+  return { url: endpoint, token, ...(caFile === undefined ? {} : { ca: readTrusted(caFile) }) };
 }
 
 /** The file belongs to the user: its token is used only if it is one that the hook would have written. */
@@ -62,7 +66,7 @@ async function keptToken(
   const cache = await asUser(user, () => readCredentialCacheAsync(path, user.uid));
   if (cache === undefined)
     return skipped(
-      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server`,
+      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server. If there is no token after that, the log says why: journalctl -t berth`,
     );
   if (cache.expiry <= now)
     return skipped(

@@ -57,6 +57,8 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
 
 /** The keys of berth.yml and hook.env that an object comes from. */
 const settingsOf: Readonly<Record<Kind, string>> = {
+  ClusterRole: 'pull_secret in berth.yml, or IMAGE_PULL_SECRET in hook.env',
+  ClusterRoleBinding: 'pull_secret in berth.yml, or IMAGE_PULL_SECRET in hook.env',
   Namespace:
     'v2.job.namespace_prefix in clusters.d or NAMESPACE_PREFIX in hook.env, and the account name',
   NetworkPolicy: 'allow_cidrs in berth.yml, or NETWORK_POLICY_ALLOW_CIDR in hook.env',

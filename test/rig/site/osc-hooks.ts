@@ -31,8 +31,13 @@ export async function runOscHook(
   });
 }
 
-async function makeAsOsc(cluster: LiveCluster, user: string): Promise<void> {
-  const namespace = `${namespacePrefix}${user}`;
+/** The same objects, with kubectl alone. */
+export async function makeAsOsc(
+  cluster: LiveCluster,
+  user: string,
+  prefix = namespacePrefix,
+): Promise<void> {
+  const namespace = `${prefix}${user}`;
   const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
   const annotations = { 'openondemand.org/last-hook-execution': '1760000000' };
   const metadata = { name: namespace, labels, annotations };

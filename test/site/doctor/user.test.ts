@@ -1,9 +1,11 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { ensureAccount, homeOf } from '../../rig/site/accounts.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { makeAsOsc } from '../../rig/site/osc-hooks.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
@@ -96,6 +98,25 @@ describe('berth doctor --user', () => {
       expect(next).toContain('--oidc-client-id');
     });
 
+    it('uses the address and the CA that the user gets, not those of root', async () => {
+      const elsewhere = { endpoint: 'https://127.0.0.1:1', cert_authority_file: site.ca.file };
+      const admin = { kubeconfig: portal.files.kubeconfig, context: 'c' };
+      await portal.writeBerth({ clusters: { prod: { admin } } });
+      await portal.writeCluster('prod', { server: elsewhere });
+      const cached = join(homeOf('alice'), credentialCachePath(elsewhere.endpoint));
+      await copyFile(cache(), cached);
+      await execa('chown', ['alice', cached]);
+      const report = await runDoctor(portal, '--user', 'alice');
+      await rm(cached);
+      await portal.writeCluster('prod');
+      await portal.writeBerth();
+      expect(findCheck(report, 'api').status).toBe('ok');
+      expect(findCheck(report, 'user-token')).toMatchObject({
+        status: 'failed',
+        message: expect.stringContaining('127.0.0.1:1') as string,
+      });
+    });
+
     it('is skipped for a foreign token that the user put there', async () => {
       const text = await readFile(cache(), 'utf8');
       const { token } = JSON.parse(text) as { token: string };
@@ -137,6 +158,20 @@ describe('berth doctor --user', () => {
     const { message, next } = findCheck(report, 'config-warning');
     expect(message).toContain('192.168.0.0/24 is used');
     expect(next).toContain(`${portal.files.hookEnv}:3`);
+    expect(findCheck(report, 'objects').status).toBe('ok');
+  });
+
+  it('tries the objects also where Berth would take a namespace of OSC’s hook over', async () => {
+    const prefix = { NAMESPACE_PREFIX: 'osc-' };
+    await portal.writeCluster('prod', { namespace_prefix: 'osc-' });
+    await portal.writeHookEnv(prefix);
+    const cluster = new LiveCluster(site);
+    await makeAsOsc(cluster, 'alice', 'osc-');
+    const report = await runDoctor(portal, '--user', 'alice');
+    await cluster.deleteNamespaces(['osc-alice']);
+    await portal.writeCluster('prod');
+    await portal.writeHookEnv();
+    expect(findCheck(report, 'user-namespace').message).toContain('Berth takes it over');
     expect(findCheck(report, 'objects').status).toBe('ok');
   });
 

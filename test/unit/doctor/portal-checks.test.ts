@@ -247,6 +247,18 @@ describe('the configuration that Apache reads', () => {
     );
   });
 
+  it('reports a former hook that still runs', async () => {
+    const former = generated(readme.oidc_settings).replace(/pre-pun"/, 'former-hook"');
+    const found = await judge({ yml: {}, apache: former });
+    expect(complaints(found)).toEqual(['portal-hook failed']);
+    expect(found['portal-hook']).toMatchObject({
+      message: expect.stringMatching(
+        /OnDemand still runs \S+\/former-hook: \S+ names \S+\/pre-pun, but is not applied/,
+      ) as string,
+      next: expect.stringMatching(/^Run \S+\/update_ood_portal and restart Apache/) as string,
+    });
+  });
+
   it('counts with what a location says, and with the file of the module', async () => {
     const location = generated(readme.oidc_settings, 'oidcpassclaimsas "both"');
     expect(complaints(await judge({ apache: location }))).toEqual(['portal-tokens failed']);
