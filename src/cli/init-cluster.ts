@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { flowOptions, type FlowArguments } from './init-options.ts';
 import { hookEnvFileIn } from '../init/hook-env-file.ts';
@@ -12,7 +13,7 @@ interface ClusterArguments extends FlowArguments, SiteArguments {
   readonly context?: string | undefined;
   readonly credentials?: string | undefined;
   readonly apply?: string | undefined;
-  readonly kubectl: string;
+  readonly kubectl?: string | undefined;
   readonly 'ood-directory': string;
 }
 
@@ -45,7 +46,10 @@ function options(yargs: Argv): Argv<ClusterArguments> {
       choices: yesAndNo,
       describe: "Install the hook's account on the cluster and make its token",
     })
-    .option('kubectl', { ...text, default: '/usr/bin/kubectl', describe: 'Path of kubectl' })
+    .option('kubectl', {
+      ...text,
+      describe: 'Path of kubectl, also for OnDemand [default: the first in PATH]',
+    })
     .option('ood-directory', {
       ...text,
       default: '/etc/ood/config',
@@ -79,13 +83,22 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
     ...(context === undefined ? {} : { context }),
     credentials: answers.get('credentials') === 'service-account' ? 'service-account' : 'oidc',
     apply: answers.get('apply') === 'yes',
-    kubectl: resolve(args.kubectl),
+    kubectl: args.kubectl === undefined ? kubectlIn(terminal.env.PATH) : resolve(args.kubectl),
     config,
     clustersDir: join(oodDirectory, 'clusters.d'),
     hookEnv: present.hookEnv ?? hookEnvFileIn(oodDirectory),
     hookKubeconfig: present.hookKubeconfig,
   });
   await runSetup(setup, args, asking, terminal);
+}
+
+/** @returns the usual path if there is none */
+function kubectlIn(path = ''): string {
+  const found = path
+    .split(':')
+    .map((directory) => join(directory, 'kubectl'))
+    .find((file) => isAbsolute(file) && existsSync(file));
+  return found ?? '/usr/bin/kubectl';
 }
 
 /** The problem of an answer that is no name of a cluster. */

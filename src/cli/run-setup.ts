@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
-import { fileChange, placeFile } from '../init/file-change.ts';
+import { type FileChange, fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
 import { isFileStep, type Setup, type SetupStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
@@ -101,7 +101,7 @@ class SetupRun {
         )
       )
         continue;
-      if (lost !== '' && !asker.asks) throw siteOwn(step.path, lost);
+      if (lost !== '' && !asker.asks) throw siteOwn(step, lost);
       if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
@@ -141,6 +141,8 @@ class SetupRun {
       this.#doctor = { ok, summary, checks };
     }
     if (passed) await this.#carryOut(this.#planned);
+    else if (this.#setup.unfinished === true)
+      this.#text.write('\nWhat failed may be what is still to do:\n');
     else await this.#leaveUnchecked();
     this.#tell(this.#next);
   }
@@ -249,10 +251,11 @@ function editedFile(path: string, option: string): BerthError {
 }
 
 /** Nobody can be asked whether a site can do without it. */
-function siteOwn(path: string, lost: string): BerthError {
+function siteOwn({ path, keptBy }: FileChange, lost: string): BerthError {
+  const keep = keptBy === undefined ? '' : `, keep it with ${keptBy}`;
   return new BerthError(`${path} has ${lost}, which would be replaced; nothing was written`, {
     code: 'init-cancelled',
-    hint: 'Remove it from the file if it is no longer needed, or run the command without --yes on a terminal: it asks.',
+    hint: `Remove it from the file if it is no longer needed${keep}, or run the command without --yes on a terminal: it asks.`,
     fields: { file: path },
   });
 }

@@ -4,6 +4,7 @@ import { shellWords } from '../shell-words.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { escapedForTerminal } from '../log.ts';
 import type { SetupCommand, SetupFile } from './documents.ts';
+import { countText } from '../count-text.ts';
 import { patchText } from './patch-text.ts';
 
 /** A step that `berth init` has looked at. */
@@ -37,7 +38,16 @@ export function stepText(step: OpenStep): string {
     edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
   }[change];
   const lost = (step.lost ?? []).map((one) => `this would take away ${escapedForTerminal(one)}\n`);
-  return `${head}\n${patchOf(step)}${lost.join('')}\n`;
+  const patch = change === 'new' ? withoutComments(patchOf(step)) : patchOf(step);
+  return `${head}\n${patch}${lost.join('')}\n`;
+}
+
+/** The examples of Berth have more comments than settings. */
+function withoutComments(patch: string): string {
+  const lines = patch.split('\n');
+  const shown = lines.filter((line) => !/^\+\s*(?:#.*)?$/.test(line));
+  const left = lines.length - shown.length;
+  return left === 0 ? patch : `${shown.join('\n')}(and ${countText(left, 'line')} of comments)\n`;
 }
 
 /** A step for scripts. */

@@ -34,9 +34,7 @@ export async function objectsFinding(
   const exists = verdict === 'ours' && found?.metadata.deletionTimestamp === undefined;
   const wrong = (answer: ApiResponse): boolean => (exists ? isRefused(answer) : isInvalid(answer));
   const tried: readonly [KubeObject, ApiResponse][] = await Promise.all([
-    ...(found === undefined
-      ? [send(namespace, createRequest(namespace, { dryRun: true }))]
-      : []),
+    ...(found === undefined ? [send(namespace, createRequest(namespace, { dryRun: true }))] : []),
     ...members.map((member) => {
       const place = exists ? name : standIn;
       const object = { ...member, metadata: { ...member.metadata, namespace: place } };

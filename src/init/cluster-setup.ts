@@ -13,6 +13,7 @@ import { mappingOrEmpty } from '../mapping.ts';
 import { readContext } from '../reconcile/admin-kubeconfig.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
+import { shellWords } from '../shell-words.ts';
 import { sourceText } from '../source-text.ts';
 import { type CommandStep, type FileStep, type Setup, whole } from './setup.ts';
 
@@ -103,10 +104,16 @@ export function hookContext(cluster: string): string {
 }
 
 /** A login node starts the timer with its other units, and without `apply` it has access already. */
-function nextLines({ purpose, apply }: ClusterAnswers, commands: readonly CommandStep[]): string[] {
+function nextLines(
+  { purpose, apply, kubeconfig }: ClusterAnswers,
+  commands: readonly CommandStep[],
+): string[] {
   if (purpose === 'login-node') return [];
   return apply
-    ? ['keep the token fresh: systemctl enable --now berth-token-rotate.timer']
+    ? [
+        'keep the token fresh: systemctl enable --now berth-token-rotate.timer',
+        `this host does not need the admin's kubeconfig any more: ${shellWords(['rm', kubeconfig])}`,
+      ]
     : commands.map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`);
 }
 

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import type { SettingsWarning } from '../config/settings.ts';
+import { BerthError, withHint } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { directoryNames } from '../system/directory-names.ts';
@@ -13,7 +14,9 @@ import { oscKeys, type OscKey } from './rules/osc-keys.ts';
 export interface OscReport {
   readonly hookEnv: string;
   readonly keys: readonly OscKey[];
-  /** Scripts and manifests beside it. */
+  /** Where scripts and manifests were looked for. */
+  readonly directory?: string;
+  /** Scripts and manifests there. */
   readonly files: readonly OscKey[];
   readonly warnings: readonly SettingsWarning[];
 }
@@ -33,23 +36,33 @@ const replaced: Readonly<Record<string, string>> = {
  * Reads a site's OSC hooks. hook.env is shell, and is read without a shell.
  *
  * @param path hook.env, or the directory with it and perhaps with the scripts
+ * @param scripts the directory with the scripts, if it is another
  * @throws {BerthError} those of `readConfigFile`, `parseHookEnv` and `hookEnvSettings`
  */
-export function oscReport(path: string): OscReport {
+export function oscReport(path: string, scripts?: string): OscReport {
   const isDirectory = existsSync(`${path}/.`);
   const hookEnv = isDirectory ? hookEnvFileIn(path) : path;
+  const directory = scripts ?? (isDirectory ? path : undefined);
   const env = parseHookEnv(ownConfig(hookEnv), hookEnv);
   const settings = hookEnvSettings(env, hookEnv);
   return {
     hookEnv,
     keys: oscKeys(env, settings),
-    files: isDirectory ? filesIn(path) : [],
+    ...(directory === undefined ? { files: [] } : { directory, files: filesIn(directory) }),
     warnings: settings.warnings,
   };
 }
 
 function ownConfig(file: string): Buffer {
-  return readConfigFile(file, process.geteuid?.() ?? 0, { mayBeEmpty: true }).bytes;
+  try {
+    return readConfigFile(file, process.geteuid?.() ?? 0, { mayBeEmpty: true }).bytes;
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError) || thrown.code !== 'config-missing') throw thrown;
+    throw withHint(
+      thrown,
+      'Give hook.env or its directory with --from-osc; --osc-scripts is for the directory of the scripts.',
+    );
+  }
 }
 
 function filesIn(directory: string): OscKey[] {

@@ -11,7 +11,9 @@ import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
+import { hasHookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
+import type { PortalToken } from './portal-tokens.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { oodPortalWith } from './rules/ood-portal-text.ts';
 import type { FileStep, Setup } from './setup.ts';
@@ -30,6 +32,14 @@ export interface PortalAnswers {
   readonly audience: string;
   /** Empty: this host trusts the identity provider's certificate. */
   readonly caFile: string;
+  /** Empty: as it is, or by default. */
+  readonly token: PortalToken | '';
+  /** Of the exchange; empty for none. */
+  readonly exchangeScope: string;
+  /** Leave OnDemand's own pre-hook, which calls the two programs of Berth. */
+  readonly keepHook: boolean;
+  /** Root's kubeconfig with the hook's tokens. */
+  readonly hookKubeconfig: string;
 }
 
 const example = sourceText('../../etc/berth/berth.yml.example', import.meta.url);
@@ -61,7 +71,9 @@ export function portalSetup(answers: PortalAnswers): Setup {
   const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
   const berth = readIfPresent(config);
   const portalText = readIfPresent(join(oodDirectory, 'ood_portal.yml'));
-  const portal = portalStep(oodDirectory, portalText);
+  const portal = portalStep(answers, portalText);
+  const clusters = kubernetesClusters(join(oodDirectory, 'clusters.d'));
+  const withoutToken = clusters.filter((name) => !hasHookContext(answers.hookKubeconfig, name));
   return {
     steps: [
       berthStep(config, berth, berthKeys(answers)),
@@ -69,13 +81,17 @@ export function portalSetup(answers: PortalAnswers): Setup {
       ...unitSteps(units),
     ],
     doctor: config === defaultConfigFile ? [] : ['--config', config],
+    unfinished: clusters.length === 0 || withoutToken.length > 0 || portal?.text !== portalText,
     next: [
       ...(existsSync(hookEnv)
         ? []
         : [
             `write ${hookEnv} with IDP_ISSUER_URL, CLIENT_ID and CLIENT_SECRET, or set hook_env: null and defaults.credentials.issuer, client_id and client_secret_file in ${config}`,
           ]),
-      ...nextLines(answers, portalText === undefined ? 'missing' : portal && 'written'),
+      ...nextLines(answers, {
+        portalYml: portalText === undefined ? 'missing' : portal && 'written',
+        ...{ clusters, withoutToken },
+      }),
     ],
   };
 }
@@ -88,7 +104,7 @@ function berthStep(path: string, present: string | undefined, keys: KeyValues): 
 }
 
 function berthKeys(answers: PortalAnswers): KeyValues {
-  const { oodDirectory, subjectPrefix, audience, caFile } = answers;
+  const { oodDirectory, subjectPrefix, audience, caFile, token, exchangeScope } = answers;
   const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
   const clusters = join(oodDirectory, 'clusters.d');
   const credential = installedPath('shell/kube-credential');
@@ -104,17 +120,26 @@ function berthKeys(answers: PortalAnswers): KeyValues {
     ...filled(['defaults', 'subject_prefix'], subjectPrefix),
     ...filled(['defaults', 'credentials', 'audience'], audience),
     ...filled(['defaults', 'credentials', 'ca_file'], caFile),
+    ...(token === ''
+      ? []
+      : ([
+          [['defaults', 'credentials', 'exchange'], token === 'exchange'],
+          [['defaults', 'credentials', 'token'], token === 'id' ? 'id' : 'access'],
+        ] as const)),
+    ...filled(['defaults', 'credentials', 'exchange_scope'], exchangeScope),
   ];
 }
 
 /** @returns undefined if there is no file, or it cannot be edited without touching other keys */
-function portalStep(directory: string, text: string | undefined): FileStep | undefined {
-  const path = join(directory, 'ood_portal.yml');
-  const edited =
-    text === undefined
-      ? undefined
-      : oodPortalWith(text, installedPath('hooks/pre-pun'), cookiesOf(path));
+function portalStep(
+  { oodDirectory, keepHook }: PortalAnswers,
+  text: string | undefined,
+): FileStep | undefined {
+  const path = join(oodDirectory, 'ood_portal.yml');
+  const hook = keepHook ? undefined : installedPath('hooks/pre-pun');
+  const edited = text === undefined ? undefined : oodPortalWith(text, hook, cookiesOf(path));
   if (edited === undefined) return undefined;
+  const losesHook = edited.lost.some((one) => one.startsWith('pun_pre_hook_root_cmd:'));
   // It may hold the secret of OnDemand's client.
   return {
     path,
@@ -122,6 +147,7 @@ function portalStep(directory: string, text: string | undefined): FileStep | und
     mode: 0o640,
     kind: 'edit',
     secret: true,
+    ...(losesHook ? { keptBy: '--keep-hook' } : {}),
   };
 }
 
@@ -135,11 +161,17 @@ function cookiesOf(path: string): string[] {
 }
 
 function nextLines(
-  { oodDirectory, config }: PortalAnswers,
-  portalYml: 'missing' | 'written' | undefined,
+  { oodDirectory, config, keepHook }: PortalAnswers,
+  {
+    portalYml,
+    clusters,
+    withoutToken,
+  }: {
+    readonly portalYml: 'missing' | 'written' | undefined;
+    readonly clusters: readonly string[];
+    readonly withoutToken: readonly string[];
+  },
 ): string[] {
-  const directory = join(oodDirectory, 'clusters.d');
-  const clusters = kubernetesClusters(directory);
   const more = config === defaultConfigFile ? '' : ` --config ${config}`;
   return [
     ...(portalYml === 'written'
@@ -147,13 +179,21 @@ function nextLines(
       : [
           `add the keys of ${installedPath('share/docs/getting-started-portal.md')} to ${join(oodDirectory, 'ood_portal.yml')}: ${portalYml === 'missing' ? 'there is no such file, so OnDemand does not run the hook' : 'it is written in a way that Berth cannot edit'}`,
         ]),
+    ...(keepHook
+      ? [
+          `have your own pre-hook run, as root: ${['k8s-bootstrap', 'set-k8s-creds'].map((name) => `${installedPath(`hooks/${name}`)} USER HOOK_ENV`).join(' and ')}`,
+        ]
+      : []),
     ...(clusters.length === 0
       ? [
-          `there is no Kubernetes cluster in ${directory}: write its file for OnDemand, or run \`berth init cluster\``,
+          `there is no Kubernetes cluster in ${join(oodDirectory, 'clusters.d')}: write its file for OnDemand, or run \`berth init cluster\``,
         ]
+      : []),
+    ...(withoutToken.length === 0
+      ? []
       : [
-          `with cluster-admin rights on each cluster: kubectl apply -k ${installedPath('share/etc/kubernetes')}`,
-          ...clusters.map(
+          `with cluster-admin rights on ${withoutToken.join(', ')}: kubectl --kubeconfig ADMIN-KUBECONFIG apply -k ${installedPath('share/etc/kubernetes')}`,
+          ...withoutToken.map(
             (name) =>
               `create the hook's token: berth token setup --cluster ${name} --from ADMIN-KUBECONFIG${more}`,
           ),

@@ -5,6 +5,8 @@ export interface Setup {
   readonly last?: readonly SetupStep[];
   /** Arguments of `berth doctor` afterwards. */
   readonly doctor: readonly string[];
+  /** Doctor cannot pass before the admin has done what `next` says: its failures are then not this command's. */
+  readonly unfinished?: boolean;
   /** What the admin does then, one line each. */
   readonly next: readonly string[];
   /** Commands that undo what an earlier run did and this one finds done, the last change first. */
@@ -27,6 +29,8 @@ export interface FileStep {
   readonly secret?: boolean;
   /** What of the site's the new text takes away. It is not done without a question. */
   readonly lost?: readonly string[];
+  /** The option that keeps it. */
+  readonly keptBy?: string;
   /** Where the former file is kept; default: beside it. */
   readonly copy?: string;
   /** Other texts that Berth itself may have written: a file with one of them was not edited. */

@@ -14,13 +14,13 @@ export interface OodPortalEdit {
  * ood_portal.yml with OnDemand's keys for the hook. It is edited as text, so that comments and the order of keys stay.
  * Lists get what they lack; a single value that must be another one is named.
  *
- * @param hook path of the pre-PUN hook
+ * @param hook path of the pre-PUN hook; undefined keeps the site's own
  * @param cookies the cookies of the portal's session: `sessionCookies`
  * @returns undefined if the file is written in a way in which the edit would touch other keys
  */
 export function oodPortalWith(
   text: string,
-  hook: string,
+  hook: string | undefined,
   cookies: readonly string[],
 ): OodPortalEdit | undefined {
   const before = mappingOrEmpty(parsed(text));
@@ -28,13 +28,19 @@ export function oodPortalWith(
   const exported = listIn(before.pun_pre_hook_exports, ',');
   const settings = oidcSettings(present, cookies);
   if (exported === undefined || settings === undefined) return undefined;
-  const keys: Keys = { pun_pre_hook_root_cmd: hook, pun_pre_hook_exports: exportsWith(exported) };
+  const keys: Keys = {
+    ...(hook === undefined ? {} : { pun_pre_hook_root_cmd: hook }),
+    pun_pre_hook_exports: exportsWith(exported),
+  };
   let edited = text === '' || text.endsWith('\n') ? text : `${text}\n`;
   for (const [key, value] of Object.entries(keys)) edited = withKey(edited, before, key, value);
   edited = withOidcSettings(edited, before, settings);
   const wanted = { ...before, ...keys, oidc_settings: { ...present, ...settings } };
   if (!isDeepStrictEqual(parsed(edited), wanted)) return undefined;
-  return { text: edited, lost: [...lostHook(before), ...lostSettings(present, settings)] };
+  return {
+    text: edited,
+    lost: [...(hook === undefined ? [] : lostHook(before)), ...lostSettings(present, settings)],
+  };
 }
 
 /** @returns undefined if it is not YAML: for an edited text, the edit broke it */

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseDocument } from 'yaml';
@@ -57,16 +57,59 @@ describe('berth init portal', () => {
     const { stdout } = await init(...answers(), '--dry-run', '--from-osc', portal.directory);
     expect(stdout).toContain('CLIENT_SECRET=(not shown)');
     expect(stdout).toContain('without a counterpart: SITE_OWN');
+    expect(stdout).toContain(`no scripts and manifests in ${portal.directory}: if they are`);
     expect(stdout).toContain('-pun_pre_hook_root_cmd: /opt/site/hook.sh');
+    expect(stdout).toMatch(/^\(and \d+ lines of comments\)$/m);
     expect(stdout).not.toMatch(/hidden-one|not-for-the-screen/);
     expect(await readdir(portal.directory)).not.toContain('berth.yml');
     expect(await readFile(oodPortal, 'utf8')).toBe(siteOwn);
+  });
+
+  it("looks for OSC's scripts where they are, and says what it does not see in them", async () => {
+    const scripts = join(portal.directory, 'osc');
+    await mkdir(scripts);
+    await writeFile(join(scripts, 'set-k8s-creds.sh'), 'echo own addition\n');
+    const where = ['--from-osc', portal.directory, '--osc-scripts', scripts];
+    const { stdout } = await init(...answers(), '--dry-run', ...where);
+    const swapped = await init(...answers(), '--dry-run', '--from-osc', scripts);
+    await rm(scripts, { recursive: true });
+    expect(stdout).toContain(
+      `${scripts}/set-k8s-creds.sh: ${join(installDirectory, 'hooks/set-k8s-creds')}\n`,
+    );
+    expect(stdout).toContain('what you have added to them is not taken over, so compare them');
+    expect(swapped.stderr).toMatch(/hook\.env does not exist .*\nnext: Give hook\.env or its dir/);
+  });
+
+  it("leaves the site's own pre-hook with --keep-hook, and says what it has to run", async () => {
+    const { stdout, exitCode } = await init(...answers(), '--keep-hook', '--dry-run');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('+pun_pre_hook_exports: "OIDC_CLAIM_groups,OIDC_ACCESS_TOKEN');
+    expect(stdout).not.toMatch(/^[+-]pun_pre_hook_root_cmd|would take away/m);
+    expect(stdout).toContain(
+      `next: have your own pre-hook run, as root: ${join(installDirectory, 'hooks/k8s-bootstrap')} USER`,
+    );
+  });
+
+  it('writes which token kubectl gets, only where it differs from the default', async () => {
+    const written = async (...more: string[]) =>
+      (await init(...answers(), '--keep-hook', '--dry-run', ...more)).stdout;
+    const own = /^\+ {4}(exchange|token|exchange_scope): (.*)$/gm;
+    const keys = async (...more: string[]) =>
+      [...(await written(...more)).matchAll(own)].map(([, key, value]) => `${key}: ${value}`);
+    expect(await keys()).toEqual([]);
+    expect(await keys('--exchange-scope', 'kubernetes')).toEqual(['exchange_scope: kubernetes']);
+    expect(await keys('--token', 'exchange')).toEqual([]);
+    expect(await keys('--token', 'access')).toEqual(['exchange: false', 'token: access']);
+    expect(await keys('--token', 'id')).toEqual(['exchange: false', 'token: id']);
   });
 
   it('takes nothing of the site away where nobody can be asked', async () => {
     const { exitCode, stderr } = await init(...answers());
     expect(exitCode).toBe(75);
     expect(stderr).toContain(`${oodPortal} has pun_pre_hook_root_cmd: /opt/site/hook.sh, which`);
+    expect(stderr).toContain(
+      'next: Remove it from the file if it is no longer needed, keep it with --keep-hook, or',
+    );
     expect(await readFile(oodPortal, 'utf8')).toBe(siteOwn);
     expect(await readdir(portal.directory)).not.toContain('berth.yml');
   });
@@ -74,7 +117,10 @@ describe('berth init portal', () => {
   it('writes a commented berth.yml with the answers, and OnDemand’s keys', async () => {
     const mine = siteOwn.replace(/^pun_pre_hook_root_cmd:.*\n/m, '');
     await writeFile(oodPortal, mine, { mode: 0o640 });
-    const { stdout, stderr } = await init(...answers());
+    const { exitCode, stdout, stderr } = await init(...answers());
+    // Doctor finds no token, which comes next.
+    expect(exitCode, stdout).toBe(0);
+    expect(stdout).toMatch(/^\d+ ok, .*[1-9]\d* failed/m);
     expect(await berthYml(), stdout + stderr).toEqual({
       kube_credential: join(installDirectory, 'shell/kube-credential'),
       hook_env: portal.files.hookEnv,
