@@ -6,7 +6,7 @@ import { exitNow } from '../src/system/exit-now.ts';
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
 
 Open OnDemand's pre-PUN hook: makes the user's namespace on every Kubernetes cluster of clusters.d
-and writes credentials into the user's kubeconfig. nginx_stage runs it as root at each login.
+and writes credentials into the user's kubeconfig. nginx_stage runs it as root when a user's nginx starts, not at each login.
 
   --user NAME    who logs in
   --config FILE  in place of /etc/berth/berth.yml

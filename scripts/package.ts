@@ -39,11 +39,6 @@ const [release] = parse(await readFile(join(repository, 'packaging/changelog.yml
 /** Of all files, and of the packages: seconds since the epoch. */
 const epoch = process.env.SOURCE_DATE_EPOCH ?? String(Date.parse(release.date) / 1000);
 
-// Go builds it once, and prints where.
-const { stdout: nfpmProgram } = await execa('go', ['tool', '-n', 'nfpm'], {
-  cwd: join(repository, 'packaging'),
-});
-
 const archs = values.arch.map((arch) => {
   if (isArchitecture(arch)) return arch;
   throw new Error(`--arch ${arch}: must be one of ${Object.keys(architectures).join(', ')}`);
@@ -55,7 +50,12 @@ for (const format of values.format)
 await rm(values.out, { recursive: true, force: true });
 const work = join(values.out, 'work');
 await mkdir(work, { recursive: true });
+// First: its programs may be missing, and the rest takes a minute.
 const policy = values.format.includes('rpm') ? await selinuxModule(work).catch(sayAndExit) : '';
+// Go builds it once, and prints where.
+const { stdout: nfpmProgram } = await execa('go', ['tool', '-n', 'nfpm'], {
+  cwd: join(repository, 'packaging'),
+});
 const root = join(work, 'root');
 const manual = join(work, 'manual');
 const described = join(work, 'berth.yml');

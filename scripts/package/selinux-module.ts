@@ -19,7 +19,7 @@ export async function selinuxModule(directory: string): Promise<string> {
   } catch (thrown) {
     if (thrown instanceof ExecaError && thrown.code === 'ENOENT')
       throw new Error(
-        `${thrown.shortMessage}\nnext: install checkmodule and semodule_package (Debian: checkpolicy, semodule-utils; RHEL: checkpolicy, policycoreutils)`,
+        `${thrown.shortMessage}\nnext: install checkmodule and semodule_package (Debian: checkpolicy, semodule-utils; RHEL: checkpolicy, policycoreutils), or make no .rpm: npm run package -- --format deb --format tar`,
         { cause: thrown },
       );
     throw thrown;

@@ -100,13 +100,16 @@ function options(yargs: Argv): Argv<ReapArguments> {
     .option('dry-run', dryRunOption('Print what would be deleted, and delete nothing'))
     .option('textfile', textfileOption)
     .option('output', outputOption)
-    .example('berth clusters reap --dry-run', 'Print what the next run would delete')
     .example(
-      'berth clusters reap --unused-after 60d',
+      'berth clusters reap --config /etc/berth/reaper.yml --dry-run',
+      'Print what the next run would delete',
+    )
+    .example(
+      'berth clusters reap --config /etc/berth/reaper.yml --unused-after 60d',
       'Delete expired pods, and namespaces unused for 60 days',
     )
     .epilogue(
-      'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing.',
+      'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing. It needs the token of an account with the rights of etc/kubernetes/reaper: the hook of a portal has fewer.',
     );
 }
 

@@ -69,6 +69,7 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--ood-directory': 'directory',
   '--clusters-dir': 'directory',
   '--ca-dir': 'directory',
+  '--osc-scripts': 'directory',
 
   '--port': 'PORT',
   '--uid': 'UID',
@@ -98,6 +99,7 @@ export const valueKinds: Readonly<Record<string, ValueKind>> = {
   '--namespace-prefix': 'PREFIX',
   '--subject-prefix': 'PREFIX',
   '--audience': 'AUDIENCE',
+  '--exchange-scope': 'SCOPE',
   '--issuer': 'URL',
   '--context': 'CONTEXT',
   '--namespace': 'NAMESPACE',

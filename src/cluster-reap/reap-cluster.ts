@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LiveObject, ObjectMeta } from '../desired/kube-object.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, type BerthError, withHint } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { reduceListPages } from '../reconcile/list-all.ts';
@@ -64,6 +65,8 @@ const nothing = {
   namespaces: { deleted: [], left: [], later: 0, failed: [] },
 };
 
+const ownAccount = `The reaper has an account of its own, because the portal's may not list pods: apply ${installedPath('share/etc/kubernetes/reaper')}; on a host, also make that account's token and name its configuration with --config /etc/berth/reaper.yml, as ${installedPath('share/docs/cluster-reap.md')} says.`;
+
 /**
  * Deletes expired pods and unused namespaces of one cluster. Does not throw: errors are in `failed`, and
  * the next run tries again.
@@ -94,7 +97,8 @@ export async function reapCluster(
     }
   } catch (thrown) {
     const error = asBerthError(thrown, `cluster ${cluster}`);
-    return { cluster, busy: false, ...nothing, failed: [error] };
+    const failed = error.code === 'api-forbidden' ? withHint(error, ownAccount, error) : error;
+    return { cluster, busy: false, ...nothing, failed: [failed] };
   }
 }
 

@@ -51,8 +51,8 @@ interface FirstToken {
 
 /**
  * Writes root's kubeconfig for the hook: gets the first token of the hook's ServiceAccount, checks it with
- * OnDemand's address of the cluster, grants the right to the site's pull secret, and writes the token as entries
- * `berth-hook@CLUSTER`. Other entries stay.
+ * OnDemand's address of the cluster, and writes it as entries `berth-hook@CLUSTER`; other entries stay. Then grants the right
+ * to the site's pull secret.
  *
  * @throws {BerthError} `admin-kubeconfig-context` if the hook would use another context, and what
  *   `clusterAdminAccess`, `kubectlAccess`, `requestToken`, `checkToken`, `grantPullSecret` and the writing throw
@@ -71,8 +71,8 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
     ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
   };
   await checkToken(hook, account, deps.deadline);
-  await grantRights(input, { ...first, hook }, deps);
   await writeEntries(input, written.entry, first.token, deps);
+  await grantRights(input, { ...first, hook }, deps);
   const { file } = cluster.admin;
   const user = hookEntryName(cluster);
   const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;

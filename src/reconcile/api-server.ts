@@ -14,16 +14,3 @@ export interface ApiServer {
   /** Connects through a proxy with HTTP/1.1, with its own TLS options; in admin commands only. */
   readonly agent?: Agent;
 }
-
-/** The same server with other credentials, and without a proxy. */
-export function withToken(
-  { url, ca, tlsServerName, insecureSkipTlsVerify }: ApiServer,
-  token: string,
-): ApiServer {
-  return {
-    ...{ url, token },
-    ...(ca === undefined ? {} : { ca }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
-  };
-}

@@ -174,7 +174,7 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
 
 const otherRefusal: Refusal = {
   code: 'issuer-request-refused',
-  hint: 'Look at the identity provider’s event log for this client. For a token exchange, check that it is enabled for the client, that the client is in the audience of the portal’s token, that the client may request a refresh token (credentials.own_refresh_token), and whether the cluster’s audience needs a client scope (credentials.exchange_scope).',
+  hint: 'Look at the identity provider’s event log for this client. For a token exchange, check that it is enabled for the client, that the client is in the audience of the portal’s token, that the client may request a refresh token (credentials.own_refresh_token), and whether the cluster’s audience needs a client scope (credentials.exchange_scope). If the portal’s token has the cluster’s audience already, as with OSC’s hooks, no exchange is needed: set credentials.exchange: false, and credentials.token: access if it is the access token.',
 };
 
 /** Errors of openid-client are not kept as the cause: they contain the provider's whole answer. */

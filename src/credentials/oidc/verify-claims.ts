@@ -98,7 +98,7 @@ function checkAudience(audience: readonly string[], claims: Claims, expected: Cl
     throw refused(
       'token-audience',
       `the token is for ${audience.length === 0 ? 'no audience' : `the audience ${audience.map(shown).join(', ')}`}, not for '${expected.audience}'`,
-      'Add an audience mapper to the client at the identity provider, or set credentials.exchange for this cluster.',
+      'Add an audience mapper to the client at the identity provider, or set credentials.exchange for this cluster. If only the other of the portal’s two tokens has the audience, choose it: credentials.token: access, or id.',
     );
   }
   if (expected.authorizedParty === undefined) return;

@@ -46,7 +46,10 @@ const commandChecks: readonly CommandCheck[] = [
   { command: /^npm run (?:site:down|test:soak)$/, check: isScript },
   { command: /^npm run install:site -- --prefix \S+$/, check: installs },
   { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, check: (command) => ends(0, command) },
-  { command: /^kubectl apply -k etc\/kubernetes$/, check: (command) => ends(0, command) },
+  {
+    command: /^kubectl --kubeconfig \S+ apply -k etc\/kubernetes$/,
+    check: (command) => ends(0, command),
+  },
   { command: /^\S+\/berth token setup /, check: (command) => ends(0, command) },
   { command: /^\S+\/berth doctor/, check: (command) => ends(0, command) },
   { command: /^\S+\/berth plan --user alice$/, check: plan },

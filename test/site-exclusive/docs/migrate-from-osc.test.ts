@@ -1,17 +1,19 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseDocument } from 'yaml';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { runOscHook } from '../../rig/site/osc-hooks.ts';
-import type { HookResult } from '../../rig/site/portal.ts';
+import { hookKubeconfig, type HookResult } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { UserKubectl } from '../../rig/site/user-kubectl.ts';
 import { PortalHost } from './portal-host.ts';
 
 const page = 'docs/migrate-from-osc.md';
 const oodPortal = 'oidc_uri: /oidc\npun_pre_hook_root_cmd: /opt/site/pre-hook.sh # of the site\n';
+
+const pullSecret = 'registry-of-the-migration';
 
 /** A portal with OSC's hooks, and the commands of the page in their order. */
 describe('the migration from OSC’s hooks', () => {
@@ -43,8 +45,27 @@ describe('the migration from OSC’s hooks', () => {
       ],
     ])
       await cluster.kubectl(words);
+    // Root's kubeconfig is OSC's, and the pull secret has a name of the site's own.
+    const osc = { namespace: 'ondemand', name: 'ondemand' };
+    await mkdir(host.path('/root/.kube'));
+    await writeFile(rootKubeconfig(), await hookKubeconfig(site, site.server, osc), {
+      mode: 0o600,
+    });
+    await appendFile(host.path('/etc/ood/config/hook.env'), `IMAGE_PULL_SECRET="${pullSecret}"\n`);
+    // Which of the portal's tokens is used comes from the page.
+    const file = host.path('/etc/berth/berth.yml');
+    const document = parseDocument(await readFile(file, 'utf8'));
+    for (const key of ['audience', 'exchange', 'token'])
+      document.deleteIn(['defaults', 'credentials', key]);
+    await writeFile(file, document.toString());
   });
-  afterAll(() => host.remove());
+  afterAll(async () => {
+    const made = `clusterrole,clusterrolebinding berth-hook-pull-secret-${pullSecret}`;
+    await cluster.kubectl(['delete', '--ignore-not-found', ...made.split(' ')]);
+    await host.remove();
+  });
+
+  const rootKubeconfig = () => host.path('/root/.kube/config');
 
   /** What OSC's set-k8s-creds.sh has kubectl write. */
   const oscCredentials = async (): Promise<void> => {
@@ -58,7 +79,10 @@ describe('the migration from OSC’s hooks', () => {
     host.run(
       command
         .replace(/^berth /, '/usr/lib/berth/berth ')
+        // The kubeconfig is the one that the command names, or else root's own.
+        .replace(/^kubectl /, `${site.kubectlPath} `)
         .replace("'kubectl ", `'${site.kubectlPath} `),
+      { KUBECONFIG: rootKubeconfig() },
     );
   const pageCommands = (first: string): string[] => {
     const block = codeBlocks(page).find(
@@ -92,13 +116,14 @@ describe('the migration from OSC’s hooks', () => {
     const all = codeBlocks(page).filter(({ language }) => language === 'sh');
     expect(all.map(({ text }) => text.split(' ').slice(0, 2).join(' '))).toEqual([
       'berth init',
-      'kubectl apply',
+      'kubectl --kubeconfig',
       'cp -p',
       'cp -p',
-      'runuser -l',
+      'grep -ls',
       'grep -ls',
       'chmod 0600',
-      'kubectl delete',
+      'kubectl --kubeconfig',
+      'kubectl config',
     ]);
   });
 
@@ -115,7 +140,7 @@ describe('the migration from OSC’s hooks', () => {
     const document = parseDocument(await readFile(file, 'utf8'));
     document.set('clusters', clusters);
     await writeFile(file, document.toString());
-    await follow('kubectl apply');
+    await follow('kubectl --kubeconfig /root/admin.kubeconfig apply');
     await runOscHook(host.portal, cluster, 'alice');
   });
 
@@ -137,6 +162,22 @@ describe('the migration from OSC’s hooks', () => {
     expect(await kubectl.whoami()).toBe('oidc:alice');
   });
 
+  it('leaves a pre-hook of the site’s own with --keep-hook', async () => {
+    const applied = await portalFile();
+    await writeFile(host.path('/etc/ood/config/ood_portal.yml'), oodPortal);
+    const [, , init = ''] = pageCommands('cp -p /etc/ood/config/ood_portal.yml /');
+    const { exitCode, stdout, stderr } = await run(`${init} --keep-hook`);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toMatch(
+      /next: have your own pre-hook run, as root: \S+\/hooks\/k8s-bootstrap USER HOOK_ENV and \S+\/set-k8s-creds /,
+    );
+    expect(parse(await portalFile())).toMatchObject({
+      pun_pre_hook_root_cmd: '/opt/site/pre-hook.sh',
+      pun_pre_hook_exports: 'OIDC_ACCESS_TOKEN,OIDC_ID_TOKEN,OIDC_REFRESH_TOKEN',
+    });
+    await writeFile(host.path('/etc/ood/config/ood_portal.yml'), applied);
+  });
+
   it('goes on beside OSC’s hook on another portal, which breaks only the entry of a shared home', async () => {
     await runOscHook(host.portal, cluster, 'alice');
     expect(await kubectl.whoami()).toBe('oidc:alice');
@@ -151,7 +192,7 @@ describe('the migration from OSC’s hooks', () => {
   it('leads back to OSC’s hook', async () => {
     await follow('cp -p /etc/ood/config/ood_portal.yml.osc');
     expect(await portalFile()).toBe(oodPortal);
-    await follow('runuser');
+    await follow('grep -ls kube-credential');
     await runOscHook(host.portal, cluster, 'alice');
     await oscCredentials();
     expect(await kubeconfig()).toContain('oscsecret');
@@ -161,7 +202,9 @@ describe('the migration from OSC’s hooks', () => {
   it('and forth again, after which OSC’s account can go', async () => {
     await follow('cp -p /etc/ood/config/ood_portal.yml /');
     await login();
-    for (const first of ['grep', 'chmod', 'kubectl delete']) await follow(first);
+    const admin = 'kubectl --kubeconfig /root/admin.kubeconfig delete';
+    for (const first of ['grep -ls client-secret', 'chmod', admin]) await follow(first);
+    expect(await follow('kubectl config')).toMatch(/^\* +berth-hook@prod /m);
     await login();
     expect(await kubectl.whoami()).toBe('oidc:alice');
     expect(await cluster.get('clusterrole', 'ondemand')).toBeUndefined();

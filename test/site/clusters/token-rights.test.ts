@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCheck, runDoctor } from '../../rig/site/doctor-report.ts';
 import { Portal } from '../../rig/site/portal.ts';
@@ -9,8 +10,13 @@ let portal: Portal;
 beforeAll(async () => {
   site = await openSite();
   portal = await Portal.make(site);
+  await rm(portal.files.kubeconfig);
+  expect(await setup()).toMatchObject({ exitCode: 0, stderr: '' });
 });
 afterAll(() => portal.remove());
+
+const setup = () =>
+  portal.berth('token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig);
 
 describe('berth token setup', () => {
   it('grants the right for a pull secret of another name, which applying etc/kubernetes again leaves', async () => {
@@ -25,8 +31,7 @@ describe('berth token setup', () => {
           /^Run `berth token setup --cluster prod --from ADMIN_KUBECONFIG`: it also grants/,
         ) as string,
       });
-      const words = ['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig];
-      expect(await portal.berth(...words)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(await setup()).toMatchObject({ exitCode: 0, stderr: '' });
       const etc = new URL('../../../etc/kubernetes', import.meta.url).pathname;
       expect(await site.kubectl(['apply', '-k', etc])).toMatchObject({ exitCode: 0 });
       expect((await rights()).status).toBe('ok');
