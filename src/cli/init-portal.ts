@@ -69,7 +69,6 @@ function options(yargs: Argv): Argv<PortalArguments> {
     })
     .option('osc-scripts', {
       ...text,
-      implies: 'from-osc',
       describe: "Directory of OSC's scripts and manifests, if they are elsewhere",
     })
     .option('ood-directory', {

@@ -34,6 +34,10 @@ export const optionRules: Readonly<Record<string, OptionRules>> = {
     without: { '--auth-file': ['--from-archive'] },
   },
   'init login-node': { without: { '--pull': ['--from-archive'] } },
+  'init portal': {
+    needs: { '--osc-scripts': '--from-osc' },
+    without: { '--exchange-scope': ['--token access', '--token id'] },
+  },
   'ldap-sync': { without: { '--cluster': ['--in-cluster'], '--textfile': ['--dry-run'] } },
   plan: {
     needs: { '--profile': '--ssh', '--command': '--ssh', '--tty': '--ssh', '--port': '--ssh' },

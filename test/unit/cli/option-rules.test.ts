@@ -103,7 +103,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       '--yes --dry-run --output --image --user --port --address --mode --pull --from-archive --start',
   },
   'init portal': {
-    '': '--yes --dry-run --output --config --config-dir --subject-prefix --audience --ca-file --from-osc --ood-directory',
+    '': '--yes --dry-run --output --config --config-dir --subject-prefix --audience --ca-file --token --exchange-scope --keep-hook --from-osc --ood-directory',
   },
   'ldap-sync': {
     '--in-cluster': '--config --config-dir --dry-run --accept-fewer --timeout --textfile --output',
