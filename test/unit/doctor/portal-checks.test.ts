@@ -253,7 +253,7 @@ describe('the configuration that Apache reads', () => {
     expect(complaints(found)).toEqual(['portal-hook failed']);
     expect(found['portal-hook']).toMatchObject({
       message: expect.stringMatching(
-        /OnDemand still runs \S+\/former-hook: \S+ names \S+\/pre-pun, but is not applied/,
+        /OnDemand still runs \S+\/former-hook: \S+ names \S+\/pre-pun, but Apache's generated/,
       ) as string,
       next: expect.stringMatching(/^Run \S+\/update_ood_portal and restart Apache/) as string,
     });
