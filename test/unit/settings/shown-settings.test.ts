@@ -71,7 +71,7 @@ it('shows no secret under another name, in a list or in a URL', () => {
   const settings = shown({
     'hook.env':
       'CLIENT_SECRET=s3cret-value\nKUBECTL_ARGS="--client-secret=$CLIENT_SECRET"\nAPI_KEY=abcd\nCLIENT_ID="for $CLIENT_SECRET"\nIMAGE_PULL_SECRET=registry\n',
-    'berth.yml':
+    'test.yml':
       'extra: [{token: listed}]\nclusters: {prod: {credentials: {token: access}, server: "https://a:hunter2@example.com"}}\n',
     'ssh.yml': 'ssh_sessions: {secret: name}\n',
   });
