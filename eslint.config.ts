@@ -40,6 +40,7 @@ const shared = [
 /** Directories that compute data only: no process, no file, no socket, no clock. */
 const pure = [
   'error-catalogue',
+  'check-texts',
   'admission',
   'desired',
   'config',

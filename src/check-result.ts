@@ -1,4 +1,4 @@
-import type { CheckId } from './error-catalogue/check-texts.ts';
+import type { CheckId } from './check-texts/check-texts.ts';
 import { asBerthError, type BerthError } from './errors.ts';
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped';

@@ -3,15 +3,14 @@ import type { ListedCluster } from '../clusters/list-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
 import { documentText } from './json-document.ts';
 import { outputOption } from './report-options.ts';
-import { loadSite, siteOptions, type SiteArguments } from './site-options.ts';
-import { reportError, type Terminal, writeIdle } from './terminal.ts';
+import { loadSite, overlayOf, siteOptions, type SiteArguments } from './site-options.ts';
+import { reportErrors, type Terminal, writeIdle } from './terminal.ts';
 import { textTable } from './text-table.ts';
 
 interface ListArguments extends SiteArguments {
   readonly output: string;
 }
 
-/** `berth clusters list` */
 export function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
   return {
     command: 'list',
@@ -27,7 +26,7 @@ export function listCommand(terminal: Terminal): CommandModule<object, ListArgum
     handler: async (args) => {
       const { listClusters } = await import('../clusters/list-clusters.ts');
       const site = await loadSite(args);
-      const clusters = listClusters(site);
+      const clusters = listClusters(site, (await overlayOf(args))?.resolve);
       if (args.output === 'json')
         terminal.stdout.write(
           documentText('ClusterList', {
@@ -40,7 +39,7 @@ export function listCommand(terminal: Terminal): CommandModule<object, ListArgum
       else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
       else writeIdle('no clusters', false, terminal);
       if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
-      for (const { error } of site.broken) reportError(terminal, error);
+      reportErrors(terminal, site.broken);
     },
   };
 }

@@ -12,7 +12,6 @@ interface ShowArguments extends SiteArguments {
   readonly output: string;
 }
 
-/** `berth config …` */
 export function configCommand(terminal: Terminal): CommandModule {
   return commandGroup('config', "Print Berth's configuration", [showCommand(terminal)]);
 }

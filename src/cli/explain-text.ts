@@ -4,7 +4,7 @@ import {
   exitText,
   type CatalogueEntry,
 } from '../error-catalogue/catalogue.ts';
-import { checkTexts } from '../error-catalogue/check-texts.ts';
+import { checkTexts } from '../check-texts/check-texts.ts';
 import { BerthError } from '../errors.ts';
 import { findingTexts } from '../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';

@@ -2,11 +2,10 @@ import type { CommandModule } from 'yargs';
 import { type ListedImage, listImages } from '../images/list-images.ts';
 import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
 import { documentText } from './json-document.ts';
-import { reportError, type Terminal, writeIdle } from './terminal.ts';
+import { reportErrors, type Terminal, writeIdle } from './terminal.ts';
 import { textTable } from './text-table.ts';
 import { sizeText } from './units-text.ts';
 
-/** `berth images list` */
 export function listCommand(terminal: Terminal): CommandModule<object, ImagesArguments> {
   return {
     command: 'list',
@@ -24,7 +23,7 @@ export function listCommand(terminal: Terminal): CommandModule<object, ImagesArg
       if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));
       else if (images.length === 0) writeIdle('no images', false, terminal);
       else terminal.stdout.write(imagesText(images));
-      for (const { error } of site.broken.values()) reportError(terminal, error);
+      reportErrors(terminal, site.broken.values());
     },
   };
 }

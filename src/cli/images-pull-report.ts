@@ -2,8 +2,10 @@ import { type NameMove, moveText } from '../images/image-names.ts';
 import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
 import { escapedForTerminal } from '../log.ts';
 import { asker } from './questions.ts';
-import { reportError, type Terminal } from './terminal.ts';
+import { reportError, type Terminal, writeIdle } from './terminal.ts';
 import { documentText } from './json-document.ts';
+
+const noImages = 'no profile names an image';
 
 /** Writes the result of `berth images pull`; errors go to standard error. */
 export function reportPull(
@@ -25,6 +27,7 @@ export function reportPull(
     );
     terminal.stdout.write(documentText('ImagePull', { dryRun: false, images }));
   }
+  if (outcomes.length === 0 && output === 'text') writeIdle(noImages, false, terminal);
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);
     else if (output === 'text' && terminal.stdout.isTTY === true)
@@ -42,7 +45,7 @@ const wouldDo: Readonly<Record<PullPlan['would'], string>> = {
 /** Writes what `berth images pull` would do. */
 export function reportPlan(plans: readonly PullPlan[], output: string, { stdout }: Terminal): void {
   if (output === 'json') stdout.write(documentText('ImagePull', { dryRun: true, images: plans }));
-  else if (plans.length === 0) stdout.write('no profile names an image\n');
+  else if (plans.length === 0) stdout.write(`${noImages}\n`);
   else
     for (const { image, id, would } of plans) {
       const known = id === undefined ? '' : ` (${id.slice(0, 12)})`;

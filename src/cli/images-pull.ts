@@ -1,15 +1,13 @@
 import { resolve } from 'node:path';
 import type { CommandModule } from 'yargs';
-import type { ImageArchive } from '../images/image-archive.ts';
 import type { NameMove } from '../images/image-names.ts';
-import type { PullPlan } from '../images/pull-images.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
 import { confirmMoves, reportPlan, reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { dryRunOption } from './report-options.ts';
-import { reportError, type Terminal, writeIdle } from './terminal.ts';
+import { reportErrors, type Terminal } from './terminal.ts';
 import { usageError } from '../usage-error.ts';
 
 const helpOf = 'berth images pull';
@@ -68,13 +66,17 @@ export function pullCommand(terminal: Terminal): CommandModule<object, PullArgum
 async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   assertRoot();
   const { image: named = [], 'from-archive': archive, timeout } = args;
-  const [{ planPull, pullImages }, { loadArchive }, { wantedImages }, { readImageArchive }] =
-    await Promise.all([
-      import('../images/pull-images.ts'),
-      import('../images/load-archive.ts'),
-      import('../images/wanted-images.ts'),
-      import('../images/image-archive.ts'),
-    ]);
+  const [
+    { planPull, pullImages },
+    { loadArchive, planLoad },
+    { wantedImages },
+    { readImageArchive },
+  ] = await Promise.all([
+    import('../images/pull-images.ts'),
+    import('../images/load-archive.ts'),
+    import('../images/wanted-images.ts'),
+    import('../images/image-archive.ts'),
+  ]);
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await imageSettings(args);
   const wanted = wantedImages(site.profiles);
@@ -96,7 +98,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
       args.output,
       terminal,
     );
-    for (const { error } of site.broken.values()) reportError(terminal, error);
+    reportErrors(terminal, site.broken.values());
     return;
   }
   if (archive === undefined && options.authFile !== undefined) {
@@ -119,16 +121,8 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
       return loadArchive(site, source, wanted, { ...options, confirm });
     },
   );
-  if (outcomes.length === 0 && args.output === 'text')
-    writeIdle('no profile names an image', false, terminal);
   reportPull(outcomes, args.output, terminal);
-  for (const { error } of site.broken.values()) reportError(terminal, error);
-}
-
-/** The names of an archive, or those that it would get. */
-function planLoad({ names, ids }: ImageArchive, named: readonly string[]): readonly PullPlan[] {
-  const all = [named, names, ids.map((id) => `sha256:${id}`)].find((list) => list.length > 0);
-  return (all ?? []).map((image) => ({ image, would: 'load' }));
+  reportErrors(terminal, site.broken.values());
 }
 
 /** Refuses transports (`dir:`, `docker-archive:`) and options. */

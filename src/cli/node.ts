@@ -1,6 +1,7 @@
 import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from './command-group.ts';
 import { runDir } from '../config/default-settings.ts';
+import type { DrainState } from '../ssh/drain/drain-state.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { parseSeconds } from './duration.ts';
 import {
@@ -119,16 +120,18 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
     ...{ run: runDir, by: await admin(), reason: args.reason, now },
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
   };
+  const openAt = async ({ units }: DrainState): Promise<number> =>
+    drainedSessions(await openSessions(), units).length;
   if (args['dry-run']) {
     const { running, state } = await planDrain(input);
-    const open = drainedSessions(await openSessions(), state.units).length;
+    const open = await openAt(state);
     const { out, err } = drainPlanText(running, { open, wait, message, seconds }, read.error);
     terminal.stdout.write(out);
     terminal.stderr.write(err);
     return;
   }
   const state = await drainNode(input);
-  const open = drainedSessions(await openSessions(), state.units).length;
+  const open = await openAt(state);
   const waits = wait || seconds !== undefined;
   terminal.stdout.write(drainedText(state, { open, waits }));
   await waitForSessions(

@@ -87,6 +87,14 @@ function errorJson({ code, message, hint, exitCode }: BerthError): string {
   return `${escapeInvisible(JSON.stringify({ apiVersion, kind: 'Error', ...error }))}\n`;
 }
 
+/** Reports each error of a list, such as the profiles or clusters with mistakes. */
+export function reportErrors(
+  terminal: Terminal,
+  failures: Iterable<{ readonly error: BerthError }>,
+): void {
+  for (const { error } of failures) reportError(terminal, error);
+}
+
 /** Writes an error to standard error, as JSON if JSON was asked for, and makes its exit status the process's. */
 export function reportError(terminal: Terminal, error: BerthError): void {
   terminal.stderr.write(terminal.wantsJson === true ? errorJson(error) : errorText(error));

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors.ts';
 import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
+import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import { clusterFile } from '../settings/cluster-file.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { contextChoice } from './hook-access.ts';
 
@@ -35,14 +35,16 @@ interface HookContext {
 }
 
 /** The clusters in their order, without asking them. */
-export function listClusters({ settings }: LoadedSiteSettings): readonly ListedCluster[] {
+export function listClusters(
+  { settings }: LoadedSiteSettings,
+  at?: ResolveConfigPath,
+): readonly ListedCluster[] {
   const { clusters, clustersDir } = settings;
   return clusters.map((cluster) => {
     const { name, server, auth, credentials, admin } = cluster;
-    const yml = join(clustersDir, `${name}.yml`);
     return {
       ...{ name, server: server.endpoint, auth, credentials: credentials.mode },
-      file: existsSync(yml) ? yml : join(clustersDir, `${name}.yaml`),
+      file: clusterFile(clustersDir, name, at) ?? clustersDir,
       ...(admin.kind === 'cluster-api' && { clusterApi: admin.management.cluster }),
       hook: hookContextOf(cluster, clusters.length),
     };

@@ -123,14 +123,17 @@ function findEntry(target: RotateTarget): Entry {
   const tokenCounts = server.clientCertificate === undefined && fields?.tokenFile === undefined;
   if (fields?.token !== undefined && tokenCounts)
     return { target, user, server, token: fields.token };
-  throw new BerthError(
-    `${file}: user ${user} has ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not a token that can be renewed`,
-    {
-      code: 'hook-token-not-in-kubeconfig',
-      hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
-      fields: { file, cluster: target.cluster },
-    },
-  );
+  const has =
+    fields?.tokenFile !== undefined
+      ? 'a token file'
+      : server.clientCertificate !== undefined
+        ? 'a client certificate'
+        : 'other credentials';
+  throw new BerthError(`${file}: user ${user} has ${has}, not a token that can be renewed`, {
+    code: 'hook-token-not-in-kubeconfig',
+    hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
+    fields: { file, cluster: target.cluster },
+  });
 }
 
 async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken, 'cluster'>> {

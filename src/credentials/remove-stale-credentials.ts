@@ -1,6 +1,10 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { credentialsDirectory, removeFormerOwners } from './root-credential-store.ts';
+import {
+  credentialsDirectory,
+  credentialsOfFormerOwners,
+  removeFormerOwners,
+} from './root-credential-store.ts';
 import type { Logger } from '../log.ts';
 import { directoryNames } from '../system/directory-names.ts';
 
@@ -29,19 +33,24 @@ export async function removeStaleCredentials(
   stateDir: string,
   deps: RemoveStaleDeps,
 ): Promise<void> {
+  const did = deps.dryRun ? 'would be removed' : 'removed';
+  const report = (why: string, uid: number): void =>
+    deps.log.info(`stored credentials ${did}: ${why}`, { uid });
   for (const entry of directoryNames(join(stateDir, 'credentials'))) {
     if (!/^\d{1,10}$/.test(entry)) continue;
     const uid = Number(entry);
     const name = await deps.nameOf(uid);
     if (name !== undefined) {
+      const former = await credentialsOfFormerOwners(stateDir, uid, name);
+      if (former.length === 0) continue;
       if (!deps.dryRun) await removeFormerOwners(stateDir, uid, name);
+      report('they are of an account that had this UID before', uid);
       continue;
     }
     const directory = credentialsDirectory(stateDir, uid);
     // Each write of a credential replaces a file, which changes the directory's time.
     if (deps.now() - (await stat(directory)).mtimeMs < keepMs) continue;
     if (!deps.dryRun) await rm(directory, { recursive: true });
-    const did = deps.dryRun ? 'would be removed' : 'removed';
-    deps.log.info(`stored credentials ${did}: no account has this UID`, { uid });
+    report('no account has this UID', uid);
   }
 }

@@ -70,19 +70,27 @@ export function credentialsDirectory(stateDir: string, uid: number): string {
 }
 
 /**
- * Removes the stored credentials of other accounts that had this UID before.
+ * The stored credentials of other accounts that had this UID before.
  *
  * @param name the account that has the UID now
- * @throws {BerthError} what `readPrivateFile` throws, and errors of unlink(2)
+ * @throws {BerthError} what `readPrivateFile` throws
  */
+export async function credentialsOfFormerOwners(
+  stateDir: string,
+  uid: number,
+  name: string,
+): Promise<string[]> {
+  const paths = await listCredentialFiles(credentialsDirectory(stateDir, uid));
+  return paths.filter((path) => ![undefined, name].includes(readStoredCredential(path)?.username));
+}
+
+/** Removes `credentialsOfFormerOwners`. @throws {BerthError} as it, and errors of unlink(2) */
 export async function removeFormerOwners(
   stateDir: string,
   uid: number,
   name: string,
 ): Promise<void> {
-  for (const path of await listCredentialFiles(credentialsDirectory(stateDir, uid))) {
-    const stored = readStoredCredential(path);
-    if (stored === undefined || stored.username === name) continue;
+  for (const path of await credentialsOfFormerOwners(stateDir, uid, name)) {
     // The second is the note of a failed renewal.
     for (const file of [path, `${path}.failed`]) await rm(file, { force: true });
   }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { CheckId } from '../error-catalogue/check-texts.ts';
+import type { CheckId } from '../check-texts/check-texts.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import { asBerthError, BerthError } from '../errors.ts';
@@ -17,7 +17,7 @@ import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
 import {
   type Check,
   type CheckResult,
-  failed,
+  failedWith,
   type Finding,
   ok,
   runCheck,
@@ -231,8 +231,7 @@ export async function withClient(
   try {
     return await work(client);
   } catch (thrown) {
-    const { message, hint } = asBerthError(thrown, 'asking the API server');
-    return failed(message, hint);
+    return failedWith(asBerthError(thrown, 'asking the API server'));
   } finally {
     client.close();
   }

@@ -1,4 +1,4 @@
-import type { CheckId } from '../error-catalogue/check-texts.ts';
+import type { CheckId } from '../check-texts/check-texts.ts';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';

@@ -1,4 +1,4 @@
-import type { CheckId } from '../error-catalogue/check-texts.ts';
+import type { CheckId } from '../check-texts/check-texts.ts';
 import { countText } from '../count-text.ts';
 import type { OidcSettings } from '../config/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { defaultKubeconfig, kubeconfigPath } from '../config/kubeconfig-path.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
@@ -7,6 +6,7 @@ import { realPathIfPresent } from '../system/real-path.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
+import { clusterFile } from '../settings/cluster-file.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import {
   type CheckResult,
@@ -39,9 +39,7 @@ function ondemandKeys(
   { clustersDir, at, environment }: PortalOfClusters,
   name: string,
 ): OndemandKeys | undefined {
-  const file = [`${name}.yml`, `${name}.yaml`]
-    .map((one) => at(join(clustersDir, one)))
-    .find((one) => existsSync(one));
+  const file = clusterFile(clustersDir, name, at);
   if (file === undefined) return undefined;
   const v2 = mappingOrEmpty(mappingOrEmpty(parseYaml(readTrusted(file), file, 'psych')).v2);
   return {
@@ -152,12 +150,13 @@ export function checkOndemandPortal(
     const results = finding === undefined ? [] : [result(finding)];
     return { portal: { clustersDir, at, environment }, results };
   } catch (thrown) {
-    const finding = failedWith(asBerthError(thrown, "reading OnDemand's files"));
-    return {
-      portal: { clustersDir, at, environment: new Map() },
-      results: [result(finding)],
-    };
+    const portal = { clustersDir, at, environment: new Map() };
+    return { portal, results: [result(unreadable(thrown))] };
   }
+}
+
+function unreadable(thrown: unknown): Finding {
+  return failedWith(asBerthError(thrown, "reading OnDemand's files"));
 }
 
 function clustersFinding(environment: PortalEnvironment, clustersDir: string): Finding | undefined {
@@ -191,6 +190,6 @@ export function checkOndemandKeys(
     );
     return { keys, results: (found.length > 0 ? found : [agree]).map(result) };
   } catch (thrown) {
-    return { results: [result(failedWith(asBerthError(thrown, "reading OnDemand's files")))] };
+    return { results: [result(unreadable(thrown))] };
   }
 }

@@ -1,4 +1,4 @@
-import type { CheckId } from '../error-catalogue/check-texts.ts';
+import type { CheckId } from '../check-texts/check-texts.ts';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';

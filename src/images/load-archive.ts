@@ -1,4 +1,5 @@
 import { BerthError } from '../errors.ts';
+import type { ImageArchive } from './image-archive.ts';
 import {
   digestTag,
   findImage,
@@ -16,7 +17,7 @@ import {
   wrongDigest,
 } from './image-names.ts';
 import { podmanOnStore } from './podman-on-store.ts';
-import { type PullOptions, type PullOutcome, storeError } from './pull-images.ts';
+import { type PullOptions, type PullOutcome, type PullPlan, storeError } from './pull-images.ts';
 import { type ImageSettings, type StoreTransaction, withOpenStore } from './store-transaction.ts';
 import { loadArgs, tagArgs, type WantedImage } from './wanted-images.ts';
 
@@ -89,6 +90,15 @@ export async function loadArchive(
   } catch (thrown) {
     throw storeError(thrown, attempted);
   }
+}
+
+/** What a load would do: with the name that an archive's image would get, or with the names in the archive. */
+export function planLoad(
+  { names, ids }: ImageArchive,
+  named: readonly string[],
+): readonly PullPlan[] {
+  const all = [named, names, ids.map((id) => `sha256:${id}`)].find((list) => list.length > 0);
+  return (all ?? []).map((image) => ({ image, would: 'load' }));
 }
 
 /** Names in podman's output, or `sha256:ID` for an image without a name. */

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
 import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
+import { clusterFile } from '../settings/cluster-file.ts';
+import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { type ClusterAnswers, hasHookContext, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import { presentPortal } from './present-portal.ts';
@@ -20,8 +20,8 @@ const { clustersDir } = defaultSettings;
 export function presentCluster(name: string): PresentCluster {
   if (name === '') return {};
   const { hookKubeconfig } = presentPortal(defaultConfigFile);
-  const file = join(clustersDir, `${name}.yml`);
-  const definition = parseYaml(readIfPresent(file) ?? '', file, 'psych');
+  const file = clusterFile(clustersDir, name);
+  const definition = file === undefined ? undefined : parseYaml(readTrusted(file), file, 'psych');
   const { job } = mappingOrEmpty(mappingOrEmpty(definition).v2);
   const { namespace_prefix: prefix } = mappingOrEmpty(job);
   const { clusters } = mappingOrEmpty(

@@ -1,4 +1,4 @@
-import { checkTexts } from '../../../src/error-catalogue/check-texts.ts';
+import { checkTexts } from '../../../src/check-texts/check-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { configurationKeys, keysNamed } from '../../../src/cli/configuration-keys.ts';
 import { keyNames, keysJson, keysText } from '../../../src/cli/explain-key-text.ts';

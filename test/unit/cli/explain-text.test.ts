@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { explainJson, explainText, explanations } from '../../../src/cli/explain-text.ts';
-import { checkTexts } from '../../../src/error-catalogue/check-texts.ts';
+import { checkTexts } from '../../../src/check-texts/check-texts.ts';
 import { catalogue } from '../../../src/error-catalogue/catalogue.ts';
 
 describe('berth explain CODE', () => {

@@ -1,6 +1,5 @@
 import type { CheckText } from './check-texts.ts';
 
-/** See `checkTexts`. */
 export const loginNodeCheckTexts = {
   'ssh-config': {
     what: 'Whether ssh.yml and the profiles can be read.',

@@ -1,7 +1,6 @@
 import { installedPath } from '../installed-path.ts';
 import type { CheckText } from './check-texts.ts';
 
-/** See `checkTexts`. */
 export const portalCheckTexts = {
   node: {
     what: 'The version of the Node that runs Berth.',

@@ -3,7 +3,6 @@ import type { CheckText } from './check-texts.ts';
 
 const manifests = installedPath('share/etc/kubernetes');
 
-/** See `checkTexts`. */
 export const clusterCheckTexts = {
   'cluster-config': {
     what: 'Whether the file of the cluster in clusters.d and its keys in berth.yml are valid.',
