@@ -17,6 +17,7 @@ import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
 import {
   type Check,
   type CheckResult,
+  failed,
   failedWith,
   type Finding,
   ok,
