@@ -87,7 +87,7 @@ describe('berth images pull', () => {
     const before = await tree();
     expect(await dryRun()).toEqual([
       expect.stringContaining('in the store; a pull would ask the registry for a newer one ('),
-      expect.stringMatching(/: in the store \([0-9a-f]{12}\)$/),
+      expect.stringMatching(/: in the store and named by digest: nothing to do \([0-9a-f]{12}\)$/),
     ]);
     const { stdout } = await pull('--dry-run', '-o', 'json');
     expect(berthDocument(stdout)).toMatchObject({

@@ -225,7 +225,7 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
       [/Kubeconfig of a cluster admin: /, '/root/admin.kubeconfig\r'],
       [/oidc or service-account \[oidc\]: /, 'password\r'],
       [/password: must be oidc or service-account\r\n[^\r\n]*How/, '\r'],
-      [/requests a token for it \[yes\]: /, 'no\r'],
+      [/make its token \[yes\]: /, 'no\r'],
       [confirm, 'y\r'],
       [/next: with your rights on the cluster: \S*kubectl .*apply -k/, ''],
     );
@@ -262,9 +262,9 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
       [/Prod: must be lower-case letters, digits and hyphens\r\n[^\r\n]*Name/, 'prod\r'],
       [/Kubeconfig of a cluster admin, or one with .*: /, '/root/none\r'],
       [/none: there is no such file\r\n[^\r\n]*Kubeconfig/, '/root/admin.kubeconfig\r'],
-      [/namespaces \(namespace_prefix\) \[none\]: /, 'u-\r'],
-      [/make its token \[yes\]: /, 'perhaps\r'],
-      [/perhaps: must be yes or no\r\n[^\r\n]*make its token/, 'no\r'],
+      [/names in namespaces \[none\]: /, 'u-\r'],
+      [/requests a token for it \[yes\]: /, 'perhaps\r'],
+      [/perhaps: must be yes or no\r\n[^\r\n]*requests a token for it/, 'no\r'],
     );
     expect(await terminal.waitForExit(), terminal.text).toBe(0);
     expect(terminal.text).toMatch(/\+ +ssh_sessions: \{\}/);
@@ -273,7 +273,7 @@ describe('the questions of berth init portal and cluster on a terminal', () => {
     const file = `${directory}/clusters.d/prod.yml`;
     await host.shell(`sed -i 's/namespace_prefix: u-/namespace_prefix: "u-"/' ${file}`);
     const known = pods('--cluster', 'prod', '--kubeconfig', '/root/admin.kubeconfig');
-    await answer(known, [/\(namespace_prefix\) \[u-\]: /, ctrlC]);
+    await answer(known, [/names in namespaces \[u-\]: /, ctrlC]);
     expect(await known.waitForExit()).toBe(75);
   });
 
