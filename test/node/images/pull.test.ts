@@ -103,7 +103,7 @@ describe('berth images pull', () => {
     });
     await site.profiles({ other: 'registry.example/none:1' });
     expect((await site.berth(['list'])).stdout).toMatch(
-      /^IMAGE .*\nregistry\.example\/none:1 +- +- +missing +other\n\S+ +[0-9a-f]{12} +[\d.]+[KMG] +whole +-\n/,
+      /^IMAGE .*\nregistry\.example\/none:1 +- +- +missing +other\n\S+ +[0-9a-f]{12} +[\d.]+[KMG] +complete +-\n/,
     );
     expect(await tree()).toBe(before);
   });
