@@ -8,8 +8,9 @@
  */
 import './check-node.ts';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 import { parse, stringify } from 'yaml';
@@ -39,6 +40,26 @@ const [release] = parse(await readFile(join(repository, 'packaging/changelog.yml
 /** Of all files, and of the packages: seconds since the epoch. */
 const epoch = process.env.SOURCE_DATE_EPOCH ?? String(Date.parse(release.date) / 1000);
 
+const missing = [
+  ['go', 'Go (https://go.dev/dl, or golang-go)'],
+  ...(values.format.includes('rpm')
+    ? [
+        ['checkmodule', 'checkpolicy'],
+        ['semodule_package', 'semodule-utils (Debian) or policycoreutils (RHEL)'],
+      ]
+    : []),
+].filter(([program = '']) => !isOnPath(program));
+if (missing.length > 0)
+  sayAndExit(
+    new Error(
+      `these programs are missing: ${missing.map(([program]) => program).join(', ')}\nnext: install ${missing.map(([, from]) => from).join(', ')}; without the RPM packages (--format deb --format tar) only Go is needed`,
+    ),
+  );
+
+console.error(
+  `making ${values.format.join(', ')} for ${values.arch.join(', ')}: this takes a minute or two`,
+);
+
 const archs = values.arch.map((arch) => {
   if (isArchitecture(arch)) return arch;
   throw new Error(`--arch ${arch}: must be one of ${Object.keys(architectures).join(', ')}`);
@@ -50,7 +71,6 @@ for (const format of values.format)
 await rm(values.out, { recursive: true, force: true });
 const work = join(values.out, 'work');
 await mkdir(work, { recursive: true });
-// First: its programs may be missing, and the rest takes a minute.
 const policy = values.format.includes('rpm') ? await selinuxModule(work).catch(sayAndExit) : '';
 // Go builds it once, and prints where.
 const { stdout: nfpmProgram } = await execa('go', ['tool', '-n', 'nfpm'], {
@@ -75,6 +95,13 @@ for (const name of ['berth-login', 'berth-portal']) await nfpm(name);
 await rm(work, { recursive: true });
 await writeFile(join(values.out, `berth-${version}.cdx.json`), await softwareBill(version, epoch));
 await writeChecksums();
+for (const name of (await readdir(values.out)).sort()) console.log(join(values.out, name));
+
+function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .some((directory) => existsSync(join(directory, program)));
+}
 
 /** A missing program is no fault of this script, whose stack would hide what to do. */
 function sayAndExit({ message }: Error): never {

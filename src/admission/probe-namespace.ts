@@ -7,13 +7,16 @@ export const probeIdentity = { owner: 'nobody', uid: 65534, gid: 65534 } as cons
 
 const rbac = 'rbac.authorization.k8s.io';
 
+/** Of etc/kubernetes/ssh-sessions. */
+const loginAccount = 'ondemand:berth-login';
+
 export function probeNamespace({ prefix }: Pick<AdmissionSettings, 'prefix'>): string {
   return `${prefix}admission-probe`;
 }
 
 /**
- * A namespace like a user's, for `berth doctor`: the hook may create pods and Services in it, to check which of them the policies
- * deny. A ResourceQuota keeps it empty, even if the hook's token is stolen.
+ * A namespace like a user's, for `berth doctor`: the hook and the account of login nodes may create pods and Services in it,
+ * to check which of them the policies deny. A ResourceQuota keeps it empty, even if a token is stolen.
  */
 export function probeManifests(settings: AdmissionSettings): Manifest[] {
   const { label, parameters } = settings;
@@ -51,7 +54,8 @@ export function probeManifests(settings: AdmissionSettings): Manifest[] {
       kind: 'RoleBinding',
       metadata: place,
       roleRef: { apiGroup: rbac, kind: 'Role', name: place.name },
-      subjects: parameters.stampers.slice(0, 1).map((account) => {
+      // `berth doctor` runs as the hook, or as the account of login nodes.
+      subjects: [...parameters.stampers.slice(0, 1), loginAccount].map((account) => {
         const [namespace, accountName] = account.split(':');
         return { kind: 'ServiceAccount', name: accountName, namespace };
       }),

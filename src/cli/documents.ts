@@ -140,6 +140,8 @@ export interface SetupFile extends StepResult {
 /** A program that `berth init` runs. */
 export interface SetupCommand extends StepResult {
   readonly command: readonly string[];
+  /** A command whose output it reads. */
+  readonly input?: readonly string[];
 }
 
 /**

@@ -125,6 +125,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     {
       backend,
       ...(backend === 'pod' ? { cluster: await podClusterAnswers(answers, args) } : {}),
+      policies: (args.policies ?? answers.get('apply')) === 'yes',
       image: answers.get('image') ?? '',
       users: splitAnswer(answers.get('user') ?? ''),
       port: Number(answers.get('port')),

@@ -15,6 +15,7 @@ export interface PodArguments {
   readonly context?: string | undefined;
   readonly 'namespace-prefix'?: string | undefined;
   readonly apply?: string | undefined;
+  readonly policies?: string | undefined;
   readonly kubectl?: string | undefined;
 }
 
@@ -44,10 +45,18 @@ export function podOptions<T>(yargs: Argv<T>): Argv<T & PodArguments> {
       choices: yesAndNo,
       describe: "Pods: install the login nodes' account on the cluster and request its token",
     })
+    .option('policies', {
+      ...text,
+      choices: yesAndNo,
+      describe:
+        'Pods: install the admission policies if the cluster has none [default: as --apply]',
+    })
     .option('kubectl', { ...text, describe: 'Pods: path of kubectl [default: /usr/bin/kubectl]' });
 }
 
-const podOnly = ['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'kubectl'];
+const podOnly = [
+  ...['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'policies', 'kubectl'],
+];
 const podmanOnly = ['pull', 'from-archive'];
 
 /** @throws {BerthError} `usage` for an option that the backend does not have */
@@ -88,7 +97,10 @@ export async function podQuestions(name: string): Promise<Question[]> {
     {
       option: 'apply',
       text: "Is this an admin's kubeconfig? With yes, Berth creates the login nodes' ServiceAccount on the cluster and requests a token for it",
-      ...{ fallback: access === undefined ? 'yes' : 'no', problem: yesOrNo },
+      // A repeated command with an admin's kubeconfig is still with an admin's.
+      fallback: (answers) =>
+        access?.kubeconfig === resolve(answers.get('kubeconfig') ?? '') ? 'no' : 'yes',
+      problem: yesOrNo,
     },
   ];
 }
@@ -102,11 +114,13 @@ export async function podClusterAnswers(
   const name = answers.get('cluster') ?? '';
   const kubeconfig = resolve(answers.get('kubeconfig') ?? '');
   const { access } = presentCluster(name);
-  const wanted = context ?? (access?.kubeconfig === kubeconfig ? access.context : undefined);
+  const apply = answers.get('apply') === 'yes';
+  // The context that root uses is the account's, not an admin's.
+  const own = !apply && access?.kubeconfig === kubeconfig ? access.context : undefined;
+  const wanted = context ?? own;
   return loginCluster({
-    ...{ name, kubeconfig, kubectl: resolve(kubectl) },
+    ...{ name, kubeconfig, kubectl: resolve(kubectl), apply },
     ...(wanted === undefined ? {} : { context: wanted }),
     namespacePrefix: answers.get('namespace-prefix') ?? '',
-    apply: answers.get('apply') === 'yes',
   });
 }

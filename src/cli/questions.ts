@@ -10,8 +10,11 @@ import { listValues } from './report-options.ts';
 export interface Question {
   readonly option: string;
   readonly text: string;
-  /** The answer if the admin presses Enter, and with --yes. Absent if only the admin knows it. */
-  readonly fallback?: string;
+  /**
+   * The answer if the admin presses Enter, and with --yes; it may depend on the answers so far. Absent if only the admin
+   * knows it.
+   */
+  readonly fallback?: string | ((answers: ReadonlyMap<string, string>) => string);
   /** False: without the option, the fallback is the answer. */
   readonly asked?: boolean;
   /** Why an answer cannot be used, as the end of a sentence. @throws {BerthError} the same, with a code of its own */
@@ -49,7 +52,9 @@ export function asker(command: string, without: WithoutQuestions, terminal: Term
     asks,
     answers: async (questions, given) => {
       const answers = new Map<string, string>();
-      const take = async (question: Question, answer = question.fallback ?? ''): Promise<void> => {
+      const fallbackOf = ({ fallback }: Question): string | undefined =>
+        typeof fallback === 'function' ? fallback(answers) : fallback;
+      const take = async (question: Question, answer = fallbackOf(question) ?? '') => {
         if (answer !== '') await assertValid(command, question, answer);
         answers.set(question.option, answer);
       };
@@ -60,7 +65,8 @@ export function asker(command: string, without: WithoutQuestions, terminal: Term
       const open = questions.filter(({ option }) => !answers.has(option));
       if (!asks) assertAnswered(command, without, open);
       for (const question of open) {
-        if (asks) answers.set(question.option, await ask(question, read, terminal));
+        if (asks)
+          answers.set(question.option, await ask(question, fallbackOf(question), read, terminal));
         else await take(question);
       }
       return answers;
@@ -73,8 +79,13 @@ export function asker(command: string, without: WithoutQuestions, terminal: Term
 /** @param fresh lines that were typed before the question do not answer it */
 type Read = (prompt: string, fresh?: boolean) => Promise<string>;
 
-async function ask(question: Question, read: Read, terminal: Terminal): Promise<string> {
-  const { text, fallback } = question;
+async function ask(
+  question: Question,
+  fallback: string | undefined,
+  read: Read,
+  terminal: Terminal,
+): Promise<string> {
+  const { text } = question;
   const shown =
     fallback === undefined ? '' : ` [${fallback === '' ? 'none' : escapedForTerminal(fallback)}]`;
   for (;;) {

@@ -12,6 +12,7 @@ import { documentText } from './json-document.ts';
 
 interface ReapArguments extends SiteArguments {
   readonly 'dry-run': boolean;
+  readonly unused: boolean;
   readonly textfile?: string | undefined;
   readonly output: string;
   /** Internal: the UIDs that this child process cleans up for. */
@@ -27,11 +28,18 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
       yargs
         .options(sshConfigOptions)
         .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
+        .option('unused', {
+          type: 'boolean',
+          default: false,
+          describe:
+            'Also end the containers of users without a connection, before their grace or duration is over',
+        })
         .option('turns', { type: 'string', requiresArg: true, hidden: true })
         .option('textfile', textfileOption)
         .option('output', outputOption)
         .example('berth reap', 'Clean up on this login node, as berth-reap.timer does')
         .example('berth reap --dry-run', 'Print what the next run would end')
+        .example('berth reap --unused', 'Before Berth is removed: end what only waits for its user')
         .epilogue(
           'Exit status: 0 everything was cleaned up; 75 something could not be cleaned up, and the next run tries again. If another run is active, this one does nothing. `berth clusters reap` deletes expired pods and unused namespaces.',
         ),
@@ -50,7 +58,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const settings = await loadSshSettings(await siteFilesOf(args));
   const run = runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
-  const site = { settings, run, log, now: terminal.now };
+  const site = { settings, run, log, now: terminal.now, endsUnused: args.unused };
   const dryRun = args['dry-run'];
   const { reapEach, reapProcessCommand } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
@@ -61,7 +69,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const start = reapProcessCommand(terminal.program, [
     ...['reap', '--quiet'],
     ...optionWords({ config: args.config, 'config-dir': args['config-dir'] }),
-    ...[...(dryRun ? ['--dry-run'] : []), '--turns'],
+    ...[...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : []), '--turns'],
   ]);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });
   const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);

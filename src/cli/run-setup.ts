@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { type FileChange, fileChange, placeFile } from '../init/file-change.ts';
 import { takeInitLock } from '../init/init-lock.ts';
-import { isFileStep, type Setup, type SetupStep } from '../init/setup.ts';
+import { commandText, isFileStep, type Setup, type SetupStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import type { Documents } from './documents.ts';
 import type { FlowArguments } from './init-options.ts';
 import { documentText } from './json-document.ts';
 import type { Asker } from './questions.ts';
-import { runStep, statusOf, succeeds } from './setup-programs.ts';
+import { CollectedText, runStep, statusOf, succeeds } from './setup-programs.ts';
 import { isChange, type OpenStep, stepFields, type StepResult, stepText } from './setup-report.ts';
 import type { Terminal, TextStream } from './terminal.ts';
 
@@ -55,6 +55,7 @@ class SetupRun {
   readonly #results = new Map<OpenStep, StepResult>();
   /** Those that wait for doctor. */
   readonly #last = new Set<OpenStep>();
+  #isSound = true;
   #doctor: Documents['DoctorReport'] | undefined;
 
   constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
@@ -140,6 +141,7 @@ class SetupRun {
       const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
       this.#doctor = { ok, summary, checks };
     }
+    this.#isSound = passed;
     if (passed) await this.#carryOut(this.#planned);
     else if (this.#setup.unfinished === true)
       this.#text.write('\nWhat failed may be what is still to do:\n');
@@ -153,12 +155,14 @@ class SetupRun {
     for (const [step, { result }] of [...this.#results].reverse()) {
       if (isChange(step) || step.untilChecked !== true || result !== 'done') continue;
       if (step.undo === undefined) continue;
-      this.#text.write(`$ ${shellWords(step.undo)}\n`);
-      await runStep(step.undo, this.#programs, this.#terminal);
+      for (const words of step.undo) {
+        this.#text.write(`$ ${shellWords(words)}\n`);
+        await runStep(words, this.#programs, this.#terminal);
+      }
       this.#results.set(step, { result: 'planned' });
     }
     for (const step of this.#planned)
-      this.#text.write(`not done: ${isChange(step) ? step.path : shellWords(step.argv)}\n`);
+      this.#text.write(`not done: ${isChange(step) ? step.path : commandText(step)}\n`);
     if (this.#planned.length > 0)
       this.#text.write('correct what failed, then run the same command again\n');
   }
@@ -187,14 +191,24 @@ class SetupRun {
 
   /** What the admin does then, and how each change is undone. */
   get #next(): string[] {
-    return [...this.#setup.next, ...this.#back];
+    const { next, nextIfSound = [] } = this.#setup;
+    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#back];
   }
 
   /** The last change first. */
   get #back(): string[] {
-    const earlier = (this.#setup.undo ?? []).map(shellWords);
-    const now = [...this.#results].flatMap(([step, result]) => undoOf(step, result) ?? []);
-    return [...earlier, ...now.reverse()].map((words) => `go back: ${words}`);
+    const results = [...this.#results].reverse();
+    const undo = (isNow: boolean) =>
+      results
+        .filter(([, { result }]) => (result === 'done') === isNow)
+        .flatMap(([step, result]) => undoOf(step, result));
+    const now = undo(true);
+    const earlier = [...(this.#setup.undo ?? []).map(shellWords), ...undo(false)];
+    const back = now.length === 0 ? 'go back' : 'go back to before earlier runs, too';
+    return [
+      ...now.map((words) => `go back: ${words}`),
+      ...earlier.map((words) => `${back}: ${words}`),
+    ];
   }
 
   async #do(step: OpenStep): Promise<Partial<StepResult>> {
@@ -202,8 +216,8 @@ class SetupRun {
       // A step before may have done it, too: with its profile, the image may be there.
       if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal)))
         return { result: 'unchanged' };
-      this.#text.write(`$ ${shellWords(step.argv)}\n`);
-      await runStep(step.argv, this.#programs, this.#terminal);
+      this.#text.write(`$ ${commandText(step)}\n`);
+      await runStep(step.argv, this.#programs, this.#terminal, step.input);
       return {};
     }
     if (step.writtenBy !== undefined) return await this.#write(['berth', ...step.writtenBy]);
@@ -226,17 +240,16 @@ class SetupRun {
   }
 }
 
-/** The command that undoes a step; undefined if there is nothing to undo. */
-function undoOf(step: OpenStep, { result, kept }: StepResult): string | undefined {
-  if (!isChange(step))
-    return result === 'done' && step.undo !== undefined ? shellWords(step.undo) : undefined;
+/** The commands that undo a step. */
+function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
+  if (!isChange(step)) return result === 'done' ? (step.undo ?? []).map(shellWords) : [];
   const { path, copy, change, kind } = step;
   // An earlier run has written the file, or changed that of the host.
   const earlier = change === 'unchanged';
   const former = kept ?? (earlier && copy !== undefined && existsSync(copy) ? copy : undefined);
-  if (former !== undefined) return shellWords(['cp', '-p', former, path]);
+  if (former !== undefined) return [shellWords(['cp', '-p', former, path])];
   const isOwn = (result === 'done' && change === 'new') || (earlier && kind === 'whole');
-  return isOwn ? shellWords(['rm', path]) : undefined;
+  return isOwn ? [shellWords(['rm', path])] : [];
 }
 
 /** Nobody can be asked whether it may be replaced. */
@@ -258,13 +271,4 @@ function siteOwn({ path, keptBy }: FileChange, lost: string): BerthError {
     hint: `Remove it from the file if it is no longer needed${keep}, or run the command without --yes on a terminal: it asks.`,
     fields: { file: path },
   });
-}
-
-/** What a command of `berth` prints. */
-class CollectedText implements TextStream {
-  text = '';
-
-  write(text: string): void {
-    this.text += text;
-  }
 }

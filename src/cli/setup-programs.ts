@@ -14,13 +14,16 @@ export async function succeeds(argv: readonly string[], terminal: Terminal): Pro
   return (await runProgram(file, args, { env, maxBuffer: 2 ** 28 })).error === undefined;
 }
 
-/** Runs a step of `berth init`. @throws {BerthError} `init-step-failed` */
+/** Runs a step of `berth init`. @param input a command whose output it reads. @throws {BerthError} `init-step-failed` */
 export async function runStep(
   argv: readonly string[],
   output: TextStream,
   terminal: Terminal,
+  input?: readonly string[],
 ): Promise<void> {
-  const status = await statusOf(argv, output, terminal);
+  const text = new CollectedText();
+  if (input !== undefined) await runStep(input, text, terminal);
+  const status = await statusOf(argv, output, terminal, text.text);
   if (status === 0) return;
   throw new BerthError(`\`${shellWords(argv)}\` ended with ${status}`, {
     code: 'init-step-failed',
@@ -28,14 +31,16 @@ export async function runStep(
   });
 }
 
-/** Runs a program. @param output gets what it prints; its errors are this process's */
+/** Runs a program. @param output gets what it prints; its errors are this process's. @param input its standard input */
 export async function statusOf(
   argv: readonly string[],
   output: TextStream,
   terminal: Terminal,
+  input = '',
 ): Promise<ProgramStatus> {
   const { file, args, env } = programOf(argv, terminal);
-  const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.on('error', () => undefined).end(input);
   child.stdout.setEncoding('utf8').on('data', (text: string) => output.write(text));
   try {
     const [status, signal] = (await once(child, 'close')) as [number | null, string | null];
@@ -51,4 +56,13 @@ function programOf([name = '', ...args]: readonly string[], terminal: Terminal) 
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   };
   return { file: name === 'berth' ? terminal.program : name, args, env };
+}
+
+/** What a command of `berth` prints. */
+export class CollectedText implements TextStream {
+  text = '';
+
+  write(text: string): void {
+    this.text += text;
+  }
 }

@@ -1,5 +1,5 @@
 import type { FileChange } from '../init/file-change.ts';
-import type { CommandStep } from '../init/setup.ts';
+import { commandText, type CommandStep } from '../init/setup.ts';
 import { shellWords } from '../shell-words.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { escapedForTerminal } from '../log.ts';
@@ -28,7 +28,7 @@ export function isChange(step: OpenStep): step is FileChange {
 
 /** A step for the terminal, before it is done. */
 export function stepText(step: OpenStep): string {
-  if (!isChange(step)) return `run: ${escapedForTerminal(shellWords(step.argv))}\n\n`;
+  if (!isChange(step)) return `run: ${escapedForTerminal(commandText(step))}\n\n`;
   const { path, change, writtenBy } = step;
   if (change === 'unchanged') return `${path}: unchanged\n\n`;
   const by = writtenBy === undefined ? '' : `, by \`${shellWords(['berth', ...writtenBy])}\``;
@@ -52,7 +52,10 @@ function withoutComments(patch: string): string {
 
 /** A step for scripts. */
 export function stepFields(step: OpenStep, result: StepResult): SetupFile | SetupCommand {
-  if (!isChange(step)) return { command: step.argv, ...result };
+  if (!isChange(step)) {
+    const { argv: command, input } = step;
+    return { command, ...(input === undefined ? {} : { input }), ...result };
+  }
   const { path, change } = step;
   return {
     ...{ file: path, change },

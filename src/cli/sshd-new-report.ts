@@ -1,5 +1,6 @@
 import { installedPath } from '../installed-path.ts';
 import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
+import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import { lintText } from './lint-report.ts';
 import { patchText } from './patch-text.ts';
@@ -42,13 +43,21 @@ function nextSteps(report: NewKindReport): string[] {
   return report.dryRun ? [] : [...startSteps(report), ...backSteps(report)];
 }
 
-function startSteps({ made: { change }, unit, drained }: NewKindReport): string[] {
+function startSteps({ made: { change, kind }, unit, drained }: NewKindReport): string[] {
   const template = installedPath('share/etc/systemd/berth-sshd@.service');
   const install =
     unit.unit === 'absent'
       ? [`cp ${template} /etc/systemd/system/ && systemctl daemon-reload`]
       : [];
   const service = unit.name.replace(/\.service$/, '');
+  if (unit.unit === 'none')
+    return change === 'unchanged'
+      ? []
+      : [
+          change === 'new'
+            ? `start it: ${startCommand(kind.name)}`
+            : `use it: kill -HUP PID, with the PID that berth sshd list prints (open sessions continue)`,
+        ];
   if (unit.active !== 'active' && drained)
     return [
       ...install,
@@ -62,6 +71,12 @@ function startSteps({ made: { change }, unit, drained }: NewKindReport): string[
 
 function backSteps({ made: { file, change, former }, unit }: NewKindReport): string[] {
   const service = unit.name.replace(/\.service$/, '');
+  if (unit.unit === 'none')
+    return change === 'new'
+      ? [`go back: rm ${file}, after the sshd was ended (berth sshd list prints its PID)`]
+      : former?.file === undefined
+        ? []
+        : [`go back: mv ${former.file} ${file} && kill -HUP PID`];
   if (change === 'new') return [`go back: systemctl disable --now ${service}; rm ${file}`];
   if (former?.file === undefined) return [];
   return [`go back: mv ${former.file} ${file} && systemctl reload ${service}`];

@@ -14,7 +14,7 @@ interface NewArguments extends OverlayArguments {
   readonly name: string;
   readonly port: number;
   readonly profile?: string | undefined;
-  readonly mode: 'forced' | 'login-shell';
+  readonly mode?: 'forced' | 'login-shell' | undefined;
   readonly address?: readonly string[] | undefined;
   readonly banner?: string | undefined;
   readonly 'host-key'?: readonly string[] | undefined;
@@ -63,13 +63,13 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     })
     .option('profile', {
       ...file,
-      describe: 'Profile of all sessions at this port [default: the rules of ssh.yml]',
+      describe:
+        'Profile of all sessions at this port, with --mode forced [default: the rules of ssh.yml]',
     })
     .option('mode', {
       choices: ['forced', 'login-shell'] as const,
-      default: 'forced' as const,
       describe:
-        'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell',
+        'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell [default: as the kinds of this host have it, or forced]',
     })
     .option('address', { ...listOption, describe: 'Addresses to listen on [default: all]' })
     .option('banner', { ...file, describe: 'File that clients see before they log in' })
@@ -93,7 +93,7 @@ function newOptions(yargs: Argv): Argv<NewArguments> {
     .option('output', outputOption)
     .check(({ port }) => checkPort(port) > 0)
     .example(
-      'berth sshd new podman --port 332 --profile login-connection',
+      'berth sshd new podman --port 332 --mode forced --profile login-connection',
       'Sessions with this profile at port 332',
     )
     .example('berth sshd new podman --port 332 --dry-run', 'Print what would be written')

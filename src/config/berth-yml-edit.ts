@@ -8,8 +8,9 @@ export function withBerthKeys(text: string, values: KeyValues): string {
   if (values.length === 0) return text;
   const document = parseDocument(text);
   for (const [path, value] of values)
-    if (value === undefined) document.deleteIn(path);
-    else if (!isSame(document.getIn(path), value)) document.setIn(path, value);
+    if (value === undefined) {
+      if (document.hasIn(path)) document.deleteIn(path);
+    } else if (!isSame(document.getIn(path), value)) document.setIn(path, value);
   return document.toString({ lineWidth: 0 });
 }
 

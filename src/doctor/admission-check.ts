@@ -88,17 +88,18 @@ export async function admissionFinding(
 ): Promise<Finding> {
   const namespace = probeNamespace(settings);
   const served = await servesDefaults(client);
-  const install = served
-    ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
-    : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
-  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since Berth was installed. Then, as an admin of the cluster: ${install}`;
+  const option = served ? '' : ` --kubernetes 1.${withoutDefaults(version)}`;
+  const install = `berth render policies${option} | kubectl apply -f -`;
+  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since Berth was installed. Write what pods of OnDemand and of SSH sessions mount, such as homes, into \`host_paths\` of /etc/berth/admission.yml. Then, as an admin of the cluster: ${install}`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await canI(client, right)))
-      return warning(
-        `admission cannot be tested: the account of the hook may not create ${resource} in ${namespace}, a right that comes with Berth's policies. Without policies, users can run pods with any UID, including root on the node`,
-        next,
-      );
+      return (await namespaceStatus(client, namespace)) === 200
+        ? warning(
+            `admission cannot be tested: the account of this host may not create ${resource} in ${namespace}. An older version of Berth's policies may be installed, which does not give this right to the account`,
+            `On the host with the site's admission.yml, as an admin of the cluster: ${install}`,
+          )
+        : warning(missing(namespace), next);
   }
   const verdicts = await Promise.all(
     hostile.map(async (one) => {
@@ -108,10 +109,7 @@ export async function admissionFinding(
   );
   // An admin may create pods in any namespace, so a missing one shows only here.
   if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
-    return warning(
-      `Berth's admission policies are not installed (no namespace ${namespace}). Without policies, users can run pods with any UID, including root on the node`,
-      next,
-    );
+    return warning(missing(namespace), next);
   const open = new Set(
     verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
   );
@@ -123,6 +121,35 @@ export async function admissionFinding(
     `these policies are not enforced: ${[...open].join(', ')}`,
     `Install them again: \`${install}\`. Their bindings need validationActions: [Deny].`,
   );
+}
+
+function missing(namespace: string): string {
+  return `Berth's admission policies are not installed (no namespace ${namespace}). Without policies, users can run pods with any UID, including root on the node`;
+}
+
+async function namespaceStatus(client: ApiClient, name: string): Promise<number> {
+  return (await client.send({ method: 'GET', path: `/api/v1/namespaces/${name}` })).status;
+}
+
+/**
+ * Why the cluster refuses a pod in the probe namespace: a server-side dry run, which changes nothing.
+ *
+ * @returns undefined if it is accepted
+ */
+export async function podRefusal(
+  client: ApiClient,
+  namespace: string,
+  pod: object,
+): Promise<string | undefined> {
+  const { status, body } = await client.send({
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
+    contentType: 'application/json',
+    body: JSON.stringify(pod),
+  });
+  const message = typeof body.message === 'string' ? body.message : `status ${status}`;
+  // The quota of the probe namespace refuses what all policies accept.
+  return status === 201 || message.includes('exceeded quota') ? undefined : message;
 }
 
 /** Whether the API server serves MutatingAdmissionPolicy. True where the hook may not ask. */

@@ -7,7 +7,7 @@ import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { runBounded } from '../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { probePod } from './admission-check.ts';
+import { podRefusal, probePod } from './admission-check.ts';
 import { minorVersion } from './kubernetes-version.ts';
 import { ifExists } from './stat-if-exists.ts';
 
@@ -76,17 +76,10 @@ export async function mountsFinding(
   const right = { verb: 'create', group: '', resource: 'pods', namespace } as const;
   const untested = 'v2.job.mounts cannot be tested without the policies: see the check `admission`';
   if (!(await canI(client, right))) return skipped(untested);
-  const refusal = async (all: readonly Mapping[]): Promise<string | undefined> => {
+  const refusal = (all: readonly Mapping[]): Promise<string | undefined> => {
     const volumeMounts = all.map(({ name, destination_path: path }) => ({ name, mountPath: path }));
-    const { status, body } = await client.send({
-      method: 'POST',
-      path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
-      contentType: 'application/json',
-      body: JSON.stringify(probePod({ volumes: all.flatMap(volume) }, { volumeMounts })),
-    });
-    const message = typeof body.message === 'string' ? body.message : `status ${status}`;
-    // The quota of the probe namespace refuses what all policies accept.
-    return status === 201 || message.includes('exceeded quota') ? undefined : message;
+    const pod = probePod({ volumes: all.flatMap(volume) }, { volumeMounts });
+    return podRefusal(client, namespace, pod);
   };
   const refused = await refusal(mounts.map(mappingOrEmpty));
   if (refused === undefined)

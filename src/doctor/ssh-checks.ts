@@ -102,7 +102,7 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const pam = await run('pam-session', async () => pamFinding(await pamFindings));
   const manager = await run('user-manager', userManagerFinding);
   const sshds = await checkRunningSshds(known.balancers, timeoutMs);
-  const pods = await checkPods(known, clusters, timeoutMs);
+  const pods = await checkPods(known, clusters, timeoutMs, user);
   const first = [config, ...profileResults(known), ...access, pam, manager, ...sshds];
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),

@@ -2,6 +2,7 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
+import { limitsHint } from '../ssh/podman/podman-errors.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
@@ -110,9 +111,9 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
   const list = [...wanted].join(', ');
   if (wanted.size === 0) return ok('no profile limits CPU, memory or processes');
   if (settings.podman.cgroupManager === 'cgroupfs')
-    return warning(
-      `profiles limit ${list}, which cgroupfs cannot enforce for users`,
-      'Set podman.cgroup_manager: systemd, or remove the limits from the profiles.',
+    return failed(
+      `profiles limit ${list}, which cgroupfs cannot set for users: no session with such a profile starts`,
+      limitsHint,
     );
   const found = await delegated(uid);
   if (found === undefined)
@@ -124,7 +125,7 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
     ? ok(`controllers delegated to users: ${list}`)
     : failed(
         `${found.unit} has no controller ${missing.join(', ')}, which limits of profiles need`,
-        'Add a drop-in for user@.service with `[Service]` and `Delegate=cpu cpuset io memory pids`, run `systemctl daemon-reload`, and have the users log in again.',
+        `${limitsHint} Then run \`systemctl daemon-reload\`, and have the users log in again.`,
       );
 }
 

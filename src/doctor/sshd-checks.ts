@@ -5,7 +5,7 @@ import { kindNames } from '../sshd-kinds/kind-files.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/default-settings.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
-import { processProblems } from '../sshd-kinds/rules/kind-problems.ts';
+import { processProblems, reload, restartUnit } from '../sshd-kinds/rules/kind-problems.ts';
 import { endpointsOf, type SshdEndpoint } from '../sshd-kinds/rules/sshd-endpoints.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
 import { balancerFindings } from '../sshd-lint/rules/balancer-findings.ts';
@@ -87,7 +87,8 @@ async function processFindings(
     .filter(({ keyword }) => keyword === 'hostkey' || keyword === 'hostcertificate')
     .flatMap(({ args: [file] }) => file ?? []);
   const changedFiles = await changedSinceRead(running, [...files, ...keys]);
-  return processProblems({ service, program, changedFiles });
+  const next = { reload: reload(service), restart: restartUnit(service) };
+  return processProblems({ program, changedFiles, next });
 }
 
 const ofTheProcess = ['settings-not-loaded', 'program-replaced'];

@@ -8,6 +8,8 @@ export interface AccountState {
   readonly groupExists: boolean;
   /** Those in /etc/passwd. */
   readonly local: readonly LocalAccount[];
+  /** Home directories by the names of all accounts. */
+  readonly homes: ReadonlyMap<string, string>;
   /** Names of those that only a directory service has. */
   readonly elsewhere: readonly string[];
 }
@@ -28,16 +30,18 @@ export async function accountState(names: readonly string[], group: string): Pro
   const gid = groupLine?.split(':')[2];
   const local: LocalAccount[] = [];
   const elsewhere: string[] = [];
+  const homes = new Map<string, string>();
   for (const name of names) {
     const entry = known.find((one) => one.startsWith(`${name}:`));
     if (entry === undefined) throw unknown(name);
     if (Number(entry.split(':')[2]) < defaultSettings.minimumUid) throw systemAccount(name);
+    homes.set(name, entry.split(':')[5] ?? '');
     const line = passwd.split('\n').find((one) => one.startsWith(`${name}:`));
     const [, , , primary, , , shell = ''] = line?.split(':') ?? [];
     if (line === undefined) elsewhere.push(name);
     else local.push({ name, shell, member: members.includes(name) || primary === gid });
   }
-  return { groupExists: groupLine !== undefined, local, elsewhere };
+  return { groupExists: groupLine !== undefined, local, elsewhere, homes };
 }
 
 /** Its own shell on this host would be replaced. */

@@ -15,7 +15,7 @@ import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
 import { shellWords } from '../shell-words.ts';
 import { sourceText } from '../source-text.ts';
-import { type CommandStep, type FileStep, type Setup, whole } from './setup.ts';
+import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 
 /** What an admin is asked about a cluster, and where the files of this host are. */
 export interface ClusterAnswers {
@@ -51,10 +51,11 @@ const caDirectory = 'clusters';
 /**
  * OnDemand's file of a cluster, its CA, and what the hook needs on it.
  *
+ * @param policies the steps of the admission policies
  * @throws {BerthError} `admin-kubeconfig-unsupported`, those of `readTrusted`, `parseKubeconfig`, `readContext` and
  *   `parseHookEnv`; system errors
  */
-export function clusterSetup(answers: ClusterAnswers): Setup {
+export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupStep[] = []): Setup {
   const { name, config, clustersDir, kubeconfig } = answers;
   const { url, ca, insecureSkipTlsVerify = false } = serverOf(answers);
   // Without one, the API server's certificate is of a CA that every host trusts.
@@ -76,6 +77,7 @@ export function clusterSetup(answers: ClusterAnswers): Setup {
     steps: [
       // First what needs the cluster: OnDemand does not offer one that cannot be reached.
       ...(answers.apply ? apply : []),
+      ...policies,
       ...(caFile === undefined || ca === undefined
         ? []
         : [whole(caFile, ca.endsWith('\n') ? ca : `${ca}\n`)]),
@@ -85,17 +87,14 @@ export function clusterSetup(answers: ClusterAnswers): Setup {
     ],
     doctor: ['--cluster', name, ...more],
     next: nextLines(answers, [...apply, token]),
-    undo: hasHookContext(answers.hookKubeconfig, name) ? [token.undo] : [],
+    undo: hasContext(answers.hookKubeconfig, hookContext(name)) ? token.undo : [],
   };
 }
 
-/** Whether root's kubeconfig has access to the cluster already, from `berth token setup`. */
-export function hasHookContext(file: string, cluster: string): boolean {
+/** Whether root's kubeconfig has a context, such as that of `berth token setup`. */
+export function hasContext(file: string, context: string): boolean {
   const { contexts } = mappingOrEmpty(parseYaml(readIfPresent(file) ?? '', file, 'core'));
-  return (
-    Array.isArray(contexts) &&
-    contexts.some((one) => mappingOrEmpty(one).name === hookContext(cluster))
-  );
+  return Array.isArray(contexts) && contexts.some((one) => mappingOrEmpty(one).name === context);
 }
 
 /** The context that `berth token setup` writes. */
@@ -160,11 +159,9 @@ function berthKeys(
           [['hook_env'], null],
           [own('credentials', 'mode'), 'none'],
         ] as const)),
-    ...(apply || kubeconfig === hookKubeconfig
-      ? []
-      : ([[own('admin', 'kubeconfig'), kubeconfig]] as const)),
-    ...(apply ? [[own('admin', 'context'), hookContext(name)] as const] : []),
-    ...(!apply && context !== undefined ? [[own('admin', 'context'), context] as const] : []),
+    // What an earlier run wrote for another kubeconfig goes.
+    [own('admin', 'kubeconfig'), apply || kubeconfig === hookKubeconfig ? undefined : kubeconfig],
+    [own('admin', 'context'), apply ? hookContext(name) : context],
     ...(sessions === undefined ? [[own('ssh_sessions'), {}] as const] : []),
   ];
 }
@@ -199,13 +196,18 @@ function clusterFile(
   return `${head.join('\n')}\n${stringify({ v2 }, { lineWidth: 0 })}`;
 }
 
-function commands(answers: ClusterAnswers, more: readonly string[]) {
-  const { purpose, name, kubeconfig, context, kubectl, credentials, hookKubeconfig } = answers;
-  const forLogin = purpose === 'login-node';
-  const admin = [
+/** kubectl with the kubeconfig of the answers. */
+export function adminKubectl({ kubectl, kubeconfig, context }: ClusterAnswers): string[] {
+  return [
     ...[kubectl, '--kubeconfig', kubeconfig],
     ...(context === undefined ? [] : ['--context', context]),
   ];
+}
+
+function commands(answers: ClusterAnswers, more: readonly string[]) {
+  const { purpose, name, kubeconfig, context, kubectl, credentials, hookKubeconfig } = answers;
+  const forLogin = purpose === 'login-node';
+  const admin = adminKubectl(answers);
   const manifests = [
     installedPath('share/etc/kubernetes'),
     ...(forLogin ? [installedPath('share/etc/kubernetes/ssh-sessions')] : []),
@@ -232,10 +234,11 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
         'auth',
         ...(forLogin ? ['can-i', 'bind', 'clusterroles/berth-session'] : ['whoami']),
       ],
-      undo: [
+      // The token, too.
+      undo: ['context', 'user', 'cluster'].map((entry) => [
         ...[kubectl, '--kubeconfig', hookKubeconfig],
-        ...['config', 'delete-context', hookContext(name)],
-      ],
+        ...['config', `delete-${entry}`, hookContext(name)],
+      ]),
     },
   } satisfies Record<string, CommandStep | CommandStep[]>;
 }

@@ -3,7 +3,7 @@ import { parseYaml } from '../config/yaml-document.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { clusterFile } from '../settings/cluster-file.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
-import { type ClusterAnswers, hasHookContext, hookContext } from './cluster-setup.ts';
+import { type ClusterAnswers, hasContext, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import { presentPortal } from './present-portal.ts';
 
@@ -30,11 +30,12 @@ export function presentCluster(name: string): PresentCluster {
   const { kubeconfig, context } = mappingOrEmpty(
     mappingOrEmpty(mappingOrEmpty(clusters)[name]).admin,
   );
+  const own = typeof context === 'string' ? context : hookContext(name);
   const access =
     typeof kubeconfig === 'string'
       ? { kubeconfig, ...(typeof context === 'string' ? { context } : {}) }
-      : hasHookContext(hookKubeconfig, name)
-        ? { kubeconfig: hookKubeconfig, context: hookContext(name) }
+      : hasContext(hookKubeconfig, own)
+        ? { kubeconfig: hookKubeconfig, context: own }
         : undefined;
   return {
     ...(typeof prefix === 'string' ? { namespacePrefix: prefix } : {}),

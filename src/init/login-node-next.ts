@@ -1,18 +1,16 @@
 import { installedPath } from '../installed-path.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { AccountState } from './account-state.ts';
+import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';
+import { kindFile } from '../sshd-kinds/kind-files.ts';
+import { runningSshds } from '../sshd-kinds/running-sshds.ts';
 import { kindName } from './login-node-profile.ts';
 import type { LoginNodeAnswers } from './login-node-setup.ts';
 import type { UnitsToStart } from './start-steps.ts';
 
-/** What an admin of a login node does after `berth init`, one line each. */
-export function loginNodeNext(
-  answers: LoginNodeAnswers,
-  { elsewhere }: AccountState,
-  { sshd, always, withSshd }: UnitsToStart,
-): string[] {
-  const { users, port, addresses, mode, start } = answers;
-  const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
+/** What an admin of a login node does after `berth init` in any case, one line each. */
+export function loginNodeNext(answers: LoginNodeAnswers, { elsewhere }: AccountState): string[] {
+  const { mode } = answers;
   const shell = installedPath('shell/login');
   return [
     ...(answers.backend === 'pod' ? [] : imageLines(answers)),
@@ -21,13 +19,27 @@ export function loginNodeNext(
         ? `${name} is in a directory service: make the account a member of the group berth there`
         : `${name} is in a directory service: set loginShell ${shell} and the group berth there`,
     ),
+  ];
+}
+
+/** How users get sessions then. */
+export function loginNodeStart(
+  answers: LoginNodeAnswers,
+  { sshd, always, withSshd }: UnitsToStart,
+): string[] {
+  const { users, port, addresses, start } = answers;
+  const [address = 'THIS-HOST'] = addresses.filter((one) => !/^(?:0\.0\.0\.0|::)$/.test(one));
+  const isRunning = runningSshds().some(({ config }) => config === kindFile(kindName));
+  return [
     ...(hasSystemd()
       ? start
         ? []
         : [`start it: systemctl enable --now ${[sshd, ...always, ...withSshd].join(' ')}`]
-      : [
-          `start it: mkdir -p /run/sshd && /usr/sbin/sshd -f /etc/ssh/berth/${kindName}.conf; run \`berth reap\` and \`berth ${cronCommand(answers)}\` from cron`,
-        ]),
+      : isRunning
+        ? []
+        : [
+            `start it: ${startCommand(kindName)}; run \`berth reap\` and \`berth ${cronCommand(answers)}\` from cron`,
+          ]),
     ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
     `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
   ];

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind-files.ts';
-import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
+import { type KindMode, kindModeOf } from '../sshd-kinds/rules/kind-config.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { exampleWith } from './rules/example-text.ts';
@@ -50,7 +50,7 @@ export function presentAnswers(asked?: Backend): PresentAnswers {
     cluster: /^ +cluster: *([^\s#]+)/m.exec(profile ?? '')?.[1] ?? '',
     port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
     addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
-    mode: kind?.includes('(forced)') === true ? 'forced' : 'login-shell',
+    mode: kindModeOf(kind ?? '') ?? 'login-shell',
   };
 }
 

@@ -12,7 +12,7 @@ import { accountState, type AccountState } from './account-state.ts';
 import { imageSteps } from './image-steps.ts';
 import { formerShells, formerShellsFile, keepShells } from './former-shells.ts';
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
-import { loginNodeNext } from './login-node-next.ts';
+import { loginNodeNext, loginNodeStart } from './login-node-next.ts';
 import {
   type Backend,
   kindName,
@@ -20,6 +20,7 @@ import {
   profileSteps,
   sshYml,
 } from './login-node-profile.ts';
+import { policySteps } from './policy-steps.ts';
 import { pamWithHooks } from './rules/pam-text.ts';
 import { startSteps, stopUnits, type UnitsToStart } from './start-steps.ts';
 import { tokenUnits, unitSteps } from './unit-steps.ts';
@@ -30,6 +31,8 @@ export interface LoginNodeAnswers {
   readonly backend: Backend;
   /** The cluster of sessions in pods. */
   readonly cluster?: ClusterAnswers;
+  /** Pods: install the admission policies on a cluster that has none. */
+  readonly policies: boolean;
   readonly image: string;
   /** Accounts that may log in. */
   readonly users: readonly string[];
@@ -84,7 +87,12 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
   const accounts = await accountState(answers.users, group);
   const present = presentAnswers(answers.backend);
   const pam = readIfPresent(pamFile);
-  const cluster = answers.cluster && clusterSetup(answers.cluster);
+  const cluster =
+    answers.cluster &&
+    clusterSetup(
+      answers.cluster,
+      answers.policies ? await policySteps(answers.cluster, accounts.homes) : [],
+    );
   const steps: SetupStep[] = [
     ...(cluster?.steps ?? []),
     ...profileSteps({ ...answers, cluster: answers.cluster?.name ?? '' }, present),
@@ -97,7 +105,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     ...(isPod ? [] : await imageSteps(answers, sshYml)),
     ...(accounts.groupExists
       ? []
-      : [{ argv: ['groupadd', '--force', group], undo: ['groupdel', group] }]),
+      : [{ argv: ['groupadd', '--force', group], undo: [['groupdel', group]] }]),
     ...(isPod
       ? []
       : [
@@ -126,8 +134,9 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     next: [
       ...(pam === undefined ? [noPam] : []),
       ...(cluster?.next ?? []),
-      ...loginNodeNext(answers, accounts, unitsOf(answers)),
+      ...loginNodeNext(answers, accounts),
     ],
+    nextIfSound: loginNodeStart(answers, unitsOf(answers)),
     undo: [
       ...undoPresent(accounts, found.running, formerShells(formerText)),
       ...(cluster?.undo ?? []),
@@ -210,7 +219,7 @@ function memberSteps({ local }: AccountState): CommandStep[] {
       ? []
       : {
           argv: ['usermod', '--append', '--groups', group, name],
-          undo: leaveGroup(name),
+          undo: [leaveGroup(name)],
           untilChecked: true,
         },
   );
@@ -223,7 +232,7 @@ function shellSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
       ? []
       : {
           argv: ['usermod', '--shell', shell, name],
-          undo: ['usermod', '--shell', present === '' ? '/bin/sh' : present, name],
+          undo: [['usermod', '--shell', present === '' ? '/bin/sh' : present, name]],
         },
   );
 }

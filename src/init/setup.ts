@@ -1,3 +1,5 @@
+import { shellWords } from '../shell-words.ts';
+
 /** What `berth init` would do on a host: data, so that it can be shown before it is done. */
 export interface Setup {
   readonly steps: readonly SetupStep[];
@@ -9,6 +11,8 @@ export interface Setup {
   readonly unfinished?: boolean;
   /** What the admin does then, one line each. */
   readonly next: readonly string[];
+  /** The same, if `berth doctor` has found no fault. */
+  readonly nextIfSound?: readonly string[];
   /** Commands that undo what an earlier run did and this one finds done, the last change first. */
   readonly undo?: readonly (readonly string[])[];
 }
@@ -49,12 +53,19 @@ export function whole(path: string, text: string): FileStep {
 /** A program, found in the system's directories; `berth` is this one. */
 export interface CommandStep {
   readonly argv: readonly string[];
+  /** A command whose output is its standard input. */
+  readonly input?: readonly string[];
   /** A command that ends with status 0 if there is nothing to do. */
   readonly unless?: readonly string[];
-  /** A command that undoes it. */
-  readonly undo?: readonly string[];
+  /** Commands that undo it. */
+  readonly undo?: readonly (readonly string[])[];
   /** Undone if `berth doctor` then finds a fault. */
   readonly untilChecked?: boolean;
+}
+
+/** A command as an admin would type it. */
+export function commandText({ input, argv }: CommandStep): string {
+  return input === undefined ? shellWords(argv) : `${shellWords(input)} | ${shellWords(argv)}`;
 }
 
 export function isFileStep(step: SetupStep): step is FileStep {

@@ -26,7 +26,7 @@ export async function startSteps({ sshd, always, withSshd }: UnitsToStart): Prom
   const running = all.filter((unit) => !idle.includes(unit));
   if (wanted.length === 0) return { steps: [], running };
   const argv = ['systemctl', 'enable', '--now', ...wanted];
-  return { steps: [{ argv, undo: stopUnits(wanted) }], running };
+  return { steps: [{ argv, undo: [stopUnits(wanted)] }], running };
 }
 
 /** The command that stops units, now and at boot. */

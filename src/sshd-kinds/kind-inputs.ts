@@ -8,14 +8,17 @@ import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../settings/config-overlay.ts';
 import { loadSshSettings } from '../settings/load-ssh-settings.ts';
 import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
-import type { KindConfig, KindMode } from './rules/kind-config.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
+import { kindFile, kindNames } from './kind-files.ts';
+import { type KindConfig, type KindMode, kindModeOf } from './rules/kind-config.ts';
 import { isKindName } from './rules/kind-name.ts';
 
 /** The options of `berth sshd new`. */
 export interface NewKindOptions {
   readonly name: string;
   readonly port: number;
-  readonly mode: KindMode;
+  /** Default: the mode of this kind, or of the others. */
+  readonly mode?: KindMode | undefined;
   readonly profile?: string;
   readonly addresses: readonly string[];
   readonly banner?: string;
@@ -41,8 +44,14 @@ export const defaultHostKeys = ['ed25519', 'ecdsa', 'rsa'].map(
  *   those of `loadSshSettings`
  */
 export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindConfig, 'limits'>> {
-  const { name, mode, port, addresses, profile, banner, accepted } = options;
+  const { name, port, addresses, profile, banner, accepted } = options;
   assertKindName(name);
+  const mode = options.mode ?? presentMode(name);
+  if (profile !== undefined && mode === 'login-shell')
+    throw usage(
+      `--profile ${profile}: where Berth is the login shell, the rules of ssh.yml choose the profile`,
+      `Leave it out, and write \`rules: [{ profile: ${profile}, ports: [${port}] }]\` into ssh.yml. For users with another shell: --mode forced.`,
+    );
   for (const address of addresses)
     if (isIP(address) === 0) throw usage(`--address ${address}: not an IP address`);
   for (const code of accepted)
@@ -77,6 +86,13 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
       hostPrograms['sftp-server'].find((path) => existsSync(path)) ??
       '/usr/lib/openssh/sftp-server',
   };
+}
+
+/** The mode of this kind, or the one that all others have. */
+function presentMode(name: string): KindMode {
+  const modeOf = (kind: string) => kindModeOf(readIfPresent(kindFile(kind)) ?? '');
+  const [first, ...others] = new Set(kindNames().map(modeOf));
+  return modeOf(name) ?? (others.length === 0 ? first : undefined) ?? 'forced';
 }
 
 /** @throws {BerthError} `sshd-kind-name-invalid` */

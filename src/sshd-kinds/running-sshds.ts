@@ -7,6 +7,8 @@ export interface RunningSshd {
   readonly program: string;
   /** The file of its option `-f`; sshd's own default without it. */
   readonly config: string;
+  /** The file of its option `-o PidFile=`, which it writes again when it is reloaded. */
+  readonly pidFile?: string | undefined;
 }
 
 /** All listening sshds of root in this PID namespace. Other users' processes could claim to be one. */
@@ -17,7 +19,9 @@ export function runningSshds(): RunningSshd[] {
       const program = executablePath(pid) ?? '';
       if (!/\/sshd(?: \(deleted\))?$/.test(program)) return [];
       const args = listenerArguments(processArguments(pid));
-      return args === undefined ? [] : [{ pid, program, config: configOf(args) }];
+      return args === undefined
+        ? []
+        : [{ pid, program, config: configOf(args), pidFile: pidFileOf(args) }];
     });
 }
 
@@ -30,6 +34,10 @@ function listenerArguments(args: readonly string[]): readonly string[] | undefin
   const rewritten = /^sshd: (.*?) \[listener\]/.exec(first)?.[1];
   if (rewritten !== undefined) return rewritten.split(' ');
   return /^(?:\/\S*\/)?sshd$/.test(first) ? args : undefined;
+}
+
+function pidFileOf(args: readonly string[]): string | undefined {
+  return /(?:^| )-o ?pidfile=(\S+)/i.exec(args.join(' '))?.[1];
 }
 
 function configOf(args: readonly string[]): string {

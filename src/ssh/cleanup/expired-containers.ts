@@ -114,6 +114,7 @@ export async function findExpiredContainers(
   const all = await listBerthContainers(site, part);
   const processes = all.length > 0 ? userProcesses(part.owner) : [];
   const busy = namesOf(processes.filter((one) => one.part === 'inside'));
+  const endsNow = site.endsUnused === true && open.size === 0;
   const lingering = all.some(({ name, lifetime }) => lingers(lifetime) && busy.has(name));
   const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
   const idleSince = open.size > 0 ? undefined : (known ?? site.now());
@@ -123,7 +124,7 @@ export async function findExpiredContainers(
     ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
     starting: processes.some((one) => one.part === 'podman'),
   };
-  return { open, all, over: all.filter((one) => isOver(one, circumstances)) };
+  return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
 }
 
 function lingers(lifetime: Lifetime): boolean {

@@ -9,6 +9,8 @@ export interface SessionContext {
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Containers of users without a connection end now, not after their grace or duration. */
+  readonly endsUnused?: boolean;
 }
 
 /** Directory of the open connections of all users: `UID/PID.STARTTIME`. */

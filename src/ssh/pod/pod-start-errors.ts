@@ -115,7 +115,7 @@ export function podRejected(status: number, said: string): BerthError | undefine
   if ((status === 403 || status === 422) && /admission|denied|policy/i.test(said))
     return new BerthError(`the cluster refuses your session: ${plain(said)}`, {
       code: 'pod-refused',
-      hint: `Compare the profile with the policies of the cluster (${installedPath('share/etc/kubernetes/admission')}).`,
+      hint: `Correct the profile, or allow it in admission.yml (\`host_paths\` for mounts) and apply \`berth render policies\` again (${installedPath('share/docs/ssh-pods.md')}).`,
     });
   return undefined;
 }

@@ -11,6 +11,10 @@ interface Known {
   readonly hint: string;
 }
 
+/** How limits become possible. */
+export const limitsHint =
+  'With systemd, set podman.cgroup_manager: systemd and delegate the controllers with a drop-in for user@.service: `[Service]` and `Delegate=cpu cpuset io memory pids` (`berth explain cgroup-not-delegated`). Without systemd, limits cannot be set: remove `limits` from the profile.';
+
 /** Podman's answers about a store with which no podman command works until it is repaired. */
 export const brokenStores: readonly { readonly pattern: RegExp; readonly code: ErrorCode }[] = [
   // libpod, ErrDBBadConfig: the user's runtime directory is another one since the host got systemd-logind, or lost it.
@@ -74,7 +78,7 @@ const known: readonly Known[] = [
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
     message: 'the limits of this session cannot be set on this machine',
-    hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
+    hint: limitsHint,
   },
   {
     pattern:

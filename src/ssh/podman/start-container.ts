@@ -19,7 +19,7 @@ import { podmanCommand } from './argv/podman-argv.ts';
 import { terminalRelay } from './argv/podman-exec.ts';
 import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
 import { detectIdMaps } from './detect-id-maps.ts';
-import { podmanStartError } from './podman-errors.ts';
+import { limitsHint, podmanStartError } from './podman-errors.ts';
 import {
   homeInside,
   imageEnvironment,
@@ -204,7 +204,7 @@ function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
     if (tightest(path, file) <= most * 1.01) continue;
     throw new BerthError('the limits of this session cannot be set on this machine', {
       code: 'cgroup-not-delegated',
-      hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
+      hint: limitsHint,
       fields: { profile: name, file, cgroup: path },
     });
   }

@@ -36,6 +36,12 @@ export function isUneditedKind(text: string): boolean {
   return isUnchanged(mark, text);
 }
 
+/** The mode of a configuration that `berth sshd new` has made. */
+export function kindModeOf(text: string): KindMode | undefined {
+  const [, written] = /^# sshd of \S+ \(([a-z-]+)\)\.$/m.exec(text) ?? [];
+  return kindModes.find((mode) => mode === written);
+}
+
 /** In the file, before the codes that the admin accepts. */
 const acceptance = '# berth-accepts: ';
 

@@ -20,7 +20,7 @@ export interface KindState {
     readonly enabled: boolean;
   };
   /** The listening sshd with this configuration. */
-  readonly running?: { readonly program: string };
+  readonly running?: { readonly program: string; readonly pid: number };
   /** Ports of the configuration on which no program listens. */
   readonly silentPorts: readonly number[];
   /** Files that changed after sshd read them. */
@@ -66,7 +66,7 @@ function unitProblems({ name, unit, drained, running }: KindState): KindProblem[
           {
             code: 'sshd-not-running',
             message: 'no sshd runs with this configuration',
-            next: `Run \`mkdir -p /run/sshd\`, then \`/usr/sbin/sshd -f ${kindsDirectory}/${name}.conf\`.`,
+            next: `Run \`${startCommand(name)}\`.`,
           },
         ];
   if (unit.unit === 'absent')
@@ -99,6 +99,7 @@ function unitProblems({ name, unit, drained, running }: KindState): KindProblem[
 function listenerProblems(state: KindState): KindProblem[] {
   const { name, unit, running, silentPorts, changedFiles, samePort } = state;
   const service = `berth-sshd@${name}`;
+  const restart = `Run \`kill ${running?.pid}\`, then \`${startCommand(name)}\`; open sessions continue.`;
   const problems: KindProblem[] = samePort.map(({ file, port }) => ({
     code: 'port-named-twice',
     message: `${file} also names port ${port}`,
@@ -110,23 +111,27 @@ function listenerProblems(state: KindState): KindProblem[] {
     problems.push({
       code: 'port-silent',
       message: `nothing listens on ${silent.length === 1 ? 'port' : 'ports'} ${silent.join(', ')}`,
-      next: reload(service),
+      next: unit.unit === 'none' ? restart : reload(service),
     });
   if (running === undefined) return problems;
-  return [...problems, ...processProblems({ service, program: running.program, changedFiles })];
+  const next =
+    unit.unit === 'none'
+      ? { reload: reloadOf(running.pid), restart }
+      : { reload: reload(service), restart: restartUnit(service) };
+  return [...problems, ...processProblems({ program: running.program, changedFiles, next })];
 }
 
 /**
  * Problems of an sshd that is running, of a kind or the host's own.
  *
- * @param sshd its systemd service, its program as /proc names it, and the files that changed after it read them
+ * @param sshd its program as /proc names it, the files that changed after it read them, and how it is reloaded and restarted
  */
 export function processProblems({
-  service,
   program,
   changedFiles,
+  next,
 }: {
-  readonly service: string;
+  readonly next: { readonly reload: string; readonly restart: string };
   readonly program: string;
   readonly changedFiles: readonly string[];
 }): KindProblem[] {
@@ -135,19 +140,33 @@ export function processProblems({
     problems.push({
       code: 'settings-not-loaded',
       message: `sshd still uses the contents that ${changedFiles.join(', ')} had before the last change`,
-      next: reload(service),
+      next: next.reload,
     });
   if (program.endsWith(' (deleted)'))
     problems.push({
       code: 'program-replaced',
       message: 'sshd was replaced by an update, and the old one is still running',
-      next: `Run \`systemctl restart ${service}\`; open sessions continue.`,
+      next: next.restart,
     });
   return problems;
 }
 
-function reload(service: string): string {
+export function reload(service: string): string {
   return `Run \`systemctl reload ${service}\`; open sessions continue.`;
+}
+
+export function restartUnit(service: string): string {
+  return `Run \`systemctl restart ${service}\`; open sessions continue.`;
+}
+
+/** Without systemd. */
+function reloadOf(pid: number): string {
+  return `Run \`kill -HUP ${pid}\`; open sessions continue. If this stays, start sshd with \`-o PidFile=FILE\`, by which it shows that it has read its files again.`;
+}
+
+/** Starts the sshd of a kind without systemd; by its PidFile, `berth sshd check` knows when it was reloaded. */
+export function startCommand(name: string): string {
+  return `mkdir -p /run/sshd && /usr/sbin/sshd -f ${kindsDirectory}/${name}.conf -o PidFile=/run/berth-sshd-${name}.pid`;
 }
 
 function certificateProblems(

@@ -161,12 +161,17 @@ function forcedCommandFaults(
 /** As the shell, the login program runs ForceCommand inside, except for its own path, which means no command. */
 function forcedAndShell(command: string, shell: string): SshdFinding[] {
   if (command.trim() === shell) return [];
+  const profile = / --profile (\S+)/.exec(command)?.[1];
+  const byRule =
+    profile === undefined
+      ? ''
+      : `, and \`rules: [{ profile: ${profile}, ports: [PORT] }]\` in ssh.yml, because the rules choose the profile`;
   return [
     {
       code: 'forced-command-arguments',
       severity: 'weakness',
       message: `the login program is the shell, so sessions run ForceCommand ${command} inside instead of what the user asked for`,
-      closedBy: `ForceCommand ${shell}`,
+      closedBy: `ForceCommand ${shell}${byRule}`,
     },
   ];
 }

@@ -141,7 +141,7 @@ describe('berth doctor on a login node', () => {
     [
       'limits cannot be enforced',
       edit('/etc/berth/profiles/base.yml', '$a limits: { memory: 1G }'),
-      ['cgroup-delegation warning'],
+      ['cgroup-delegation failed'],
     ],
     ['users may not open /dev/fuse', moded('/dev/fuse', '600', '666'), ['devices failed']],
     ['the storage is open', moded(storage, '777', '755'), ['storage failed']],

@@ -159,7 +159,7 @@ describe('on a Debian host', () => {
       install -d -m 0700 -o alice ~alice/.ssh
       install -m 0600 -o alice ${host.directory}/key.pub ~alice/.ssh/authorized_keys
       printf 'rules:\\n  - profile: minimal\\npodman: { cgroup_manager: cgroupfs }\\n' > /etc/berth/ssh.yml
-      mkdir -p /etc/berth/profiles; echo 'image: ${savedBusyboxName}' > /etc/berth/profiles/minimal.yml
+      mkdir -p /etc/berth/profiles; printf 'image: ${savedBusyboxName}\nlifetime: user\ngrace: 10m\n' > /etc/berth/profiles/minimal.yml
       berth images pull --from-archive ${archive} >&2
       berth images files >&2
       groupadd --force berth
@@ -229,7 +229,15 @@ describe('on a Debian host', () => {
     await host.script(`
       systemctl disable --now berth-sshd@login; usermod --shell /bin/bash alice
       cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd
-      rm -r /etc/ssh/berth/login.conf; install -d /var/lib/prometheus/node-exporter
+      rm -r /etc/ssh/berth/login.conf`);
+    // A session of a former test has ended, and its container waits for alice.
+    await host.script('pgrep --uid alice conmon >&2');
+    const refused = await host.asRoot(['apt-get', '--quiet', '--yes', 'purge', 'berth']);
+    expect(`${refused.stdout.toString()}${refused.stderr}`).toMatch(
+      /containers of UID \d+: berth reap --unused/,
+    );
+    await host.script(`
+      berth reap --unused >&2; ! pgrep --uid alice conmon >&2; install -d /var/lib/prometheus/node-exporter
       berth reap --textfile=-/var/lib/prometheus/node-exporter/berth.prom >&2
       apt-get --quiet --yes purge berth berth-login`);
     expect(await host.script('ls /var/lib/berth-ssh')).toContain('images');

@@ -81,6 +81,23 @@ describe('berth sshd list and check', () => {
     await node.shell("sed -i '$d' /etc/ssh/berth/one.conf");
   });
 
+  it('know that an sshd which was started as they say has been reloaded', async () => {
+    await node.stopKind('one');
+    const { stdout } = await node.sshd('check', 'one');
+    await node.shell(/next: Run `(mkdir [^`]+)`/.exec(stdout)?.[1] ?? 'false');
+    await node.shell("sed -i '$a MaxSessions 3' /etc/ssh/berth/one.conf");
+    expect(await codes()).toContain('settings-not-loaded');
+    const pid = '$(cat /run/berth-sshd-one.pid)';
+    const reload = /next: Run `(kill -HUP \d+)`/.exec(
+      (await node.sshd('check', 'one')).stdout,
+    )?.[1];
+    await node.shell(`[ '${reload}' = "kill -HUP ${pid}" ]; ${reload}`);
+    await expect.poll(codes, { timeout: 10_000 }).not.toContain('settings-not-loaded');
+    await node.shell(`pid=${pid}; kill $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done
+      sed -i '$d' /etc/ssh/berth/one.conf`);
+    await node.startKind('one', ports.one);
+  });
+
   it('find a port that two files name, and a file that sshd refuses', async () => {
     await node.shell(`
       sed 's/^Port .*/Port ${ports.one}/' /etc/ssh/berth/one.conf >/etc/ssh/berth/copy.conf

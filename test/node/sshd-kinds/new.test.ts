@@ -150,4 +150,18 @@ describe('berth sshd new', () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 78 });
     expect(stderr).toMatch(/^berth: sshd refuses \/etc\/ssh\/berth\/second\.conf: .*\/etc\/motd/);
   });
+
+  it('takes the mode of the other kinds, in which no option chooses the profile', async () => {
+    await node.shell('rm -f /etc/ssh/berth/*.conf');
+    await make('shell', port, '--mode', 'login-shell');
+    const refused = await make('viz', other, '--profile', 'base');
+    expect(refused).toMatchObject({ exitCode: 64 });
+    expect(refused.stderr).toContain(
+      `\`rules: [{ profile: base, ports: [${other}] }]\` into ssh.yml`,
+    );
+    await make('viz', other);
+    const { stdout } = await node.shell('cat /etc/ssh/berth/viz.conf');
+    expect(stdout).toContain('(login-shell)');
+    expect((await make('viz', other, '--mode', 'forced', '--profile', 'base')).exitCode).toBe(0);
+  });
 });

@@ -3,6 +3,8 @@ import type { Manifest } from '../../../src/admission/manifest.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
 import { stampRights } from '../../../src/admission/render-admission.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { podAdmissionFinding } from '../../../src/doctor/pod-admission-check.ts';
 import { mountsFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import type { Finding } from '../../../src/check-result.ts';
 import { type ApiClient, apiClient } from '../../../src/reconcile/api-client.ts';
@@ -115,22 +117,31 @@ const nobodysPod = withDefaultsFilledIn({
 }) as Manifest;
 
 describe('berth doctor with the rights of the hook', () => {
-  it('names the missing right if the policies did not grant it', async () => {
+  it('says how to install policies that are missing, and names a right that is missing', async () => {
+    const name = probeNamespace(admission.settings);
     const warning = await found('warning');
     assert(warning.status === 'warning');
-    const { message, next } = warning;
 
-    expect(message).toContain(`may not create pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toContain('Without policies, users can run pods with any UID');
-    expect(next).toMatch(
+    expect(warning.message).toContain(
+      `not installed (no namespace ${name}). Without policies, users can`,
+    );
+    expect(warning.next).toContain('`host_paths` of /etc/berth/admission.yml');
+    expect(warning.next).toMatch(
       hasMutatingPolicies(site.record.kubernetesMinor)
-        ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
+        ? /berth render policies \| kubectl apply -f -/
         : /berth render policies --kubernetes 1\.\d+ \| kubectl apply -f -/,
     );
+
+    const [probe] = probeManifests(admission.settings);
+    assert(probe !== undefined);
+    await admission.cluster.create(probe);
+    const { message } = await found('warning');
+    expect(message).toContain(`may not create pods in ${name}`);
+    expect(message).not.toContain('Without policies');
   });
 
   it('reports that the policies are enforced, and names a missing one', async () => {
-    await admission.cluster.create(...probeManifests(admission.settings));
+    await admission.cluster.create(...probeManifests(admission.settings).slice(1));
     await admission.cluster.waitForControllers(probeNamespace(admission.settings));
 
     expect((await found('ok')).message).toContain('7 cases tried');
@@ -157,6 +168,47 @@ describe('berth doctor with the rights of the hook', () => {
     const one = await withHook((client) => mountsFinding(client, job, admission.settings));
 
     expect([one.status, one.message]).toEqual([status, expect.stringContaining(text)]);
+  });
+
+  it.each<[string, object, string | undefined, Finding['status'], RegExp]>([
+    ['home', {}, '/home/alice', 'ok', /accepts its pods$/],
+    [
+      'home elsewhere',
+      {},
+      '/srv/alice',
+      'failed',
+      /hostPath\.path of volume mount-0 must be one/,
+    ],
+    ['home of nobody known', {}, undefined, 'ok', /without the directories of users, which --user/],
+    ['shared directory', { mounts: [{ source: '/sw' }] }, undefined, 'failed', /mount-0/],
+    ['lifetime', { lifetime: '48h' }, '/home/alice', 'failed', /spec.activeDeadlineSeconds/],
+    ['image', { image: 'registry.invalid/a' }, '/home/alice', 'failed', /image/],
+  ])('tries the pod of a session: %s', async (_, fields, home, status, text) => {
+    const image = 'registry.example.org/login:1';
+    const profile = parseProfile(
+      { backend: 'pod', image, lifetime: '12h', ...fields },
+      'cloud',
+      'cloud.yml',
+    );
+    const user = { name: 'alice', uid: 2001, gid: 2001, groups: [2001], shell: '/bin/sh' };
+    const one = await withHook((client) =>
+      podAdmissionFinding(
+        client,
+        profile,
+        home === undefined ? undefined : { ...user, home },
+        admission.settings,
+      ),
+    );
+
+    expect([one.status, one.message]).toEqual([status, expect.stringMatching(text)]);
+  });
+
+  it('gives the account of login nodes the same right', async () => {
+    const admin = admission.cluster.kubectl([
+      ...['auth', 'can-i', 'create', 'pods', '-n', probeNamespace(admission.settings)],
+      '--as=system:serviceaccount:ondemand:berth-login',
+    ]);
+    expect((await admin).trim()).toBe('yes');
   });
 
   it.each<[string, Manifest]>([

@@ -62,7 +62,7 @@ describe('admission policies on a cluster that has it', () => {
       },
     });
     expect(install(await find('v1.36.3', both, false))).toContain(
-      'kubectl apply -k /usr/lib/berth/share/etc/kubernetes/admission',
+      'as an admin of the cluster: berth render policies | kubectl apply -f -',
     );
   });
 });

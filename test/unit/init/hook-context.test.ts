@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { hasHookContext } from '../../../src/init/cluster-setup.ts';
+import { hasContext } from '../../../src/init/cluster-setup.ts';
 
 it('a cluster whose name begins another is not taken for it', () => {
   const directory = mkdtempSync(join(tmpdir(), 'berth-context-'));
   const file = join(directory, 'config');
   writeFileSync(file, 'contexts: [{name: berth-hook@k8s2, context: {}}]\n');
-  const found = ['k8s2', 'k8s'].map((cluster) => hasHookContext(file, cluster));
+  const found = ['k8s2', 'k8s'].map((cluster) => hasContext(file, `berth-hook@${cluster}`));
   rmSync(directory, { recursive: true });
   expect(found).toEqual([true, false]);
-  expect(hasHookContext(file, 'k8s2')).toBe(false);
+  expect(hasContext(file, 'berth-hook@k8s2')).toBe(false);
 });

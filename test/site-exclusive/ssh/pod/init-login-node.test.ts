@@ -1,4 +1,4 @@
-import { chmod, copyFile } from 'node:fs/promises';
+import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -7,6 +7,7 @@ import { InitHost } from '../../../rig/login-node/init-host.ts';
 import { run } from '../../../rig/login-node/run-program.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
 
 describe('berth init login-node --backend pod', () => {
@@ -19,7 +20,10 @@ describe('berth init login-node --backend pod', () => {
     cluster = new LiveCluster(site);
     image = await (await ensureNode(site)).image('site');
     host = await InitHost.start();
-    await chmod(await copied(site.kubectlPath, 'kubectl'), 0o755);
+    const kubectl = await copied(site.kubectlPath, 'real-kubectl');
+    await writeFile(join(host.host.directory, 'kubectl'), withoutPolicies(kubectl));
+    for (const name of ['real-kubectl', 'kubectl'])
+      await chmod(join(host.host.directory, name), 0o755);
     await copied(site.adminKubeconfig, 'admin.kubeconfig');
     await host.shell(`mkdir -p /etc/ood /var/lib/berth
       mount -t tmpfs -o mode=0755 tmpfs /etc/ood
@@ -32,6 +36,14 @@ describe('berth init login-node --backend pod', () => {
     await host.stop();
   });
 
+  /** kubectl, but the policies would hold for tests that run meanwhile: it keeps them as a file. */
+  const withoutPolicies = (kubectl: string): string => `#!/bin/sh
+case "$*" in
+  *' apply -f -') exec cat >/root/policies.yaml ;;
+  *' get namespace berth-admission-probe') exec test -e /root/policies.yaml ;;
+esac
+exec ${kubectl} "$@"
+`;
   const copied = async (file: string, name: string): Promise<string> => {
     const path = join(host.host.directory, name);
     await copyFile(file, path);
@@ -42,8 +54,7 @@ describe('berth init login-node --backend pod', () => {
       `login-node --backend pod --image ${ofImage} --user alice --port ${host.port} --mode login-shell
        --start no --yes --kubectl ${host.host.directory}/kubectl ${more}`.replaceAll('\n', ' '),
     );
-  const admin =
-    '--cluster prod --namespace-prefix u- --kubeconfig /root/admin.kubeconfig --apply yes';
+  const admin = '--cluster prod --namespace-prefix u- --kubeconfig /root/admin.kubeconfig';
 
   it('needs the cluster, and says which options belong to another backend', async () => {
     const nothing = await init();
@@ -65,9 +76,20 @@ describe('berth init login-node --backend pod', () => {
     expect((await host.shell('getent passwd alice')).stdout).toContain(':/bin/bash\n');
   });
 
-  it('ends with a session in a pod', { timeout: 180_000 }, async () => {
-    const { exitCode, stdout, stderr } = await init();
+  it('allows the homes in admission.yml, and installs the policies with it', async () => {
+    const parameters = await host.shell('grep -A1 ^host_paths /etc/berth/admission.yml');
+    expect(parameters.stdout).toMatch(/^host_paths:\n {2}- \/\S+\/\{user\}\n$/);
+    const rendered = await host.shell(`${installDirectory}/berth render policies`);
+    expect((await host.shell('cat /root/policies.yaml')).stdout).toBe(rendered.stdout);
+    expect(rendered.stdout).toContain(/\S+(?=\{user\})/.exec(parameters.stdout)?.[0]);
+  });
+
+  it('ends with a session in a pod, by the same command', { timeout: 180_000 }, async () => {
+    const { exitCode, stdout, stderr } = await init(admin);
     expect(exitCode, stdout + stderr).toBe(0);
+    // What is done is not done again, and the admin's kubeconfig can be removed.
+    expect(stdout).not.toMatch(/^\$ .*(?: apply | token setup )/m);
+    expect((await host.shell('cat /etc/berth/berth.yml')).stdout).not.toContain('admin.kubeconfig');
     expect(stdout).toMatch(/✓ session-start +a test session of alice with profile pod took /);
     await host.shell(`mkdir -p /run/sshd
       /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
@@ -88,13 +110,14 @@ describe('berth init login-node --backend pod', () => {
         file: /^# (\S+?),?(?: |$)/m.exec(text)?.[1] ?? '',
         value: parse(text) as object,
       }));
-    expect(shown.map(({ file }) => file)).toHaveLength(3);
+    expect(shown.map(({ file }) => file)).toHaveLength(4);
     for (const { file, value } of shown) {
       const written = await host.shell(`cat ${file}`);
       const own = (text: string): string =>
         text
           .replaceAll(image, 'registry.example.com/hpc/login:9')
           .replaceAll(`${host.host.directory}/kubectl`, '/usr/bin/kubectl')
+          .replace(/\S+\/\{user\}/, '/home/{user}')
           .replace(/https:\/\/127[^\s"]*/, 'https://kube.example.com:6443');
       expect(parse(own(written.stdout)), file).toEqual(value);
     }
@@ -113,6 +136,18 @@ describe('berth init login-node --backend pod', () => {
       'usermod --shell /bin/bash alice',
     ])
       expect(stdout).toContain(`next: go back: ${undo}\n`);
+  });
+
+  it('removes the kubeconfig of an admin that an earlier version recorded', async () => {
+    const berthYml = '/etc/berth/berth.yml';
+    await host.shell(`cp ${berthYml} /root/berth.yml
+      sed -i 's|^      context: berth-hook@prod|      kubeconfig: /root/admin.kubeconfig\\n&|' ${berthYml}
+      grep admin.kubeconfig ${berthYml}`);
+    const { exitCode, stdout, stderr } = await init(`${admin} --apply yes`);
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect((await host.shell(`cat ${berthYml}`)).stdout).toBe(
+      (await host.shell('cat /root/berth.yml')).stdout,
+    );
   });
 
   it('takes a kubeconfig that has the account already, as on the second login node', async () => {
