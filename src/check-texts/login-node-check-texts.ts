@@ -21,6 +21,11 @@ export const loginNodeCheckTexts = {
     why: 'No session in a pod starts.',
     next: 'Set `ssh_sessions` for the cluster in berth.yml, and its name in the profile.',
   },
+  'ssh-pod-admission': {
+    what: 'Whether the admission policies of the cluster accept the pod of each profile, by a dry run.',
+    why: 'No session with the profile starts.',
+    next: 'Correct the profile, or allow what it asks for in admission.yml (`host_paths` for mounts) and apply `berth render policies` again.',
+  },
   'ssh-mounts': {
     what: 'Whether the directories that profiles mount exist.',
     why: 'Sessions start without them, or not at all.',
@@ -67,9 +72,15 @@ export const loginNodeCheckTexts = {
     next: 'Boot with cgroups v2, or correct `podman.cgroup_manager` of ssh.yml.',
   },
   'cgroup-delegation': {
+<<<<<<< HEAD
     what: "Whether users' systemd managers have the cgroup controllers that limits need.",
     why: 'Limits of profiles have no effect.',
     next: 'Install the drop-in that the message names, and log in again.',
+=======
+    what: 'Whether the managers of users have the cgroup controllers that limits need.',
+    why: 'No session with a profile that has limits starts.',
+    next: 'Install the drop-in that the message names, and log in again; without systemd, remove `limits` from the profile.',
+>>>>>>> cf97acbf (doctor's check of pods has a text; the changes for login nodes in the changelog)
   },
   devices: {
     what: 'Whether users can open the devices that rootless podman needs.',

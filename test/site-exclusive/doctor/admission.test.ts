@@ -172,13 +172,7 @@ describe('berth doctor with the rights of the hook', () => {
 
   it.each<[string, object, string | undefined, Finding['status'], RegExp]>([
     ['home', {}, '/home/alice', 'ok', /accepts its pods$/],
-    [
-      'home elsewhere',
-      {},
-      '/srv/alice',
-      'failed',
-      /hostPath\.path of volume mount-0 must be one/,
-    ],
+    ['home elsewhere', {}, '/srv/alice', 'failed', /hostPath\.path of volume mount-0 must be one/],
     ['home of nobody known', {}, undefined, 'ok', /without the directories of users, which --user/],
     ['shared directory', { mounts: [{ source: '/sw' }] }, undefined, 'failed', /mount-0/],
     ['lifetime', { lifetime: '48h' }, '/home/alice', 'failed', /spec.activeDeadlineSeconds/],

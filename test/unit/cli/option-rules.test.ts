@@ -98,7 +98,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'init login-node': {
     '--backend pod':
-      '--yes --dry-run --output --cluster --kubeconfig --context --namespace-prefix --apply --kubectl --image --user --port --address --mode --start',
+      '--yes --dry-run --output --cluster --kubeconfig --context --namespace-prefix --apply --policies --kubectl --image --user --port --address --mode --start',
     '--backend podman':
       '--yes --dry-run --output --image --user --port --address --mode --pull --from-archive --start',
   },
@@ -116,7 +116,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--ssh': '--config --config-dir --user --output --profile --command --tty --port',
     '': '--config --config-dir --user --output --cluster',
   },
-  reap: { '': '--config-dir --config --dry-run --turns --textfile --output' },
+  reap: { '': '--config-dir --config --dry-run --unused --turns --textfile --output' },
   render: { '': '--config --config-dir --user --cluster --output --show-secrets' },
   'render balancer': {
     '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
