@@ -72,15 +72,9 @@ export const loginNodeCheckTexts = {
     next: 'Boot with cgroups v2, or correct `podman.cgroup_manager` of ssh.yml.',
   },
   'cgroup-delegation': {
-<<<<<<< HEAD
     what: "Whether users' systemd managers have the cgroup controllers that limits need.",
-    why: 'Limits of profiles have no effect.',
-    next: 'Install the drop-in that the message names, and log in again.',
-=======
-    what: 'Whether the managers of users have the cgroup controllers that limits need.',
     why: 'No session with a profile that has limits starts.',
     next: 'Install the drop-in that the message names, and log in again; without systemd, remove `limits` from the profile.',
->>>>>>> cf97acbf (doctor's check of pods has a text; the changes for login nodes in the changelog)
   },
   devices: {
     what: 'Whether users can open the devices that rootless podman needs.',

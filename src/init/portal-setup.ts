@@ -11,7 +11,7 @@ import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
-import { hasContext } from './cluster-setup.ts';
+import { hasContext, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import type { PortalToken } from './portal-tokens.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';

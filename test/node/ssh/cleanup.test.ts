@@ -14,7 +14,7 @@ const profile = {
   ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
   mounts: [{ source: '$HOME' }],
 };
-const users = { ada: [], bob: [], cleo: [], dan: [], eve: [] };
+const users = { ada: [], bob: [], cleo: [], dan: [] };
 
 describe('what a connection started', () => {
   let host: SshHost;
@@ -30,7 +30,6 @@ describe('what a connection started', () => {
           { profile: 'shared', users: ['bob'] },
           { profile: 'lingering', users: ['cleo'] },
           { profile: 'timed', users: ['dan'] },
-          { profile: 'long', users: ['eve'] },
         ],
       },
       profiles: {
@@ -38,7 +37,6 @@ describe('what a connection started', () => {
         shared: { ...profile, lifetime: 'user', grace: '0s' },
         lingering: { ...profile, lifetime: 'user', grace: '0s', linger: true },
         timed: { ...profile, lifetime: '15s' },
-        long: { ...profile, lifetime: 'user', grace: '10m' },
       },
     });
   });
@@ -84,20 +82,6 @@ describe('what a connection started', () => {
         `msg="session closed" user=ada connection=${id.replace('.', '\\.')} rhost=127.0.0.1 seconds=\\d+ processes=[1-9]\\d* containers=1`,
       ),
     );
-  });
-
-  it('is gone with `reap --unused` before its duration is over, but not while it is used', async () => {
-    const session = await LiveSession.startReady(host, 'eve', 'cat');
-    expect((await reap('--unused')).stdout.toString()).not.toContain('eve');
-    await session.kill();
-    await expect.poll(() => records('eve'), { timeout: 20_000 }).toEqual([]);
-    expect((await findLeftovers(host, 'eve')).containers).toHaveLength(1);
-    expect((await reap('--unused', '--dry-run')).stdout.toString()).toMatch(
-      /^would end container \S+ of eve$/m,
-    );
-    const ended = await reap('--unused');
-    expect(ended.stdout.toString(), ended.stderr).toMatch(/^ended container \S+ of eve$/m);
-    await expectNothing('eve');
   });
 
   it('is gone when the network fails', async () => {

@@ -85,7 +85,8 @@ describe('berth sshd list and check', () => {
     await node.stopKind('one');
     const { stdout } = await node.sshd('check', 'one');
     await node.shell(/next: Run `(mkdir [^`]+)`/.exec(stdout)?.[1] ?? 'false');
-    await node.shell("sed -i '$a MaxSessions 3' /etc/ssh/berth/one.conf");
+    await node.shell(`until [ -s /run/berth-sshd-one.pid ]; do sleep 0.1; done; sleep 0.1
+      sed -i '$a MaxSessions 3' /etc/ssh/berth/one.conf`);
     expect(await codes()).toContain('settings-not-loaded');
     const pid = '$(cat /run/berth-sshd-one.pid)';
     const reload = /next: Run `(kill -HUP \d+)`/.exec(

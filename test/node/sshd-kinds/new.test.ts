@@ -153,7 +153,7 @@ describe('berth sshd new', () => {
 
   it('takes the mode of the other kinds, in which no option chooses the profile', async () => {
     await node.shell('rm -f /etc/ssh/berth/*.conf');
-    await make('shell', port, '--mode', 'login-shell');
+    expect(await make('shell', port, '--mode', 'login-shell')).toMatchObject({ exitCode: 0 });
     const refused = await make('viz', other, '--profile', 'base');
     expect(refused).toMatchObject({ exitCode: 64 });
     expect(refused.stderr).toContain(
