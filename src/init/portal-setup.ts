@@ -73,7 +73,9 @@ export function portalSetup(answers: PortalAnswers): Setup {
   const portalText = readIfPresent(join(oodDirectory, 'ood_portal.yml'));
   const portal = portalStep(answers, portalText);
   const clusters = kubernetesClusters(join(oodDirectory, 'clusters.d'));
-  const withoutToken = clusters.filter((name) => !hasContext(answers.hookKubeconfig, hookContext(name)));
+  const withoutToken = clusters.filter(
+    (name) => !hasContext(answers.hookKubeconfig, hookContext(name)),
+  );
   return {
     steps: [
       berthStep(config, berth, berthKeys(answers)),
