@@ -10,7 +10,7 @@ import { podRefusal, probePod } from './admission-check.ts';
 
 /**
  * Whether the cluster accepts the pod of a profile's sessions: a server-side dry run in the probe namespace, as its owner, which
- * changes nothing.
+ * changes nothing. Images are not tested: in that namespace the policies accept all.
  *
  * @param user whose home tells where the owner's would be; without one, directories of users are left out
  */

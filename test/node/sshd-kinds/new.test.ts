@@ -152,16 +152,17 @@ describe('berth sshd new', () => {
   });
 
   it('takes the mode of the other kinds, in which no option chooses the profile', async () => {
-    await node.shell('rm -f /etc/ssh/berth/*.conf');
-    expect(await make('shell', port, '--mode', 'login-shell')).toMatchObject({ exitCode: 0 });
+    const head = '# sshd of berth-sshd@shell.service (login-shell).';
+    await node.shell(`rm -f /etc/ssh/berth/*.conf; echo '${head}' >/etc/ssh/berth/shell.conf`);
     const refused = await make('viz', other, '--profile', 'base');
     expect(refused).toMatchObject({ exitCode: 64 });
     expect(refused.stderr).toContain(
       `\`rules: [{ profile: base, ports: [${other}] }]\` into ssh.yml`,
     );
-    await make('viz', other);
-    const { stdout } = await node.shell('cat /etc/ssh/berth/viz.conf');
+    expect((await make('viz', other)).stdout).toContain('viz.conf was made');
+    const { stdout } = await node.shell('head -n 3 /etc/ssh/berth/viz.conf');
     expect(stdout).toContain('(login-shell)');
-    expect((await make('viz', other, '--mode', 'forced', '--profile', 'base')).exitCode).toBe(0);
+    const forced = await make('viz', other, '--profile', 'base', '--mode', 'forced');
+    expect(forced, forced.stderr).toMatchObject({ exitCode: 0 });
   });
 });

@@ -78,7 +78,7 @@ export class RpmHost {
       usermod --shell /bin/bash alice
       cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd
       rm /etc/ssh/berth/login.conf
-      berth reap >&2`);
+      berth reap --unused >&2`);
   }
 
   /** The calls of SELinux's programs, one in a line. */

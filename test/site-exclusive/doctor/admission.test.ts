@@ -176,7 +176,6 @@ describe('berth doctor with the rights of the hook', () => {
     ['home of nobody known', {}, undefined, 'ok', /without the directories of users, which --user/],
     ['shared directory', { mounts: [{ source: '/sw' }] }, undefined, 'failed', /mount-0/],
     ['lifetime', { lifetime: '48h' }, '/home/alice', 'failed', /spec.activeDeadlineSeconds/],
-    ['image', { image: 'other.example.org/a' }, '/home/alice', 'failed', /image/],
   ])('tries the pod of a session: %s', async (_, fields, home, status, text) => {
     const image = 'registry.example.org/login:1';
     const profile = parseProfile(
