@@ -214,9 +214,10 @@ describe('what a connection started', () => {
 
   it("is all that is ended: other users' processes and the user's other processes keep running", async () => {
     await host.asUser('ada', ['sh', '-c', 'setsid sleep 5000 >&- 2>&- <&- &']);
-    const [other = ''] = (await host.asRoot(['pgrep', '-f', '^sleep 5000'])).stdout
-      .toString()
-      .split('\n');
+    const other = await waitFor({ what: 'sleep 5000', timeoutMs: 60_000 }, async () => {
+      const { stdout } = await host.asRoot(['pgrep', '-f', '^sleep 5000']);
+      return /^\d+/.exec(stdout.toString())?.[0];
+    });
     const bob = await LiveSession.startReady(host, 'bob', 'cat');
     const [bobs = ''] = await records('bob');
     const session = await LiveSession.startReady(
