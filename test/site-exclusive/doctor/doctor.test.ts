@@ -139,7 +139,9 @@ describe('berth doctor with one fault at a time', () => {
     expect(message).toMatch(
       /^3 of \d+ rights are missing: get secrets regcred in \S+; patch secrets regcred in \S+; create secrets regcred in/,
     );
-    expect(next).toMatch(/berth token setup .* also grants the right to write the pull secret regcred\./);
+    expect(next).toMatch(
+      /berth token setup .* also grants the right to write the pull secret regcred\./,
+    );
   });
 
   it('fails without any rights', async () => {
