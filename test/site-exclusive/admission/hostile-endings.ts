@@ -82,7 +82,8 @@ export const hostileDeletions: readonly HostileRequest[] = [
 
 /** Says where a pod runs, as a scheduler does: on a node that there is not. */
 export async function bind({ cluster, namespace }: AdmissionSite, name: string): Promise<void> {
-  const target = { kind: 'Node', name: 'no-such-node' };
+  // Kubernetes deletes pods of a node that it has missed for 40 s, so each namespace has its own.
+  const target = { kind: 'Node', name: `no-node-of-${namespace}` };
   const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
   const path = `/api/v1/namespaces/${namespace}/pods/${name}/binding`;
   await cluster.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding));

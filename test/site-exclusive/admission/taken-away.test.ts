@@ -68,7 +68,7 @@ const alone: Readonly<Record<string, () => Promise<AdmissionResponse>>> = {
 
 /** Until the API server has seen that the policy is gone. */
 const taken = (attempt: () => Promise<AdmissionResponse>): Promise<AdmissionResponse> =>
-  waitFor({ what: 'the request being taken', timeoutMs: 20_000 }, async () => {
+  waitFor({ what: 'the request being taken', timeoutMs: 60_000 }, async () => {
     const verdict = await attempt();
     return verdict.status < 300 ? verdict : undefined;
   });
@@ -106,7 +106,7 @@ describe('without the policy that refuses it, the API server accepts', () => {
       );
 
     await admission.withoutPolicy('pod-defaults', async () => {
-      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 60_000 }, async () => {
         const { message } = await unlimited();
         return message.includes('resources.requests.cpu of container main must be present')
           ? true
@@ -121,7 +121,7 @@ describe('without the policy that refuses it, the API server accepts', () => {
   it('pod-defaults: a pod without settings is refused', async () => {
     const plain = (): Promise<AdmissionResponse> => admission.create(testUser.pod());
     await admission.withoutPolicy('pod-defaults', async () => {
-      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+      await waitFor({ what: 'the refusal', timeoutMs: 60_000 }, async () =>
         (await plain()).status === 403 ? true : undefined,
       );
     });
@@ -137,7 +137,7 @@ describe('without the policy that refuses it, the API server accepts', () => {
         'application/strategic-merge-patch+json',
       );
     await admission.withoutPolicy('debug-defaults', async () => {
-      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+      await waitFor({ what: 'the refusal', timeoutMs: 60_000 }, async () =>
         (await plain()).message.includes('allowPrivilegeEscalation of container plain')
           ? true
           : undefined,
