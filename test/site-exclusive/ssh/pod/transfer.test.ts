@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
@@ -26,13 +25,15 @@ describe('an image that has no sftp-server and no scp', () => {
       profile: { image, lifetime: 'user', shell: '/bin/sh' },
     });
     directory = await mkdtemp(join(tmpdir(), 'berth-transfer-'));
+    // Of its own: containers of other tests mount the programs of the common installation.
+    const copy = `cp -a ${installDirectory} ${directory}/berth && mount --bind ${directory}/berth ${installDirectory}`;
+    expect(await pods.host.asRoot(['sh', '-c', copy])).toMatchObject({ exitCode: 0 });
     there = join(directory, 'there');
     await writeFile(there, bytes);
   }, 600_000);
   afterAll(async () => {
     await pods.stop();
     await rm(directory, { recursive: true });
-    await rm(files, { recursive: true, force: true });
   });
 
   const client = (program: 'sftp' | 'scp', words: readonly string[], input = '') => {
@@ -57,7 +58,10 @@ describe('an image that has no sftp-server and no scp', () => {
   });
 
   it("gets the login node's programs, for two clients at once, and sftp works in both directions", async () => {
-    await execa(join(installDirectory, 'berth'), ['images', 'files', '--to', files]);
+    const berth = join(installDirectory, 'berth');
+    expect(await pods.host.asRoot([berth, 'images', 'files', '--to', files])).toMatchObject({
+      exitCode: 0,
+    });
     for (const { exitCode, stderr } of await Promise.all([sftp('one'), sftp('two')]))
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     for (const back of ['one', 'two'])
