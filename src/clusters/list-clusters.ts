@@ -40,25 +40,31 @@ export function listClusters(
   at?: ResolveConfigPath,
 ): readonly ListedCluster[] {
   const { clusters, clustersDir } = settings;
+  const contextOf = hookContexts(clusters.length);
   return clusters.map((cluster) => {
     const { name, server, auth, credentials, admin } = cluster;
     return {
       ...{ name, server: server.endpoint, auth, credentials: credentials.mode },
       file: clusterFile(clustersDir, name, at) ?? clustersDir,
       ...(admin.kind === 'cluster-api' && { clusterApi: admin.management.cluster }),
-      hook: hookContextOf(cluster, clusters.length),
+      hook: contextOf(cluster),
     };
   });
 }
 
-function hookContextOf(cluster: ClusterSettings, clusterCount: number): HookContext {
-  const choice = contextChoice(cluster, clusterCount);
-  const { file: kubeconfig } = choice;
-  try {
-    const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
-    return { kubeconfig, context: entriesOfContext(values, choice).context };
-  } catch (thrown) {
-    if (!(thrown instanceof BerthError)) throw thrown;
-    return { kubeconfig, problem: thrown.message };
-  }
+/** Reads each kubeconfig once: most clusters share root's. */
+function hookContexts(clusterCount: number): (cluster: ClusterSettings) => HookContext {
+  const read = new Map<string, ReturnType<typeof parseKubeconfig>>();
+  return (cluster) => {
+    const choice = contextChoice(cluster, clusterCount);
+    const { file: kubeconfig } = choice;
+    try {
+      const document = read.get(kubeconfig) ?? parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
+      read.set(kubeconfig, document);
+      return { kubeconfig, context: entriesOfContext(document.values, choice).context };
+    } catch (thrown) {
+      if (!(thrown instanceof BerthError)) throw thrown;
+      return { kubeconfig, problem: thrown.message };
+    }
+  };
 }

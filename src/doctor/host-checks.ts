@@ -12,7 +12,7 @@ import {
   warning,
 } from '../check-result.ts';
 import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
-import { ifExists } from './stat-if-exists.ts';
+import { ifExists, octal } from './file-status.ts';
 import { installedPath } from '../installed-path.ts';
 
 export interface HostInput {
@@ -189,8 +189,4 @@ async function brokerFinding(): Promise<Finding> {
       'Run the portal on a host with systemd, or use a public client.',
     );
   return ok('the units of the broker are installed');
-}
-
-function octal(mode: number): string {
-  return (mode & 0o7777).toString(8).padStart(4, '0');
 }

@@ -9,7 +9,7 @@ import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
 import { minorVersion } from './kubernetes-version.ts';
-import { ifExists } from './stat-if-exists.ts';
+import { ifExists } from './file-status.ts';
 
 /** ood_core's default for `bin`. */
 const defaultKubectl = '/usr/bin/kubectl';

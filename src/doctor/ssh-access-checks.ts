@@ -7,7 +7,7 @@ import { profileMounts } from '../ssh/request/profile-mounts.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { getent } from '../system/getent.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
-import { ifExists } from './stat-if-exists.ts';
+import { ifExists } from './file-status.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** Whether ssh.yml has rules, and the groups and users that they name exist. */

@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
-import { ifExists } from './stat-if-exists.ts';
+import { ifExists, octal } from './file-status.ts';
 
 /**
  * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not
@@ -104,8 +104,4 @@ export async function userStorageFinding(
   return (status.mode & 0o077) === 0
     ? ok(`only its owner can access ${path}`)
     : failed(`others have access to ${path} (mode ${octal(status.mode)})`, `chmod 700 ${path}`);
-}
-
-function octal(mode: number): string {
-  return (mode & 0o7777).toString(8).padStart(4, '0');
 }

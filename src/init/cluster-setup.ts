@@ -87,14 +87,14 @@ export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupSt
     ],
     doctor: ['--cluster', name, ...more],
     next: nextLines(answers, [...apply, token]),
-    undo: hasContext(answers.hookKubeconfig, hookContext(name)) ? token.undo : [],
+    undo: contextNames(answers.hookKubeconfig).has(hookContext(name)) ? token.undo : [],
   };
 }
 
-/** Whether root's kubeconfig has a context, such as that of `berth token setup`. */
-export function hasContext(file: string, context: string): boolean {
-  const { contexts } = mappingOrEmpty(parseYaml(readIfPresent(file) ?? '', file, 'core'));
-  return Array.isArray(contexts) && contexts.some((one) => mappingOrEmpty(one).name === context);
+/** The contexts of root's kubeconfig, such as those of `berth token setup`. */
+export function contextNames(file: string): ReadonlySet<unknown> {
+  const { contexts } = mappingOrEmpty(parseYaml(readIfPresent(file) ?? '', file, 'kubectl'));
+  return new Set(Array.isArray(contexts) ? contexts.map((one) => mappingOrEmpty(one).name) : []);
 }
 
 /** The context that `berth token setup` writes. */

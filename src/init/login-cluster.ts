@@ -3,7 +3,7 @@ import { parseYaml } from '../config/yaml-document.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { clusterFile } from '../settings/cluster-file.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
-import { type ClusterAnswers, hasContext, hookContext } from './cluster-setup.ts';
+import { type ClusterAnswers, contextNames, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import { presentPortal } from './present-portal.ts';
 
@@ -34,7 +34,7 @@ export function presentCluster(name: string): PresentCluster {
   const access =
     typeof kubeconfig === 'string'
       ? { kubeconfig, ...(typeof context === 'string' ? { context } : {}) }
-      : hasContext(hookKubeconfig, own)
+      : contextNames(hookKubeconfig).has(own)
         ? { kubeconfig: hookKubeconfig, context: own }
         : undefined;
   return {

@@ -11,7 +11,7 @@ import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { type KeyValues, withBerthKeys } from '../config/berth-yml-edit.ts';
-import { hasContext, hookContext } from './cluster-setup.ts';
+import { contextNames, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';
 import type { PortalToken } from './portal-tokens.ts';
 import { newBerthYml } from './rules/new-berth-yml.ts';
@@ -73,9 +73,8 @@ export function portalSetup(answers: PortalAnswers): Setup {
   const portalText = readIfPresent(join(oodDirectory, 'ood_portal.yml'));
   const portal = portalStep(answers, portalText);
   const clusters = kubernetesClusters(join(oodDirectory, 'clusters.d'));
-  const withoutToken = clusters.filter(
-    (name) => !hasContext(answers.hookKubeconfig, hookContext(name)),
-  );
+  const contexts = contextNames(answers.hookKubeconfig);
+  const withoutToken = clusters.filter((name) => !contexts.has(hookContext(name)));
   return {
     steps: [
       berthStep(config, berth, berthKeys(answers)),

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { isErrno } from '../../../errors.ts';
+import { linesWithin } from '../../../system/tcp-table.ts';
 import { completeBody, parseResponseHead, type ResponseHead } from './http-head.ts';
 
 export interface UpgradeInput {
@@ -200,7 +200,7 @@ interface TcpPorts {
  */
 function unackedRetransmits(ports: TcpPorts): number {
   for (const file of ['tcp', 'tcp6']) {
-    for (const line of linesOf(file)) {
+    for (const line of linesWithin(`/proc/self/net/${file}`, { left: Infinity, exceeded: false })) {
       // proc(5): sl, local_address, rem_address, st, queues, timer, retrnsmt, uid, timeout
       const [, local, remote, , , , again = '0', , probes = '0'] = line.trim().split(/\s+/);
       if (portOf(local) === ports.local && portOf(remote) === ports.remote)
@@ -208,14 +208,6 @@ function unackedRetransmits(ports: TcpPorts): number {
     }
   }
   return 0;
-}
-
-function linesOf(file: string): string[] {
-  try {
-    return readFileSync(`/proc/self/net/${file}`, 'latin1').split('\n').slice(1);
-  } catch {
-    return [];
-  }
 }
 
 function portOf(address: string | undefined): number {

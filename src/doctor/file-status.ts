@@ -9,3 +9,8 @@ export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+/** The permissions of a mode as chmod(1) takes them, with four digits. */
+export function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
+}
