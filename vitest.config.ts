@@ -44,6 +44,7 @@ export default defineConfig({
       ...Object.entries(environments).map(([name, setup], index) => ({
         test: {
           ...{ name, include: files(name), sequence: { groupOrder: index + 1 } },
+          env: { BERTH_TEST_PROJECT: name },
           ...{
             globalSetup: [setup],
             setupFiles: ['test/rig/locale.ts', 'test/rig/login-node/log-of-failure.ts'],

@@ -130,13 +130,22 @@ describe('berth init login-node on a host with systemd', () => {
           `mv ${dropIn} /root/; systemctl daemon-reload; systemctl stop user@${uid}`,
         );
         const session = ssh('sleep 60');
+        let ended = '';
+        void session.then(({ exitCode, stdout, stderr }) => {
+          ended = `exit code ${exitCode}: ${stdout.toString()}${stderr}`;
+        });
+        const alive = (): Promise<void> =>
+          ended === ''
+            ? Promise.resolve()
+            : Promise.reject(new Error(`the session ended: ${ended}`));
         try {
           const all = [
             ...['any-drop-in', 'bus-drop-in', 'unit', 'data-unit', 'bus-service'],
             ...['CANARY_MANAGER', 'CANARY_VARIABLE'],
           ];
+          const journal = `journalctl -n 40 -u user@${uid} -u user-runtime-dir@${uid} -u systemd-logind`;
           await waitFor(
-            { what: `${all.join(', ')} to run`, timeoutMs: 60_000, everyMs: 100 },
+            { what: `${all.join(', ')} to run`, timeoutMs: 60_000, everyMs: 100, alive },
             async () => {
               await callBus();
               const ran = (await ranOnHost()).split('\n');
@@ -144,7 +153,9 @@ describe('berth init login-node on a host with systemd', () => {
               if (missing.length > 0) throw new Error(`${missing.join(', ')} did not run`);
               return true;
             },
-          );
+          ).catch(async (error: unknown) => {
+            throw new Error(await host.script(journal), { cause: error });
+          });
           const { stdout, exitCode } = await lint();
           expect(exitCode).toBe(1);
           expect(JSON.parse(stdout.toString())).toMatchObject({
