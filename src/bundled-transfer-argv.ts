@@ -38,5 +38,5 @@ export function parseLdd(output: string): {
     .flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
   const loader = paths.find((path) => /\/ld[^/]*\.so[.0-9]*$/.test(path));
   const libraries = paths.filter((path) => path !== loader);
-  return { libraries, ...(loader === undefined ? {} : { loader }) };
+  return { libraries, loader };
 }

@@ -50,7 +50,7 @@ export interface Check {
 export async function runCheck(check: Check, timeoutMs: number): Promise<CheckResult> {
   const place = {
     id: check.id,
-    ...(check.cluster === undefined ? {} : { cluster: check.cluster }),
+    cluster: check.cluster,
   };
   const signal = AbortSignal.timeout(timeoutMs);
   let tooLate: (() => void) | undefined;

@@ -109,12 +109,12 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
       discoverClusters({
         management: {
           file: resolve(args.kubeconfig),
-          ...(context === undefined ? {} : { context }),
+          context,
         },
-        ...(namespace === undefined ? {} : { namespace }),
+        namespace,
         config,
         issuers: [...(issuer === undefined ? [] : [issuer]), ...(args.issuer ?? [])],
-        ...(audience === undefined ? {} : { audience }),
+        audience,
         sharedAudiences: args.audience ?? [],
         ...{ clustersDir, caDir },
         dryRun: args['dry-run'],

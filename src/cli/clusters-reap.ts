@@ -128,7 +128,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
   const options: ReapClusterOptions = {
     dryRun,
     namespaceSelector: args['namespace-selector'],
-    ...(podSelector === undefined ? {} : { podSelector }),
+    podSelector,
     maxPods: limit(args['max-pods'], 'max-pods'),
     ...(after === undefined
       ? {}

@@ -71,8 +71,8 @@ async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
       runDoctor({
         files: config === undefined ? {} : { configFile: config },
         overlay,
-        ...(user === undefined ? {} : { username: user }),
-        ...(cluster === undefined ? {} : { cluster }),
+        username: user,
+        cluster,
         ...(startsSession ? { sessionProgram: terminal.program } : {}),
         nodeVersion: process.versions.node,
         uid: process.geteuid?.() ?? 0,

@@ -117,7 +117,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
         current = '';
         return confirmMoves(moves, args.yes, terminal);
       };
-      const source = { file: found.file, ...(image !== undefined && { image }) };
+      const source = { file: found.file, image };
       return loadArchive(site, source, wanted, { ...options, confirm });
     },
   );

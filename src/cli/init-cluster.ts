@@ -80,7 +80,7 @@ async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
     purpose: 'portal',
     name: answers.get('name') ?? '',
     kubeconfig: resolve(answers.get('kubeconfig') ?? ''),
-    ...(context === undefined ? {} : { context }),
+    context,
     credentials: answers.get('credentials') === 'service-account' ? 'service-account' : 'oidc',
     apply: answers.get('apply') === 'yes',
     kubectl: args.kubectl === undefined ? kubectlIn(terminal.env.PATH) : resolve(args.kubectl),

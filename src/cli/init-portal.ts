@@ -141,7 +141,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   const hookEnv = osc?.hookEnv ?? present.hookEnv;
   const setup = portalSetup({
     ...{ config, oodDirectory },
-    ...(hookEnv === undefined ? {} : { hookEnv }),
+    hookEnv,
     subjectPrefix: answers.get('subject-prefix') ?? '',
     audience: answers.get('audience') ?? '',
     caFile: answers.get('ca-file') ?? '',

@@ -89,7 +89,7 @@ async function plan(args: PlanArguments, terminal: Terminal): Promise<void> {
       planPrePunHook({
         username: user,
         files,
-        ...(cluster === undefined ? {} : { cluster }),
+        cluster,
         now: terminal.now() / 1000,
       }),
   );
@@ -115,8 +115,8 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<void> {
     toolsDir: terminal.toolsDir,
     check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
     files: await siteFilesOf(args),
-    ...(profile === undefined ? {} : { profile }),
-    ...(command === undefined ? {} : { command }),
+    profile,
+    command,
     ...(port === undefined ? {} : { port: checkPort(port) }),
   });
   terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));

@@ -86,7 +86,7 @@ export async function podQuestions(name: string): Promise<Question[]> {
     {
       option: 'kubeconfig',
       text: "Kubeconfig of a cluster admin, or one with the login nodes' account",
-      ...(access === undefined ? {} : { fallback: access.kubeconfig }),
+      fallback: access?.kubeconfig,
       problem: (answer) => (existsSync(resolve(answer)) ? undefined : 'there is no such file'),
     },
     {
@@ -120,7 +120,7 @@ export async function podClusterAnswers(
   const wanted = context ?? own;
   return loginCluster({
     ...{ name, kubeconfig, kubectl: resolve(kubectl), apply },
-    ...(wanted === undefined ? {} : { context: wanted }),
+    context: wanted,
     namespacePrefix: answers.get('namespace-prefix') ?? '',
   });
 }

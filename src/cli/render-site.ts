@@ -87,7 +87,7 @@ async function renderSite(args: SiteRepositoryArguments, terminal: Terminal): Pr
     clusters,
     components,
     policies: components.includes('admission') ? await policiesText(args) : '',
-    ...(image === undefined ? {} : { image }),
+    image,
     gitUrl: args['git-url'],
     gitops: args.gitops === 'argo-cd' ? 'argo-cd' : 'flux',
   });

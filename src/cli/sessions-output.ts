@@ -66,7 +66,7 @@ export function sessionsText(
     const fields = {
       ...fieldsOf(sessions, node),
       ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
-      ...(services === undefined ? {} : { services }),
+      services,
     };
     return documentText('SessionList', fields, format === 'json' ? json : stringify);
   }

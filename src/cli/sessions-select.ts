@@ -55,9 +55,9 @@ export function filterOf(args: FilterArguments): SessionFilter {
   const idle = args['idle-over'];
   const bounds = { least: '1s', most: '365d' };
   return {
-    ...(args.user === undefined ? {} : { users: args.user }),
-    ...(args.profile === undefined ? {} : { profiles: args.profile }),
-    ...(args.from === undefined ? {} : { from: args.from }),
+    users: args.user,
+    profiles: args.profile,
+    from: args.from,
     ...(idle === undefined ? {} : { idleOverSeconds: parseSeconds(idle, 'idle-over', bounds) }),
   };
 }

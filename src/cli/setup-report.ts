@@ -54,7 +54,7 @@ function withoutComments(patch: string): string {
 export function stepFields(step: OpenStep, result: StepResult): SetupFile | SetupCommand {
   if (!isChange(step)) {
     const { argv: command, input } = step;
-    return { command, ...(input === undefined ? {} : { input }), ...result };
+    return { command, input, ...result };
   }
   const { path, change } = step;
   return {

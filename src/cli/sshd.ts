@@ -118,7 +118,7 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
     () =>
       newKind({
         ...{ name, port, mode, dryRun: args['dry-run'], overwrite: args.overwrite },
-        ...(profile === undefined ? {} : { profile }),
+        profile,
         ...(banner === undefined ? {} : { banner: resolve(banner) }),
         addresses: args.address ?? [],
         hostKeys: (args['host-key'] ?? []).map((key) => resolve(key)),

@@ -167,12 +167,12 @@ function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolea
   });
   const { layout, users, complete, skipped, notes } = rest;
   const json = {
-    ...(done === undefined ? {} : { done }),
+    done,
     ...{ layout, users, complete, subuid: of('subuid'), subgid: of('subgid') },
-    ...(directories === undefined ? {} : { directories }),
+    directories,
     ...{ problems, warnings, skipped, notes },
-    ...(suggestion === undefined ? {} : { suggestion }),
-    ...(error === undefined ? {} : { next: error.hint }),
+    suggestion,
+    next: error?.hint,
   };
   return documentText('SubidPlan', json);
 }

@@ -150,7 +150,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
 async function inputOf(args: SubidArguments): Promise<SubidInput> {
   const wanted = wantedUsers(args);
   return {
-    ...(wanted === undefined ? {} : { wanted }),
+    wanted,
     minimumUid: idOf(args, 'min-uid', 0),
     maximumUid: idOf(args, 'max-uid', 0),
     groups: args.groups,
@@ -160,7 +160,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
       size: idOf(args, 'size', 1),
     },
     ...(args.directories ? { storage: args.storage ?? (await storageOfSite()) } : {}),
-    ...(args.prefix === undefined ? {} : { prefix: args.prefix }),
+    prefix: args.prefix,
   };
 }
 

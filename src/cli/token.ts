@@ -225,7 +225,7 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
           source:
             from === undefined
               ? (tokenFromStandardInput(terminal) ?? sourceOf(cluster))
-              : { kind: 'admin', file: from, ...(context === undefined ? {} : { context }) },
+              : { kind: 'admin', file: from, context },
           account: deps.serviceAccount ?? { namespace: 'ondemand', name: 'berth-hook' },
         },
         deps,

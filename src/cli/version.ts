@@ -21,7 +21,7 @@ export function versionCommand(terminal: Terminal): CommandModule<object, { outp
       const version = {
         version: terminal.version,
         build: buildId ?? 'sources',
-        ...(sourceCommit !== undefined && { commit: sourceCommit }),
+        commit: sourceCommit,
         node: process.versions.node,
         architecture: process.arch,
       };

@@ -124,7 +124,7 @@ async function readCluster(
   const oidc = await controlPlaneOidc(client, cluster);
   return {
     ...{ cluster, endpoint: server.url, ca: server.ca },
-    ...(oidc === undefined ? {} : { oidc }),
+    oidc,
   };
 }
 

@@ -115,7 +115,7 @@ async function reap(
   const podsOf = (labelSelector?: string): Promise<PodTally> =>
     reduceListPages(client, '/api/v1/pods', {
       ...{ attempted: 'listing the pods', metadataOnly: true },
-      ...(labelSelector === undefined ? {} : { labelSelector }),
+      labelSelector,
       begin: () => new PodTally(names, { now: now(), secondsOf }),
       add: (seen, pod) => seen.add(pod),
     });

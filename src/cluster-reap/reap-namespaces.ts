@@ -60,9 +60,9 @@ export async function reapNamespaces(
       ...{ namespaces: round.namespaces, busy: running, withClaims: claims },
       ...{ youngest: round.pods.youngest, after: options.after },
       lastLogin: options.lastLogin ?? options.after,
-      ...(options.names === undefined ? {} : { names: options.names }),
+      names: options.names,
       ...{ now: round.now(), ageOf: round.ageOf },
-      ...(active === undefined ? {} : { active }),
+      active,
     });
     const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);
     const rest = { left: plan.left, later: plan.unused.length - chosen.length };
@@ -128,7 +128,7 @@ function namespacesOf(
 ): Promise<Set<string>> {
   return reduceListPages(client, path, {
     ...{ attempted, metadataOnly: true },
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    fieldSelector,
     begin: () => new Set<string>(),
     add: (names, { metadata }) => names.add(metadata.namespace ?? ''),
   });

@@ -46,7 +46,7 @@ export function userObjectsOn(
     namespace: namespaceOf(cluster.namespacePrefix, user.name),
     subject: subjectOf(cluster, user.name),
     now,
-    ...(dockerConfig === undefined ? {} : { dockerConfig }),
+    dockerConfig,
   });
 }
 

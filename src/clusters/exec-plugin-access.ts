@@ -57,7 +57,7 @@ async function proxyAgent(
       ...{ name: 'cluster', server: url, proxyUrl },
       skipTLSVerify: server.insecureSkipTlsVerify === true,
       caData: base64([trustedCas(ca)].flat().join('\n')),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      tlsServerName,
     },
     {
       name: 'user',
@@ -114,7 +114,7 @@ async function pluginCredential(
   const token = /^Bearer (\S+)$/.exec(headers.Authorization ?? '')?.[1];
   const { cert, key } = options;
   if (typeof cert === 'string' && typeof key === 'string')
-    return { clientCertificate: { cert, key }, ...(token === undefined ? {} : { token }) };
+    return { clientCertificate: { cert, key }, token };
   if (token === undefined)
     throw pluginFailed(name, file, 'it printed neither a token nor a client certificate');
   return { token };

@@ -83,7 +83,7 @@ export function contextChoice(
     file: admin.file,
     endpoint: server.endpoint,
     onlyCluster: clusterCount === 1,
-    ...(context === undefined ? {} : { context }),
+    context,
   };
 }
 

@@ -161,7 +161,7 @@ async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken
     file: target.choice.file,
     user,
     account,
-    ...(oldExpires === undefined ? {} : { oldExpires }),
+    oldExpires,
     expires: renewed.expiry,
   };
 }

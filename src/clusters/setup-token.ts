@@ -141,7 +141,7 @@ function serverEntry(
   admin: FirstToken['server'],
 ): { readonly entry: JsonObject; readonly tlsServerName?: string } {
   const { tlsServerName } = admin;
-  const ca =
+  const ca: JsonObject =
     server.caFile !== undefined
       ? { 'certificate-authority': server.caFile }
       : admin.ca === undefined

@@ -104,7 +104,7 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
     peersPort: document.peers_port ?? 1024,
     kinds: document.kinds.map((kind) => ({
       ...{ name: kind.name, system: kind.system, nodes: nodes.get(kind.system) ?? [] },
-      ...(kind.hostname === undefined ? {} : { hostname: kind.hostname }),
+      hostname: kind.hostname,
       ...{ port: kind.port, nodePort: kind.node_port ?? kind.port },
       together: kind.together ?? false,
       clientAddress: kind.client_address ?? 'log',
@@ -120,7 +120,7 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
       replicas: kubernetes.replicas ?? 2,
       image: kubernetes.image ?? 'docker.io/library/haproxy:2.6',
       monitoringNamespace: kubernetes.monitoring_namespace ?? 'monitoring',
-      ...(kubernetes.pool === undefined ? {} : { pool: kubernetes.pool }),
+      pool: kubernetes.pool,
       addresses: kubernetes.addresses ?? [],
     },
   };

@@ -82,7 +82,7 @@ export function parseClientAuth(
         );
       if (method === 'private_key_jwt') {
         const { client_key_id: keyId } = options;
-        return { method, key, ...(keyId !== undefined && { keyId }) };
+        return { method, key, keyId };
       }
       const file = needed('client_certificate_file');
       const certificate = contents(file);

@@ -97,7 +97,7 @@ function settingsOf(options: LdapOptions, source: Source): LdapSettings {
       .split(/\s+/)
       .filter((url) => url !== '')
       .map((url) => server(url, options.start_tls, source)),
-    ...(options.ca_file === undefined ? {} : { caFile: options.ca_file }),
+    caFile: options.ca_file,
     ...(dn === undefined || secret === undefined ? {} : { bind: { dn, passwordFile: secret } }),
     timeoutMs: options.timeout ?? 30_000,
     pageSize: options.page_size ?? 500,

@@ -102,7 +102,7 @@ export function parseOodCluster(
     auth,
     server: {
       endpoint: endpoint(text(section('server'), 'v2.job.server', 'endpoint'), auth, fail),
-      ...(caFile === undefined ? {} : { caFile }),
+      caFile,
     },
     kubeconfig: {
       cluster,
@@ -112,8 +112,8 @@ export function parseOodCluster(
     ...(kubeconfig !== undefined && 'problem' in kubeconfig
       ? { configFileError: bad('v2.job.config_file', kubeconfig.problem, configFileHint) }
       : {}),
-    ...(namespacePrefix === undefined ? {} : { namespacePrefix }),
-    ...(usernamePrefix === undefined ? {} : { usernamePrefix }),
+    namespacePrefix,
+    usernamePrefix,
     file,
     warnings,
   };

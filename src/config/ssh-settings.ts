@@ -88,8 +88,8 @@ export function parseSshSettings(
     hostShellGroups: data.host_shell_groups ?? [],
     balancers: data.balancers ?? [],
     storage: data.storage ?? '/var/lib/berth-ssh',
-    ...(data.registry_auth === undefined ? {} : { registryAuth: data.registry_auth }),
-    ...(data.balancer_log === undefined ? {} : { balancerLog: data.balancer_log }),
+    registryAuth: data.registry_auth,
+    balancerLog: data.balancer_log,
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {
       podman: podman.podman ?? '/usr/bin/podman',
@@ -109,10 +109,10 @@ function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['ru
   const { profile, backend, users, groups, ports } = rule;
   return {
     profile,
-    ...(backend === undefined ? {} : { backend }),
-    ...(users === undefined ? {} : { users }),
-    ...(groups === undefined ? {} : { groups }),
-    ...(ports === undefined ? {} : { ports }),
+    backend,
+    users,
+    groups,
+    ports,
   };
 }
 
@@ -157,7 +157,7 @@ export function sshSettings(
     }
     const error = storageMounted(one, options);
     if (error === undefined) profiles.set(name, one);
-    else broken.set(name, { error, ...(one.groups === undefined ? {} : { groups: one.groups }) });
+    else broken.set(name, { error, groups: one.groups });
   }
   for (const [index, { profile }] of options.rules.entries()) {
     if (profiles.has(profile) || broken.has(profile)) continue;

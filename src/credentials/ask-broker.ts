@@ -119,7 +119,7 @@ function invalidAnswer(what: string): BerthError {
 function failure(code: ErrorCode, what: string, exit?: ExitClass): BerthError {
   return new BerthError(`the credential broker ${what}`, {
     code,
-    ...(exit === undefined ? {} : { exit }),
+    exit,
     hint: `${restartWebServer}. The broker runs on the portal’s host only: \`systemctl status "berth-broker@*"\`.`,
   });
 }

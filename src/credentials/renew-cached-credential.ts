@@ -91,7 +91,7 @@ async function renewPublic(
   const endpoint = {
     url: refresh.tokenEndpoint,
     clientId: refresh.clientId,
-    ...(refresh.ca !== undefined && { ca: refresh.ca }),
+    ca: refresh.ca,
   };
   const { refreshTokens } = await import('./oidc/token-endpoint.ts');
   const tokens = await refreshTokens(endpoint, refresh.refreshToken, {

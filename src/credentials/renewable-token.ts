@@ -191,5 +191,5 @@ function newestRefreshToken(
       ...descendants,
       given,
     ]) ?? given;
-  return { refreshToken: newest.refreshToken, origin, ...(turn !== undefined && { turn }) };
+  return { refreshToken: newest.refreshToken, origin, turn };
 }

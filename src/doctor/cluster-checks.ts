@@ -133,8 +133,8 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
   const { tlsServerName, agent } = server;
   const facts = probeServer(address, {
     signal: AbortSignal.timeout(timeoutMs),
-    ...(agent === undefined ? {} : { agent }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    agent,
+    tlsServerName,
   }).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BerthError(`the server's clock and certificate could not be read: ${reason}`, {

@@ -91,8 +91,8 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         timeoutMs,
         clusters: loaded,
         overlay: overlay?.resolve,
-        ...(user === undefined ? {} : { user }),
-        ...(input.sessionProgram === undefined ? {} : { sessionProgram: input.sessionProgram }),
+        user,
+        sessionProgram: input.sessionProgram,
       })
     : [];
   const others = await checkRenderFiles(at, timeoutMs);
@@ -225,7 +225,7 @@ async function checkOne(
       stateDir: settings.stateDir,
       now,
       timeoutMs,
-      ...(user === undefined ? {} : { user }),
+      user,
     }),
     oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
     checkClusterApi(cluster, timeoutMs),

@@ -44,7 +44,7 @@ export async function checkHost(
   { uid, timeoutMs }: HostInput,
 ): Promise<CheckResult[]> {
   const run = (id: CheckId, work: () => Promise<Finding>, cluster?: string) =>
-    runCheck({ id, run: work, ...(cluster === undefined ? {} : { cluster }) }, timeoutMs);
+    runCheck({ id, run: work, cluster }, timeoutMs);
   return Promise.all([
     run('state-dir', () => stateDirFinding(settings.stateDir, uid)),
     run('kube-credential', () => commandFinding(settings, uid)),

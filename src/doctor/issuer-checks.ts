@@ -42,7 +42,7 @@ export async function checkIssuer(
   const audience = run('issuer-audience', () => audienceFinding(settings));
   const issuer = await run('issuer', async (signal) => {
     ca = settings.caFile === undefined ? undefined : readTrusted(settings.caFile);
-    const source = { issuer: settings.issuer, ...(ca === undefined ? {} : { ca }) };
+    const source = { issuer: settings.issuer, ca };
     documents = await fetchIssuer(source, { https: httpsRequest, timeoutMs, signal });
     return ok(`${settings.issuer} publishes ${countText(documents.keys.length, 'signing key')}`);
   });
@@ -98,7 +98,7 @@ async function clientFinding(
   ca: string | undefined,
   { timeoutMs, signal }: Limits,
 ): Promise<Finding> {
-  const endpoint = tokenEndpointOf({ issuer, settings, ...(ca === undefined ? {} : { ca }) });
+  const endpoint = tokenEndpointOf({ issuer, settings, ca });
   try {
     await refreshTokens(endpoint, 'berth-doctor-asks-whether-the-client-is-known', {
       https: httpsRequest,

@@ -163,7 +163,7 @@ export function readPortal(file: string, candidates = apacheFiles): PortalSource
   return {
     file,
     ...(text === undefined ? {} : { yml: portalFromYaml(portalYml(text, file)) }),
-    ...(apache === undefined ? {} : { apache }),
+    apache,
   };
 }
 

@@ -250,6 +250,6 @@ function imageChecks(settings: SshSettings): CheckResult[] {
     id,
     status,
     message,
-    ...(next === undefined ? {} : { next }),
+    next,
   }));
 }

@@ -76,7 +76,7 @@ export function splitReference(reference: string): {
 } {
   const [name = '', digest] = reference.split('@');
   const [, repository = name, tag] = /^(.*?)(?::([^:/]+))?$/.exec(name) ?? [];
-  if (digest !== undefined) return { repository, digest, ...(tag === undefined ? {} : { tag }) };
+  if (digest !== undefined) return { repository, digest, tag };
   return { repository, tag: tag ?? 'latest' };
 }
 

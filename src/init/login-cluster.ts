@@ -39,7 +39,7 @@ export function presentCluster(name: string): PresentCluster {
         : undefined;
   return {
     ...(typeof prefix === 'string' ? { namespacePrefix: prefix } : {}),
-    ...(access === undefined ? {} : { access }),
+    access,
   };
 }
 

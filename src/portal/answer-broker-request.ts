@@ -43,7 +43,7 @@ export async function answerBrokerRequest(
     return { answer: { token, expiry }, uid };
   } catch (thrown) {
     const error = asBerthError(thrown, 'renewing a credential');
-    return { answer: errorAnswer(error), error, ...(uid !== undefined && { uid }) };
+    return { answer: errorAnswer(error), error, uid };
   }
 }
 

@@ -124,7 +124,7 @@ async function writeKubeconfig(
       deadline,
       log,
       file,
-      ...(knownDigest === undefined ? {} : { knownDigest }),
+      knownDigest,
     }),
     deadline,
   );

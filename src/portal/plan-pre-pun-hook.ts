@@ -76,7 +76,7 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
     ...outcomes.map(({ cluster, result, error }) => ({
       title: `cluster ${cluster.name}`,
       changes: result ?? [],
-      ...(error === undefined ? {} : { error }),
+      error,
     })),
     ...(await planFiles(chosen, user, settings, deadline)),
   ];

@@ -78,15 +78,15 @@ export function readContext(
   return {
     server: {
       url,
-      ...(ca === undefined ? {} : { ca }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      ca,
+      tlsServerName,
       ...(cluster['insecure-skip-tls-verify'] === true ? { insecureSkipTlsVerify: true } : {}),
-      ...(token === undefined ? {} : { token }),
+      token,
       ...(cert === undefined || key === undefined ? {} : { clientCertificate: { cert, key } }),
     },
     user: names.user,
-    ...(exec === undefined ? {} : { exec }),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    exec,
+    proxyUrl,
   };
 }
 

@@ -27,7 +27,7 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
     body: JSON.stringify({
       ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
       preconditions,
-      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      gracePeriodSeconds,
     } satisfies KubeJson<V1DeleteOptions>),
   });
   if (answer.status === 404 || answer.status === 409) return false;

@@ -95,7 +95,7 @@ function change(
   return {
     what: describeObject(desired),
     action: before === undefined ? 'create' : same ? 'none' : 'update',
-    ...(shown.before === undefined ? {} : { before: shown.before }),
+    before: shown.before,
     after: shown.after,
   };
 }

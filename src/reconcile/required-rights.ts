@@ -70,10 +70,10 @@ export function rightsForRequest({ method, path, contentType }: ApiRequest): Rig
     verb,
     group,
     resource,
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(name === undefined ? {} : { name }),
+    subresource,
+    name,
     // A Namespace counts as within itself (requestinfo.go), but its rights are cluster-wide in RBAC.
-    ...(namespace === undefined ? {} : { namespace }),
+    namespace,
   }));
 }
 
@@ -99,7 +99,7 @@ function rightToBind(member: KubeObject): Right[] {
       group: 'rbac.authorization.k8s.io',
       resource: 'clusterroles',
       name,
-      ...(namespace === undefined ? {} : { namespace }),
+      namespace,
     },
   ];
 }

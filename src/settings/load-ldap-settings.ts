@@ -54,7 +54,7 @@ export function loadLdapSettings({
     ldap,
     minimumUid: minimumUid ?? defaultSettings.minimumUid,
     secrets: {
-      ...(ca === undefined ? {} : { ca }),
+      ca,
       ...(ldap.bind === undefined || password === undefined
         ? {}
         : { bind: { dn: ldap.bind.dn, password } }),

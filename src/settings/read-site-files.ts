@@ -47,7 +47,7 @@ export function readSiteFiles(
   const parts: SiteFileContents = {
     ...read,
     berthFile,
-    ...(hookEnv === undefined ? {} : { hookEnv }),
+    hookEnv,
     hookEnvFile: hookEnvFile ?? defaultSettings.hookEnvFile,
     clusters: reader.clusters(
       at(files.clustersDir ?? berth.clusters_dir ?? defaultSettings.clustersDir),
@@ -75,8 +75,8 @@ export function readSiteProvider(
   const issuer = own ?? hookEnv?.issuer;
   const audience = given ?? id ?? hookEnv?.clientId;
   return {
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(audience === undefined ? {} : { audience }),
+    issuer,
+    audience,
   };
 }
 

@@ -98,7 +98,7 @@ async function inspected(
   const problems = kindProblems(
     {
       ...{ name, unit, drained },
-      ...(running === undefined ? {} : { running }),
+      running,
       silentPorts: endpoints.map(({ port }) => port).filter((port) => !listening.has(port)),
       changedFiles: running === undefined ? [] : await changedSinceRead(running, read),
       samePort: await samePorts(file, endpoints),
@@ -109,14 +109,14 @@ async function inspected(
   return {
     ...{ name, file, endpoints, unit, drained, hostKeys, certificates, problems },
     ...(command.includes('--profile') && profile !== undefined ? { profile } : {}),
-    ...(running === undefined ? {} : { pid: running.pid }),
+    pid: running?.pid,
     accepted: acceptedCodes(await readFile(file, 'utf8')),
   };
 }
 
 async function certificateIn(file: string): Promise<KindCertificate> {
   const certificate = await readHostCertificate(file).catch(() => undefined);
-  return { file, ...(certificate === undefined ? {} : { certificate }) };
+  return { file, certificate };
 }
 
 async function samePorts(

@@ -78,8 +78,8 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
     });
   return {
     ...{ name, mode, port, addresses, hostKeys, accepted },
-    ...(profile === undefined ? {} : { profile }),
-    ...(banner === undefined ? {} : { banner }),
+    profile,
+    banner,
     hostCertificates: hostKeys.map((key) => `${key}-cert.pub`).filter((file) => existsSync(file)),
     login: installedPath('shell/login'),
     sftpServer:

@@ -86,7 +86,7 @@ export async function checkPath(path: string): Promise<PathCheck> {
   return {
     real,
     ...(open === undefined ? {} : { open, linkable }),
-    ...(unsafe === undefined ? {} : { unsafe }),
+    unsafe,
   };
 }
 

@@ -117,7 +117,7 @@ async function readPamStack(service: string, copy?: string): Promise<PamStack> {
         const wanted = entry.type ?? type;
         const what = {
           substack: entry.substack,
-          ...(wanted === undefined ? {} : { type: wanted }),
+          type: wanted,
         };
         await read(await fileOf(entry.include), what, depth + 1, inner);
       }

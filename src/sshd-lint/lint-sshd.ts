@@ -104,7 +104,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     async ({ account, connection }): Promise<Tried> => {
       const options = await effectiveOptions(input, connection, directives);
       const refusedBy = refusingKeyword(options, connection, account.uid === 0);
-      return { account, connection, options, ...(refusedBy === undefined ? {} : { refusedBy }) };
+      return { account, connection, options, refusedBy };
     },
   );
   const paths = await checkedPaths(tried);
@@ -149,7 +149,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
       blocks,
       tried.map(({ connection, options: { forceCommand } }) => ({
         connection,
-        ...(forceCommand === undefined ? {} : { forceCommand }),
+        forceCommand,
       })),
       leftOut.map(({ connection }) => connection),
       ports,
@@ -196,7 +196,7 @@ function linted(
     ...common,
     user,
     isRoot: account.uid === 0,
-    ...(account.shell === undefined ? {} : { shell: account.shell }),
+    shell: account.shell,
   };
   const findings = refusedBy === undefined ? sshdFindings(options, sample) : [];
   return {
@@ -204,7 +204,7 @@ function linted(
     known: account.shell !== undefined,
     alike: account.alike,
     endpoint: { host, address, localAddress, localPort },
-    ...(refusedBy === undefined ? {} : { refusedBy }),
+    refusedBy,
     findings: findings.map((finding) => {
       const place = directivePlace(finding, connection, directives);
       return place === undefined ? finding : { ...finding, place };

@@ -35,7 +35,7 @@ export async function probeServer(
         agent: options.agent ?? false,
         rejectUnauthorized: false,
         signal: options.signal,
-        ...(options.tlsServerName === undefined ? {} : { servername: options.tlsServerName }),
+        servername: options.tlsServerName,
       },
       (response) => {
         const date = Date.parse(response.headers.date ?? '');

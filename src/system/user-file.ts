@@ -141,6 +141,6 @@ function unusable(
       ? 'Check its owner and mode with `namei -l`. If you remove the file, Berth creates it again.'
       : 'Check its owner, type and size with `namei -l`. Do not delete single files of podman’s storage.',
     fields: { file: path },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

@@ -31,7 +31,7 @@ export function capiClusterOf(object: unknown): CapiCluster | undefined {
   const controlPlane = referenceOf(mappingOrEmpty(spec).controlPlaneRef, namespace);
   return {
     ...{ name, namespace, deleting: deletionTimestamp !== undefined },
-    ...(controlPlane === undefined ? {} : { controlPlane }),
+    controlPlane,
   };
 }
 

@@ -135,7 +135,7 @@ export function clusterKeys(
   const at = (...path: readonly string[]) => ['clusters', name, ...path];
   const access = {
     kubeconfig: file,
-    ...(context === undefined ? {} : { context }),
+    context,
     namespace: cluster.namespace,
     cluster: cluster.name,
   };

@@ -117,7 +117,7 @@ export class PodTally {
     this.expired.push({
       ...{ namespace, name, uid: metadata.uid ?? '', age: Math.floor(age), lifetime },
       ...{ gracePeriodSeconds, again: metadata.deletionTimestamp !== undefined },
-      ...(job === undefined ? {} : { job }),
+      job,
     });
   }
 

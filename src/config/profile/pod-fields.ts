@@ -93,7 +93,7 @@ export type PodVolume = { readonly readOnly: boolean } & (
 export function podFields(document: z.output<typeof podSchema> = {}): PodFields {
   const { cluster, pull_secret, priority_class, runtime_class } = document;
   return {
-    ...(cluster === undefined ? {} : { cluster }),
+    cluster,
     nodeSelector: document.node_selector ?? {},
     tolerations: document.tolerations ?? [],
     extended: document.extended ?? {},
@@ -105,8 +105,8 @@ export function podFields(document: z.output<typeof podSchema> = {}): PodFields 
         { ...source, readOnly: read_only ?? false },
       ]),
     ),
-    ...(pull_secret === undefined ? {} : { pullSecret: pull_secret }),
-    ...(priority_class === undefined ? {} : { priorityClass: priority_class }),
-    ...(runtime_class === undefined ? {} : { runtimeClass: runtime_class }),
+    pullSecret: pull_secret,
+    priorityClass: priority_class,
+    runtimeClass: runtime_class,
   };
 }

@@ -75,16 +75,16 @@ function profileOf(name: string, document: ProfileDocument): Profile {
     lifetime: lifetimeOf(document),
     mounts: document.mounts?.map(mountOf) ?? builtIn.mounts,
     network,
-    ...(hostname === undefined ? {} : { hostname }),
+    hostname,
     environment: { pass: document.environment?.pass ?? [], set: document.environment?.set ?? {} },
-    ...(shell === undefined ? {} : { shell }),
+    shell,
     limits: defined(document.limits ?? {}),
     // sshd listens for X11 on the host's loopback, which only the host's network reaches.
     x11: document.x11 ?? network === 'host',
     agent: document.agent ?? true,
     notices: document.notices ?? true,
     ...(slurm === undefined ? {} : { slurm: { ...builtIn.slurm, ...defined(slurm) } }),
-    ...(groups === undefined ? {} : { groups }),
+    groups,
     failure: {
       action: failure?.action ?? 'refuse',
       ...(failure?.image === undefined ? {} : { image: failure.image }),
@@ -112,7 +112,7 @@ function lifetimeOf({ lifetime, grace, linger = false }: ProfileDocument): Lifet
 function mountOf(mount: NonNullable<ProfileDocument['mounts']>[number]): ProfileMount {
   return {
     source: mount.source,
-    ...(mount.target === undefined ? {} : { target: mount.target }),
+    target: mount.target,
     readOnly: mount.read_only ?? false,
     missing: mount.missing ?? 'fail',
   };

@@ -177,6 +177,6 @@ function notEditable(file: string, cause?: unknown): BerthError {
     code: 'kubeconfig-not-editable',
     hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: `kubectl config view --raw`.',
     fields: { file },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

@@ -94,7 +94,7 @@ function missingHome(user: User, cause?: unknown): BerthError {
     code: 'home-missing',
     hint: 'Check that the file system is mounted on this host and that the home directory exists (pam_mkhomedir or the site’s own tool creates it).',
     fields: { user: user.name, file: user.home },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

@@ -17,7 +17,7 @@ export function clientAuthentication(auth: ClientAuth | undefined): oidc.ClientA
     case 'private_key_jwt':
       return oidc.PrivateKeyJwt({
         key: signingKey(auth.key),
-        ...(auth.keyId !== undefined && { kid: auth.keyId }),
+        kid: auth.keyId,
       });
     case 'tls_client_auth':
       return oidc.TlsClientAuth();

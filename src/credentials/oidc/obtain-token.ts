@@ -52,7 +52,7 @@ export async function obtainToken(
   const request = {
     subjectToken,
     audience,
-    ...(scope !== undefined && { scope }),
+    scope,
     ownRefreshToken,
   };
   const { exchangeToken } = await import('./token-endpoint.ts');
@@ -111,7 +111,7 @@ export function tokenEndpointOf({
     issuer,
     clientId,
     ...(clientAuth && { clientAuth }),
-    ...(ca !== undefined && { ca }),
+    ca,
   };
 }
 
@@ -126,7 +126,7 @@ function expectation({ settings, username, now }: ObtainContext, purpose: Purpos
   const { audience, kind, anyParty } = purpose;
   return {
     issuer: settings.issuer,
-    ...(audience !== undefined && { audience }),
+    audience,
     ...(anyParty !== true && { authorizedParty: settings.clientId }),
     kind: kind ?? settings.token,
     usernameClaim: settings.usernameClaim,

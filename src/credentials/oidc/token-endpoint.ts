@@ -115,7 +115,7 @@ async function requestTokens(
   let idToken: unknown;
   let sent: Readonly<Record<string, string>> = {};
   const tls = {
-    ...(ca !== undefined && { ca }),
+    ca,
     ...(clientAuth?.method === 'tls_client_auth' && {
       clientCertificate: { cert: clientAuth.certificate, key: clientAuth.key },
     }),
@@ -137,8 +137,8 @@ async function requestTokens(
     return {
       accessToken: answer.access_token,
       ...(typeof idToken === 'string' && { idToken }),
-      ...(answer.refresh_token !== undefined && { refreshToken: answer.refresh_token }),
-      ...(answer.expires_in !== undefined && { expiresIn: answer.expires_in }),
+      refreshToken: answer.refresh_token,
+      expiresIn: answer.expires_in,
     };
   } catch (thrown) {
     const secrets = ['refresh_token', 'subject_token', 'client_secret', 'client_assertion'].map(

@@ -91,10 +91,10 @@ async function recordOf({
         });
   return {
     ...{ user: user.name, ...pam, opened: now },
-    ...(session === undefined ? {} : { session }),
+    session,
     ...(hostProcesses ? { hostProcesses } : {}),
     ...places,
-    ...(unit === undefined ? {} : { unit }),
+    unit,
   };
 }
 
@@ -128,7 +128,7 @@ async function placesOf(
   }
   try {
     const client = clientsInLog(readBalancerLog(log, recentLog))(connection, now);
-    return { ...connection, ...(client === undefined ? {} : { client }) };
+    return { ...connection, client };
   } catch {
     return connection;
   }

@@ -66,7 +66,7 @@ export async function planDrain({ now, by, reason, deadline }: Omit<DrainInput, 
     by,
     reason: reason === '' ? (before?.reason ?? '') : reason,
     units: known,
-    ...(deadline === undefined ? {} : { deadline }),
+    deadline,
   };
   return { state, running: units.flatMap(({ name, active }) => (active ? [name] : [])) };
 }

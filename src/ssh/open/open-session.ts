@@ -135,7 +135,7 @@ async function noteAndTell(
     writeContainerNote(user, {
       ...here,
       since: Date.now(),
-      ...(port === undefined ? {} : { port }),
+      port,
     });
   if (isInteractive && isTerminal(2)) tellOtherContainers(user, here, Date.now());
 }
@@ -201,7 +201,7 @@ function sessionHost(
     storage,
     podman,
     runtimeDir,
-    ...(connection === undefined ? {} : { connection }),
+    connection,
   };
 }
 

@@ -208,9 +208,9 @@ async function grant(
       ...{ cluster: cluster.name, namespace, expiry },
       server: {
         ...{ url, token },
-        ...(ca === undefined ? {} : { ca }),
-        ...(tlsServerName === undefined ? {} : { tlsServerName }),
-        ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
+        ca,
+        tlsServerName,
+        insecureSkipTlsVerify,
       },
     };
     writePodGrant({ run }, user.uid, access);

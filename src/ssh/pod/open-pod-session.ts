@@ -83,7 +83,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     const session = {
       ...{ ...input, nonce, forwarded },
       ...(input.request.tty ? { size: terminalSize() } : {}),
-      ...(groups === undefined ? {} : { groups }),
+      groups,
     };
     const { opening, ...exec } = podSession({ ...host, ...mark }, profile, session);
     began = Date.now();
@@ -165,7 +165,7 @@ async function start({ host, profile, request }: PodSessionInput, access: PodGra
   const { user, connection } = host;
   const pod = podObject({
     ...{ user, profile, namespace: access.namespace, loginHost: hostname(), groupNames },
-    ...(connection === undefined ? {} : { connection }),
+    connection,
   });
   const progress = terminalProgress(quietMs[request.kind]);
   try {

@@ -37,7 +37,7 @@ export async function planPodSession(
   const pod = podObject({
     ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name) },
     ...{ loginHost: hostname(), groupNames: await groupNamesById([user.gid, ...user.groups]) },
-    ...(connection === undefined ? {} : { connection }),
+    connection,
   });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
   const { opening } = podSession(host, profile, { request, env: {}, nonce: 'NONCE' });

@@ -105,8 +105,8 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   const maps = await detectIdMaps(host, run);
   const call = podmanRunCommand(host, profile, {
     mounts,
-    ...(image === undefined ? {} : { image }),
-    ...(maps === undefined ? {} : { maps }),
+    image,
+    maps,
   });
   // --replace would remove a former container without its volumes.
   if (existsSync(containerFilePath(host.runtimeDir, name))) await run(removeCall(host, name));

@@ -129,9 +129,9 @@ async function asSessionOf(
     const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
     return {
       ...{ url, token },
-      ...(ca === undefined ? {} : { ca }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
-      ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
+      ca,
+      tlsServerName,
+      insecureSkipTlsVerify,
     };
   } finally {
     client.close();

@@ -113,5 +113,5 @@ function of(
   { line }: SubordinateEntry,
   message: string,
 ): SubordinateFault {
-  return { code, message: `${file}: ${message}`, file, ...(line === undefined ? {} : { line }) };
+  return { code, message: `${file}: ${message}`, file, line };
 }

@@ -93,7 +93,7 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
     complete,
     problems,
     warnings,
-    ...(suggestion === undefined ? {} : { suggestion }),
+    suggestion,
   };
 }
 
@@ -207,7 +207,7 @@ function problemsOf(
       return fault(
         'subid-overlaps-entry',
         `the IDs ${formatRange(range)} of ${name} overlap ${formatRange(entry)} of ${entry.owner} in ${file}`,
-        { file, ...(entry.line === undefined ? {} : { line: entry.line }) },
+        { file, line: entry.line },
       );
     const owned = realIndex[file].overlapping(range);
     if (owned !== undefined)

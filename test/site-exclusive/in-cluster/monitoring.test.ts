@@ -82,7 +82,7 @@ const cases: readonly [
     ] as const
   ).map(([{ created, suspend, ...more }, fires]): (typeof cases)[number] => {
     const job = '{namespace="ondemand",cronjob="berth-reaper"}';
-    const last =
+    const last: Record<string, string> =
       'last' in more ? { [`kube_cronjob_status_last_successful_time${job}`]: more.last } : {};
     const series = {
       [`kube_cronjob_created${job}`]: created,

@@ -49,7 +49,7 @@ export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
     url,
     target,
     ...offer,
-    ...(server.token === undefined ? {} : { token: server.token }),
+    token: server.token,
   });
   const address = addressOfUrl(url);
   const answer = await connected(url, {
@@ -57,7 +57,7 @@ export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
     tls: tlsOptions(address.host, server),
     request,
     timeoutMs: input.timeoutMs ?? patience,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   if ('refusal' in answer) throw refusal(target, answer.head.status, answer.refusal);
   try {

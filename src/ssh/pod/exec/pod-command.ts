@@ -32,7 +32,7 @@ export async function runPodCommand({
   const stderr = collected();
   const outcome = await relayCommand({
     ...{ server, stdin, stdout, stderr, target: { ...pod, argv, tty: false } },
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };
 }

@@ -73,7 +73,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
       end: resolve,
     },
     {
-      ...(input.heartbeat === undefined ? {} : { heartbeat: input.heartbeat }),
+      heartbeat: input.heartbeat,
       ...(nonce === undefined ? {} : { marks: new ExitMarkers(nonce, input.target) }),
     },
   );

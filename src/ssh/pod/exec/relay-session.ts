@@ -53,7 +53,7 @@ export async function relaySession(session: RelaySessionInput): Promise<ExecOutc
       stderr: processOutput(2),
       onOpen: disableJit,
       signal: AbortSignal.any([...given, ending.signal]),
-      ...(terminal === undefined ? {} : { terminal }),
+      terminal,
     });
     return outcome;
   } finally {

@@ -63,7 +63,7 @@ export function podSession(
   const opening = {
     ...{ words, env: environment },
     ...(before === '' ? {} : { before }),
-    ...(groups === undefined ? {} : { groups }),
+    groups,
   };
   return { argv: withExitMarker(nonce, { tty }), tty, opening };
 }

@@ -61,7 +61,7 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
     return {
       kind: 'waiting',
       text: 'waiting for a node',
-      ...(scheduled.message === undefined ? {} : { detail: scheduled.message }),
+      detail: scheduled.message,
     };
   if (scheduled === undefined) return { kind: 'waiting', text: 'waiting for the scheduler' };
   return {

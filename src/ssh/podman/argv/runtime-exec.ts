@@ -142,7 +142,7 @@ export function ociProcessFile(
     // The runtime does not take missing fields from the container.
     ...limits,
     ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: argv, cwd },
-    ...(terminalSize === undefined ? {} : { consoleSize: terminalSize }),
+    consoleSize: terminalSize,
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });
 }
