@@ -27,6 +27,11 @@ const mayImport: Readonly<Partial<Record<(typeof domains)[number], (typeof domai
 
 /** What they stand on, top first: each may import from itself and from what stands below it. */
 const shared = [
+  'backends',
+  'forwarding',
+  'kube-exec',
+  'connections',
+  'session',
   'clusters',
   'settings',
   'credentials',
@@ -53,11 +58,11 @@ const pure = [
   'sshd-kinds/rules',
   'sshd-lint/rules',
   'subid/rules',
-  'ssh/request',
-  'ssh/podman/argv',
-  'ssh/pod/objects',
-  'ssh/pod/exec/protocol',
-  'ssh/pod/forwarding/protocol',
+  'session',
+  'backends/podman/argv',
+  'backends/pod/objects',
+  'kube-exec/protocol',
+  'forwarding/protocol',
 ] as const;
 
 const inSrc = (names: readonly string[]): string[] => names.map((name) => `./src/${name}`);

@@ -19,7 +19,7 @@ import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
 import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
-import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import type { Certified } from '../sshd-kinds/certify.ts';
 import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';

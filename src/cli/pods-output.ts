@@ -1,5 +1,5 @@
 import type { ListedPod } from './documents.ts';
-import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { PodSession } from '../backends/pod/pod-session.ts';
 import { timestamp } from './duration.ts';
 import { textTable } from './text-table.ts';
 import { localTime, sizeText } from './units-text.ts';

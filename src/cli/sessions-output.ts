@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { Documents } from './documents.ts';
 import { documentText, json } from './json-document.ts';
-import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { endpointText } from '../system/tcp-table.ts';

@@ -1,6 +1,6 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import { asBerthError, BerthError, withHint } from '../errors.ts';
-import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { Session } from '../ssh/sessions/session.ts';
 import { countText } from '../count-text.ts';
 import { escapedForTerminal } from '../log.ts';
@@ -17,7 +17,7 @@ const atOnce = 8;
 /** The pods of sessions on all clusters. The error of a cluster is reported, and the others are listed. */
 export async function readPods(terminal: Terminal): Promise<readonly PodSession[]> {
   const [{ listClusterPods }, { deadlineIn }] = await Promise.all([
-    import('../ssh/sessions/cluster-pods.ts'),
+    import('../backends/pod/cluster-pods.ts'),
     import('../system/deadline.ts'),
   ]);
   const targets = await knownTargets();
@@ -84,7 +84,7 @@ export async function endPodsAndReport(
   terminal: Terminal,
 ): Promise<void> {
   const [{ endPodSession }, { deadlineIn }, { mapConcurrent }] = await Promise.all([
-    import('../ssh/sessions/cluster-pods.ts'),
+    import('../backends/pod/cluster-pods.ts'),
     import('../system/deadline.ts'),
     import('../system/map-concurrent.ts'),
   ]);

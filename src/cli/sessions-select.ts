@@ -108,7 +108,7 @@ async function readSessions(
 ): Promise<readonly Session[]> {
   const [{ listSessions }, { readBalancerLog }] = await Promise.all([
     import('../ssh/sessions/list-sessions.ts'),
-    import('../ssh/connections/balancer-log.ts'),
+    import('../connections/balancer-log.ts'),
   ]);
   const balancerLog = (): string => {
     try {

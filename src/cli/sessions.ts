@@ -4,7 +4,7 @@ import { commandGroup } from './command-group.ts';
 import { BerthError } from '../errors.ts';
 import type { UserService } from '../ssh/cleanup/user-services.ts';
 import type { SessionsAndPods } from '../ssh/sessions/find-sessions.ts';
-import type { PodSession } from '../ssh/sessions/pod-session.ts';
+import type { PodSession } from '../backends/pod/pod-session.ts';
 import { podsDetails } from './pods-output.ts';
 import { endCommand } from './sessions-end.ts';
 import {

@@ -1,6 +1,6 @@
 import { BerthError, isErrno } from '../errors.ts';
 import { isTerminal } from '../system/is-terminal.ts';
-import { processOutput } from '../ssh/pod/exec/stdout-sink.ts';
+import { processOutput } from '../kube-exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';
 
 /**

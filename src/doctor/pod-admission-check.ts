@@ -5,7 +5,7 @@ import type { Profile } from '../config/profile/profile.ts';
 import type { User } from '../identity/user.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { canI } from '../reconcile/self-subject-review.ts';
-import { podObject } from '../ssh/pod/objects/pod-object.ts';
+import { podObject } from '../backends/pod/objects/pod-object.ts';
 import { podRefusal, probePod } from './admission-check.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { Profile, SshSettings } from '../config/profile/profile.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
-import { podCluster, podProfiles } from '../ssh/pod/pod-cluster.ts';
+import { podCluster, podProfiles } from '../backends/pod/pod-cluster.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
 import { withClient } from './cluster-checks.ts';
 import { podAdmissionFinding } from './pod-admission-check.ts';

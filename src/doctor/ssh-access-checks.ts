@@ -3,7 +3,7 @@ import { chooseProfile } from '../config/profile/choose-profile.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { sessionBackends } from '../config/profile/session-backends.ts';
 import type { User } from '../identity/user.ts';
-import { profileMounts } from '../ssh/request/profile-mounts.ts';
+import { profileMounts } from '../session/profile-mounts.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { getent } from '../system/getent.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';

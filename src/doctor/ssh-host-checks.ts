@@ -2,7 +2,7 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
-import { limitsHint } from '../ssh/podman/podman-errors.ts';
+import { limitsHint } from '../backends/podman/podman-errors.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';

@@ -5,7 +5,7 @@ import { chooseProfile } from '../config/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import { findRuntimeDir, systemdRuntimeDir } from '../ssh/connections/runtime-dir.ts';
+import { findRuntimeDir, systemdRuntimeDir } from '../connections/runtime-dir.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { runProgram } from '../system/run-program.ts';

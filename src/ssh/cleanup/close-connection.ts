@@ -1,24 +1,24 @@
 import { rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
-import type { ConnectionFilter } from './connection-processes.ts';
+import type { ConnectionFilter } from '../../backends/podman/connection-processes.ts';
 import {
   closingRecordPath,
   markClosing,
   type ConnectionRecord,
-} from '../connections/connection-record.ts';
+} from '../../connections/connection-record.ts';
 import { endConnectionProcesses } from './end-connection-processes.ts';
 import {
   listBerthContainers,
   removeContainers,
   removeContainerFiles,
   type RemovalResult,
-} from './remove-containers.ts';
-import { removeExpiredContainers } from './expired-containers.ts';
-import { hasPodGrants } from '../pod/pod-grant-file.ts';
-import { usesPods } from '../pod/pod-cluster.ts';
-import { connectionRecordPath, type SessionContext } from '../connections/state-paths.ts';
-import { readUserState } from './user-state.ts';
+} from '../../backends/podman/remove-containers.ts';
+import { removeExpiredContainers } from '../../backends/podman/expired-containers.ts';
+import { hasPodGrants } from '../../backends/pod/pod-grant-file.ts';
+import { usesPods } from '../../backends/pod/pod-cluster.ts';
+import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
+import { readUserState } from '../../backends/podman/user-state.ts';
 
 export interface ClosedConnection {
   readonly processes: number;
@@ -94,6 +94,6 @@ export async function cleanUpPodsIfUsed(
   held?: boolean,
 ): Promise<RemovalResult> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
-  const { cleanUpPods } = await import('./cleanup-pods.ts');
+  const { cleanUpPods } = await import('../../backends/pod/cleanup-pods.ts');
   return cleanUpPods(site, user, held);
 }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ExitClass } from '../../errors.ts';
 import { emptyReap, reapUser, type UserReap } from './reap-user.ts';
-import type { SessionContext } from '../connections/state-paths.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
 
 /** Starts a process that runs `reapEach` for these users, with its standard output as a pipe. */
 export type StartReapProcess = (

@@ -5,7 +5,7 @@ import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { runningProcesses } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
-import { connectionsDir, type SessionContext } from '../connections/state-paths.ts';
+import { connectionsDir, type SessionContext } from '../../connections/state-paths.ts';
 import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { emptyReap, type UserReap } from './reap-user.ts';
 

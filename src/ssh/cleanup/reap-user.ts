@@ -9,23 +9,23 @@ import {
   closingRecordPath,
   parseConnectionId,
   readConnectionRecord,
-} from '../connections/connection-record.ts';
+} from '../../connections/connection-record.ts';
 import {
   removeExpiredContainers,
   findExpiredContainers,
   type ContainerExpiry,
-} from './expired-containers.ts';
+} from '../../backends/podman/expired-containers.ts';
 import {
   connectionRecordPath,
   userConnectionsDir,
   type SessionContext,
-} from '../connections/state-paths.ts';
-import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
-import { runningMonitor } from '../connections/sshd-monitor.ts';
-import { openConnections } from '../connections/user-connections.ts';
+} from '../../connections/state-paths.ts';
+import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
+import { runningMonitor } from '../../connections/sshd-monitor.ts';
+import { openConnections } from '../../connections/user-connections.ts';
 import { userServices, type UserService } from './user-services.ts';
 import { warnOfEnd } from '../sessions/warn-of-end.ts';
-import { readUserState, type UserState } from './user-state.ts';
+import { readUserState, type UserState } from '../../backends/podman/user-state.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
 export interface UserReap {

@@ -7,23 +7,23 @@ import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { currentUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
-import { isLoginShell } from '../request/login-shell.ts';
-import { containerName } from '../podman/argv/podman-run.ts';
-import { containerSession, sessionCommand } from '../podman/argv/session-command.ts';
+import { isLoginShell } from '../../session/login-shell.ts';
+import { containerName } from '../../backends/podman/argv/podman-run.ts';
+import { containerSession, sessionCommand } from '../../backends/podman/argv/session-command.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import type { SessionHost } from '../request/session-host.ts';
-import type { SessionRequest } from '../request/session-request.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import type { SessionRequest } from '../../session/session-request.ts';
 import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
 import { isTerminal } from '../../system/is-terminal.ts';
 import type { TerminalSize } from '../../system/terminal-size.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
-import type { startWithFallback as StartByPolicy } from './start-with-fallback.ts';
-import { startFilePath, writeStartFile } from './exec-handoff-file.ts';
-import { runtimeDirOf } from '../connections/runtime-dir.ts';
-import { userConnectionsDir } from '../connections/state-paths.ts';
-import type { StartContainerInput } from '../podman/start-container.ts';
-import { runningContainer } from '../podman/running-container.ts';
+import type { startWithFallback as StartByPolicy } from '../../backends/podman/start-with-fallback.ts';
+import { startFilePath, writeStartFile } from '../../backends/podman/exec-handoff-file.ts';
+import { runtimeDirOf } from '../../connections/runtime-dir.ts';
+import { userConnectionsDir } from '../../connections/state-paths.ts';
+import type { StartContainerInput } from '../../backends/podman/start-container.ts';
+import { runningContainer } from '../../backends/podman/running-container.ts';
 
 export interface OpenSessionInput {
   readonly request: SessionRequest;
@@ -98,7 +98,7 @@ async function podSession(
   user: User,
   profile: Profile,
 ): Promise<OpenedSession> {
-  const { openPodSession } = await import('../pod/open-pod-session.ts');
+  const { openPodSession } = await import('../../backends/pod/open-pod-session.ts');
   // A pod session keeps nothing on this host.
   const host = sessionHost(settings, user, '', env);
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
@@ -129,7 +129,8 @@ async function noteAndTell(
 ): Promise<void> {
   const { isNew, isInteractive, port } = login;
   if (profile.lifetime.kind === 'connection' || !(isNew || isInteractive)) return;
-  const { tellOtherContainers, writeContainerNote } = await import('../podman/container-notes.ts');
+  const { tellOtherContainers, writeContainerNote } =
+    await import('../../backends/podman/container-notes.ts');
   const here = { host: hostname(), profile: profile.name };
   if (isNew)
     writeContainerNote(user, {
@@ -145,7 +146,7 @@ async function startAnew(
   input: StartContainerInput,
   log: Logger,
 ): ReturnType<typeof StartByPolicy> {
-  const { startWithFallback } = await import('./start-with-fallback.ts');
+  const { startWithFallback } = await import('../../backends/podman/start-with-fallback.ts');
   return startWithFallback(input, log);
 }
 

@@ -3,24 +3,28 @@ import { chooseProfile } from '../../config/profile/choose-profile.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
-import { containerName, podmanRunCommand, type ResolvedMount } from '../podman/argv/podman-run.ts';
+import {
+  containerName,
+  podmanRunCommand,
+  type ResolvedMount,
+} from '../../backends/podman/argv/podman-run.ts';
 import {
   containerSession,
   sessionCommand,
   type SessionContainer,
-} from '../podman/argv/session-command.ts';
-import { isLoginShell } from '../request/login-shell.ts';
+} from '../../backends/podman/argv/session-command.ts';
+import { isLoginShell } from '../../session/login-shell.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import type { SessionHost } from '../request/session-host.ts';
-import { sessionRequest } from '../request/session-request.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { sessionRequest } from '../../session/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { CheckResult } from '../../check-result.ts';
 import { loadSshSettings, type SshSettingsFiles } from '../../settings/load-ssh-settings.ts';
-import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
-import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';
-import { findRuntimeDir, mountedRuntimeDir } from '../connections/runtime-dir.ts';
-import { runningContainer } from '../podman/running-container.ts';
+import { type PlannedPod, planPodSession } from '../../backends/pod/plan-pod-session.ts';
+import { type ResolvedMounts, resolveMounts } from '../../backends/podman/resolve-mounts.ts';
+import { findRuntimeDir, mountedRuntimeDir } from '../../connections/runtime-dir.ts';
+import { runningContainer } from '../../backends/podman/running-container.ts';
 
 export interface PlanSessionInput {
   readonly username: string;

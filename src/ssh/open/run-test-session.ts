@@ -5,15 +5,15 @@ import { currentUser } from '../../identity/nss.ts';
 import { escapeControl, logfmtLogger } from '../../log.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { runtimeDirOf } from '../connections/runtime-dir.ts';
-import { userConnectionsDir } from '../connections/state-paths.ts';
-import { containerName } from '../podman/argv/podman-run.ts';
-import { containerSession, sessionCommand } from '../podman/argv/session-command.ts';
-import { startContainer } from '../podman/start-container.ts';
-import type { PodSessionInput } from '../pod/open-pod-session.ts';
-import type { SessionHost } from '../request/session-host.ts';
-import { sessionRequest } from '../request/session-request.ts';
-import { startFilePath, writeStartFile } from './exec-handoff-file.ts';
+import { runtimeDirOf } from '../../connections/runtime-dir.ts';
+import { userConnectionsDir } from '../../connections/state-paths.ts';
+import { containerName } from '../../backends/podman/argv/podman-run.ts';
+import { containerSession, sessionCommand } from '../../backends/podman/argv/session-command.ts';
+import { startContainer } from '../../backends/podman/start-container.ts';
+import type { PodSessionInput } from '../../backends/pod/open-pod-session.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { sessionRequest } from '../../session/session-request.ts';
+import { startFilePath, writeStartFile } from '../../backends/podman/exec-handoff-file.ts';
 
 export interface TestSessionInput {
   /** Path of ssh.yml. */
@@ -90,7 +90,7 @@ export async function runTestSession({
 async function runInPod(
   input: Pick<PodSessionInput, 'host' | 'profile' | 'request' | 'toolsDir'>,
 ): Promise<void> {
-  const { openPodSession } = await import('../pod/open-pod-session.ts');
+  const { openPodSession } = await import('../../backends/pod/open-pod-session.ts');
   const log = logfmtLogger(() => undefined);
   const exitCode = await openPodSession({ ...input, env: {}, umask: 0o022, log });
   if (exitCode !== 0)

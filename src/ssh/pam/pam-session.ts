@@ -7,11 +7,11 @@ import type { User } from '../../identity/user.ts';
 import type { LogFields, Logger } from '../../log.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
-import type { ConnectionRecord } from '../connections/connection-record.ts';
+import type { ConnectionRecord } from '../../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
-import { usesPods } from '../pod/pod-cluster.ts';
-import { callingMonitor } from '../connections/sshd-monitor.ts';
-import { registerConnection, type PamItems } from '../connections/register-connection.ts';
+import { usesPods } from '../../backends/pod/pod-cluster.ts';
+import { callingMonitor } from '../../connections/sshd-monitor.ts';
+import { registerConnection, type PamItems } from '../../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';
 
 export interface PamSessionInput {
@@ -92,7 +92,7 @@ async function open(input: OpenInput): Promise<number> {
     patienceMs: pods ? 6_000 : 2_500,
   });
   if (pods) {
-    const { grantPodAccess } = await import('../pod/grant-pod-access.ts');
+    const { grantPodAccess } = await import('../../backends/pod/grant-pod-access.ts');
     const failed = await grantPodAccess(
       { settings, run: runDir, log, now: input.now },
       user,

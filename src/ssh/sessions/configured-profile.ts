@@ -5,9 +5,9 @@ import { userOfUid } from '../../identity/user-of-uid.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { containerName } from '../podman/argv/podman-run.ts';
-import { podName } from '../pod/objects/pod-object.ts';
-import { isLoginShell } from '../request/login-shell.ts';
+import { containerName } from '../../backends/podman/argv/podman-run.ts';
+import { podName } from '../../backends/pod/objects/pod-object.ts';
+import { isLoginShell } from '../../session/login-shell.ts';
 import type { Session } from './session.ts';
 
 /** What a user gets at an sshd. */

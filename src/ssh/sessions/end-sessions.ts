@@ -10,9 +10,9 @@ import {
   closingRecordPath,
   parseConnectionId,
   readConnectionRecord,
-} from '../connections/connection-record.ts';
-import { runningMonitor } from '../connections/sshd-monitor.ts';
-import { connectionRecordPath, type SessionContext } from '../connections/state-paths.ts';
+} from '../../connections/connection-record.ts';
+import { runningMonitor } from '../../connections/sshd-monitor.ts';
+import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
 import type { Session } from './session.ts';
 
 /** What became of a session. */

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { BerthError } from '../../errors.ts';
-import type { PodSession } from './pod-session.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session } from './session.ts';
 
 /** Which sessions are meant; all conditions must hold, and one value of each list. */

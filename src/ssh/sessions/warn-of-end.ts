@@ -1,6 +1,6 @@
 import { countText } from '../../count-text.ts';
-import type { BerthContainer } from '../cleanup/remove-containers.ts';
-import type { SessionContext } from '../connections/state-paths.ts';
+import type { BerthContainer } from '../../backends/podman/remove-containers.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
 import { openConnectionsOf } from './list-sessions.ts';
 import { connectionUsages } from './session-processes.ts';
 import { tellSessions } from './tell-sessions.ts';

@@ -6,7 +6,7 @@ import { manPages } from '../../../scripts/man-pages.ts';
 import { commandGroups } from '../../../src/cli/command-line.ts';
 import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/command-tree.ts';
 import type { Terminal } from '../../../src/cli/terminal.ts';
-import { loginOptions } from '../../../src/ssh/request/session-request.ts';
+import { loginOptions } from '../../../src/session/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';

@@ -3,10 +3,10 @@
  * the log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
-import { Forwarder, type ForwarderInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';
+import { Forwarder, type ForwarderInput } from '../../../src/forwarding/forwarder.ts';
 import { logfmtLogger } from '../../../src/log.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
-import { disableJit } from '../../../src/ssh/pod/exec/relay-session.ts';
+import { disableJit } from '../../../src/kube-exec/relay-session.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as Omit<ForwarderInput, 'log'>;
 const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
+import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { isUnknown, podWith } from './hostile.ts';

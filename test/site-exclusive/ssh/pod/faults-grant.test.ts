@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthError } from '../../../../src/errors.ts';
-import type { PodGrant } from '../../../../src/ssh/pod/pod-grant-file.ts';
+import type { PodGrant } from '../../../../src/backends/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/reconcile/api-client.ts';
 import { whoAmI } from '../../../../src/reconcile/self-subject-review.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { retainSecret, releaseSecret } from '../../../../src/ssh/pod/session-secret.ts';
+import {
+  retainSecret,
+  releaseSecret,
+} from '../../../../src/backends/pod/presence/session-secret.ts';
 import { type ApiClient, apiClient } from '../../../../src/reconcile/api-client.ts';
 import { requestToken } from '../../../../src/reconcile/request-token.ts';
 import { whoAmI } from '../../../../src/reconcile/self-subject-review.ts';

@@ -1,0 +1,156 @@
+import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import { objectPath } from '../../desired/kube-object.ts';
+import { namespaceLabel, sessionServiceAccount } from '../../desired/well-known-names.ts';
+import { asBerthError, BerthError, withHint } from '../../errors.ts';
+import { installedPath } from '../../installed-path.ts';
+import { apiClient } from '../../reconcile/api-client.ts';
+import type { ApiServer } from '../../reconcile/api-server.ts';
+import { apiError } from '../../reconcile/api-errors.ts';
+import { deleteObject } from '../../reconcile/delete-object.ts';
+import { waitForPodDeletion } from '../../reconcile/delete-pod.ts';
+import { reduceListPages } from '../../reconcile/list-all.ts';
+import { listUserNamespaces } from '../../reconcile/list-namespaces.ts';
+import { requestToken } from '../../reconcile/request-token.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { podSelector } from './objects/pod-object.ts';
+import { podOwners, podSession, type PodSession } from './pod-session.ts';
+import { podUsage, type PodUsage } from './pod-usage.ts';
+
+/**
+ * The pods of all users' SSH sessions on a cluster, whichever login node they were opened on.
+ *
+ * @param now milliseconds since the epoch
+ * @throws {BerthError} what `reach` throws, the `api-…` errors
+ */
+export async function listClusterPods(
+  target: ClusterTarget,
+  deadline: AbortSignal,
+  now: number,
+): Promise<readonly PodSession[]> {
+  const server = await target.reach(deadline);
+  const client = apiClient(server, deadline);
+  try {
+    const [namespaces, usages] = await Promise.all([
+      listUserNamespaces(client, `${namespaceLabel.key}=${namespaceLabel.value}`),
+      podUsages(server),
+    ]);
+    const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
+    const pods = await reduceListPages(client, '/api/v1/pods', {
+      ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
+      // Quotas do not count those, so that a user could make any number of them.
+      fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
+      begin: (): PodSession[] => [],
+      add: (all, pod) => {
+        const session = podSession(pod, place);
+        if (session !== undefined) all.push(session);
+      },
+    });
+    return pods.toSorted((a, b) => a.opened - b.opened || (a.uid < b.uid ? -1 : 1));
+  } catch (thrown) {
+    throw explained(thrown);
+  } finally {
+    client.close();
+  }
+}
+
+/** How long a list waits for metrics. Milliseconds. */
+const metricsMs = 4_000;
+
+/**
+ * By namespace and name. Empty if the cluster has no metrics.k8s.io, this account may not read it, or it does not answer:
+ * a list does not depend on it.
+ */
+async function podUsages(server: ApiServer): Promise<ReadonlyMap<string, PodUsage>> {
+  const client = apiClient(server, deadlineIn(metricsMs).signal);
+  try {
+    return await reduceListPages(client, '/apis/metrics.k8s.io/v1beta1/pods', {
+      ...{ attempted: 'listing what pods use', labelSelector: podSelector },
+      begin: () => new Map<string, PodUsage>(),
+      add: (all, metric) => {
+        const usage = podUsage(metric);
+        const { namespace = '', name } = metric.metadata;
+        if (usage !== undefined) all.set(`${namespace}/${name}`, usage);
+      },
+    });
+  } catch (error) {
+    if (error instanceof BerthError) return new Map();
+    throw error;
+  } finally {
+    client.close();
+  }
+}
+
+/** How long the node of a pod may take to end it. Milliseconds. */
+const patienceMs = 30_000;
+
+/**
+ * Deletes a pod with the account of its user's sessions, so that a login node needs no right to delete pods elsewhere.
+ *
+ * @returns whether it was still there
+ * @throws {BerthError} `session-not-ended`, what `reach` throws, the `api-…` errors
+ */
+export async function endPodSession(
+  target: ClusterTarget,
+  { namespace, name, uid }: PodSession,
+  deadline: AbortSignal,
+): Promise<boolean> {
+  const server = await target.reach(deadline);
+  const client = apiClient(await asSessionOf(namespace, server, deadline), deadline);
+  const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
+  try {
+    const what = `pod ${namespace}/${name}`;
+    const path = objectPath(pod);
+    if (
+      !(await deleteObject(client, { what, path, preconditions: { uid }, gracePeriodSeconds: 1 }))
+    )
+      return false;
+    await waitForPodDeletion(client, { namespace, name, uid }, patienceMs);
+    const answer = await client.send({ method: 'GET', path });
+    if (answer.status === 404) return true;
+    if (answer.status !== 200) throw apiError(`looking whether ${what} has ended`, answer);
+    if ((answer.body.metadata as { readonly uid?: string }).uid === uid) throw notEnded(what);
+    return true;
+  } finally {
+    client.close();
+  }
+}
+
+/** Access with a token of the user's `berth-session`, which the API server keeps valid for at least ten minutes. */
+async function asSessionOf(
+  namespace: string,
+  server: ApiServer,
+  deadline: AbortSignal,
+): Promise<ApiServer> {
+  const client = apiClient(server, deadline);
+  try {
+    const { token } = await requestToken(client, {
+      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds: 600 },
+    });
+    const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
+    return {
+      ...{ url, token },
+      ca,
+      tlsServerName,
+      insecureSkipTlsVerify,
+    };
+  } finally {
+    client.close();
+  }
+}
+
+function explained(thrown: unknown): BerthError {
+  const error = asBerthError(thrown, 'listing the pods of sessions');
+  return error.code === 'api-forbidden'
+    ? withHint(
+        error,
+        `Permit it to the login nodes, where you are an admin of the cluster: write their account into a copy of ${installedPath('share/etc/kubernetes/ssh-sessions-list/ssh-sessions-list.yaml')} if it has another name, and run \`kubectl apply -f FILE\` with the copy.`,
+      )
+    : error;
+}
+
+function notEnded(what: string): BerthError {
+  return new BerthError(`${what} is deleted, but still exists`, {
+    code: 'session-not-ended',
+    hint: 'Its node does not answer, or a finalizer holds it: see `kubectl get nodes` and `kubectl get pod -o yaml`.',
+  });
+}

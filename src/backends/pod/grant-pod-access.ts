@@ -1,0 +1,221 @@
+import type { SshSettings } from '../../config/profile/profile.ts';
+import { sessionServiceAccount } from '../../desired/well-known-names.ts';
+import { asBerthError, type BerthError } from '../../errors.ts';
+import { namespaceOf } from '../../desired/user-names.ts';
+import type { User } from '../../identity/user.ts';
+import type { Logger } from '../../log.ts';
+import { apiClient } from '../../reconcile/api-client.ts';
+import { requestToken } from '../../reconcile/request-token.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
+import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
+import {
+  expirePodGrant,
+  podGrantClusters,
+  readPodGrant,
+  removePodGrant,
+  writePodGrant,
+  type PodGrant,
+} from './pod-grant-file.ts';
+import { handOverGrant, handOverError, isGrantUnchanged } from './pod-handover.ts';
+import { untilNotClosing } from './presence/node-claims.ts';
+import {
+  claimPlace,
+  clusterPatienceMs,
+  sessionClusters,
+  type SessionCluster,
+  type SessionClusters,
+} from './session-clusters.ts';
+import { retainSecret, releaseSecret } from './presence/session-secret.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
+
+export interface PodGrantContext extends Pick<SessionContext, 'run'> {
+  readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Lifetime of a token; the API server's minimum is ten minutes. A running session outlives its token. */
+const lifetimeSeconds = 3600;
+
+/**
+ * Prepares what a user's sessions in pods need on each cluster: everything that the portal's hook creates, and a token of
+ * the user's ServiceAccount for sessions. A token with more than half of its lifetime left is kept.
+ *
+ * A cluster that fails affects only its own sessions; the login then tells the user why.
+ *
+ * @param to `login` also hands the token over to the user's logins; `root` touches nothing of the user's
+ * @returns the errors
+ */
+export async function grantPodAccess(
+  site: PodGrantContext,
+  user: User,
+  to: 'login' | 'root',
+): Promise<readonly BerthError[]> {
+  const { clusters, deps, failed } = await sessionClusters(site.settings, user);
+  const outcomes: Outcome[] = failed.map(({ cluster, error }) => ({ cluster, error }));
+  const held = await Promise.all(
+    clusters.map(async (cluster): Promise<Held> => {
+      try {
+        return { cluster, access: await holds(site, user, cluster, deps) };
+      } catch (thrown) {
+        outcomes.push({ cluster: cluster.name, error: fault(cluster.name, thrown) });
+        return { cluster: undefined };
+      }
+    }),
+  );
+  // Credentials are process-wide: while the process runs as the user for one cluster, no work of root's may be in
+  // progress for another.
+  const wanted: SessionCluster[] = [];
+  for (const { cluster, access } of held)
+    if (cluster !== undefined && !(await isThere(user, access, to))) wanted.push(cluster);
+  outcomes.push(
+    ...(await Promise.all(
+      wanted.map(async (cluster): Promise<Outcome> => {
+        try {
+          return { cluster: cluster.name, access: await grant(site, user, cluster, { deps, to }) };
+        } catch (thrown) {
+          return { cluster: cluster.name, error: fault(cluster.name, thrown) };
+        }
+      }),
+    )),
+  );
+  const errors: BerthError[] = [];
+  for (const outcome of outcomes) {
+    const error = to === 'login' ? await tell(user, outcome) : outcome.error;
+    if (error !== undefined) errors.push(error);
+  }
+  return errors;
+}
+
+/** For one cluster: the grant to hand over, or the error. */
+interface Outcome {
+  readonly cluster: string;
+  readonly access?: PodGrant;
+  readonly error?: BerthError;
+}
+
+interface Held {
+  /** Absent if it failed. */
+  readonly cluster: SessionCluster | undefined;
+  readonly access?: PodGrant | undefined;
+}
+
+function fault(cluster: string, thrown: unknown): BerthError {
+  return asBerthError(thrown, `pods on cluster ${cluster}`);
+}
+
+async function isThere(
+  user: User,
+  access: PodGrant | undefined,
+  to: 'login' | 'root',
+): Promise<boolean> {
+  return access !== undefined && (to === 'root' || (await isGrantUnchanged(user, access)));
+}
+
+/** Hands over the grant or the error. @returns the error, if any */
+async function tell(
+  user: User,
+  { cluster, access, error }: Outcome,
+): Promise<BerthError | undefined> {
+  let wrong = error;
+  try {
+    if (access !== undefined) await handOverGrant(user, access);
+  } catch (thrown) {
+    wrong = fault(cluster, thrown);
+  }
+  // If nothing can be handed over, neither can the error; it is returned.
+  if (wrong !== undefined) await handOverError(user, cluster, wrong).catch(() => undefined);
+  return wrong;
+}
+
+/** Root's stored grant, if it is valid long enough and for the API server that root itself uses now. */
+async function holds(
+  { run, now }: PodGrantContext,
+  user: User,
+  cluster: SessionCluster,
+  deps: HookAccessDeps,
+): Promise<PodGrant | undefined> {
+  const held = readPodGrant({ run }, user.uid, cluster.name);
+  if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return undefined;
+  if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return undefined;
+  // For Cluster API, comparing would need a request.
+  if (cluster.admin.kind !== 'kubeconfig') return held;
+  const { url, ca } = await hookAccess(cluster, deps);
+  return held.server.url === url && held.server.ca === ca ? held : undefined;
+}
+
+/** How long a login waits for a cleanup on another node. Milliseconds. */
+const closingPatienceMs = 5_000;
+
+/**
+ * Revokes what `grantPodAccess` granted. Deleting the Secret invalidates all tokens, wherever they are. If the user is connected
+ * to another login node too, the Secret is deleted with the last connection there.
+ *
+ * @param closed when the user's last connection closed, if it closed now; milliseconds since the epoch
+ * @returns the number of clusters
+ * @throws {BerthError} the `api-…` errors; the Secret may then still exist
+ */
+export async function revokePodAccess(
+  site: PodGrantContext,
+  user: User,
+  closed: number | undefined,
+): Promise<number> {
+  const { run, now } = site;
+  const names = podGrantClusters({ run }, user.uid);
+  if (names.length === 0) return 0;
+  const { clusters, deps } = await sessionClusters(site.settings, user);
+  const held = clusters.filter(({ name }) => names.includes(name));
+  for (const cluster of held) {
+    const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
+    // A login after a release that failed must write the claim again.
+    expirePodGrant({ run }, user.uid, cluster.name);
+    try {
+      await releaseSecret(client, claimPlace(cluster, user), { now: now(), closed });
+    } finally {
+      client.close();
+    }
+    removePodGrant({ run }, user.uid, cluster.name);
+  }
+  return held.length;
+}
+
+async function grant(
+  { run, log, now }: PodGrantContext,
+  user: User,
+  cluster: SessionCluster,
+  { deps, to }: { readonly deps: SessionClusters['deps']; readonly to: 'login' | 'root' },
+): Promise<PodGrant> {
+  const { error } = await bootstrapUser(cluster, {
+    ...{ user, now: now() / 1000, known: deps.known, access: deps, log },
+    deadline: deadlineIn(clusterPatienceMs),
+  }).outcome;
+  if (error !== undefined) throw error;
+  const server = await hookAccess(cluster, deps);
+  const client = apiClient(server, deps.deadline);
+  try {
+    const secret = claimPlace(cluster, user);
+    const { namespace } = secret;
+    const { boundTo, claims } = await retainSecret(client, secret, now());
+    if (to === 'login')
+      await untilNotClosing(client, secret, claims, { waitMs: closingPatienceMs, now });
+    const { token, expiry } = await requestToken(client, {
+      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds, boundTo },
+    });
+    const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
+    const access: PodGrant = {
+      ...{ cluster: cluster.name, namespace, expiry },
+      server: {
+        ...{ url, token },
+        ca,
+        tlsServerName,
+        insecureSkipTlsVerify,
+      },
+    };
+    writePodGrant({ run }, user.uid, access);
+    return access;
+  } finally {
+    client.close();
+  }
+}

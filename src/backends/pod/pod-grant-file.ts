@@ -1,0 +1,144 @@
+import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { BerthError, isErrno } from '../../errors.ts';
+import type { ApiServer } from '../../reconcile/api-server.ts';
+import { directoryNames } from '../../system/directory-names.ts';
+import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
+
+/**
+ * What a user's sessions need to reach their pods on one cluster. PAM's hook creates it, stores it, and hands it over to the
+ * login (`pod-handover.ts`). The token is of the user's ServiceAccount and becomes invalid when the user's last connection
+ * has ended.
+ */
+export interface PodGrant {
+  /** OnDemand's name of the cluster. */
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Includes the token. */
+  readonly server: ApiServer;
+  /** When the token expires, in seconds since the epoch. */
+  readonly expiry: number;
+}
+
+type Place = Pick<SessionContext, 'run'>;
+
+function accessDirectory({ run }: Place, uid: number): string {
+  return `${run}/pods/${uid}`;
+}
+
+function accessFile(place: Place, uid: number, cluster: string): string {
+  return `${accessDirectory(place, uid)}/${encodeURIComponent(cluster)}.json`;
+}
+
+/** Writes root's copy, which the user cannot read. @throws {BerthError} `directory-unsafe`; system errors */
+export function writePodGrant(place: Place, uid: number, access: PodGrant): void {
+  ensureRootDirectory(accessDirectory(place, uid));
+  writePrivateFile(accessFile(place, uid, access.cluster), JSON.stringify(access));
+}
+
+/** The file contains a token and a few certificates. Bytes. */
+export const maxGrantBytes = 256 * 1024;
+
+/** @returns undefined if there is none, or it is not owned by root */
+export function readPodGrant(place: Place, uid: number, cluster: string): PodGrant | undefined {
+  try {
+    return parsePodGrant(readPrivateFile(accessFile(place, uid, cluster), 0, maxGrantBytes));
+  } catch (error) {
+    if (error instanceof BerthError) return undefined;
+    throw error;
+  }
+}
+
+/** Parses a grant. @returns undefined if the text is not one */
+export function parsePodGrant(text: string | undefined): PodGrant | undefined {
+  try {
+    const access = JSON.parse(text ?? '') as Partial<PodGrant> | null;
+    return isAccess(access) ? access : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAccess(access: Partial<PodGrant> | null): access is PodGrant {
+  return (
+    typeof access?.server?.url === 'string' &&
+    typeof access.server.token === 'string' &&
+    typeof access.namespace === 'string' &&
+    typeof access.cluster === 'string' &&
+    typeof access.expiry === 'number'
+  );
+}
+
+/** The user's grants on all clusters. */
+export function storedPodGrants(place: Place, uid: number): PodGrant[] {
+  return directoryNames(accessDirectory(place, uid))
+    .filter((name) => name.endsWith('.json'))
+    .flatMap((name) => readPodGrant(place, uid, decodeURIComponent(name.slice(0, -5))) ?? []);
+}
+
+export function podGrantClusters(place: Place, uid: number): string[] {
+  return directoryNames(accessDirectory(place, uid))
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => decodeURIComponent(name.slice(0, -5)));
+}
+
+/** Whether the user has a grant, valid or not. */
+export function hasPodGrants(place: Place, uid: number): boolean {
+  return podGrantClusters(place, uid).length > 0;
+}
+
+export function removePodGrant(place: Place, uid: number, cluster: string): void {
+  rmSync(accessFile(place, uid, cluster), { force: true });
+}
+
+/**
+ * Makes the next login request a new grant. This one still works, until its token has expired or is revoked.
+ */
+export function expirePodGrant(place: Place, uid: number, cluster: string): void {
+  const access = readPodGrant(place, uid, cluster);
+  if (access !== undefined) writePodGrant(place, uid, { ...access, expiry: 0 });
+}
+
+/** When the grant was written or renewed, in milliseconds since the epoch; undefined if there is none. */
+export function podGrantWritten(place: Place, uid: number, cluster: string): number | undefined {
+  return statSync(accessFile(place, uid, cluster), { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Records that the grant was renewed. @param now milliseconds since the epoch */
+export function touchPodGrant(place: Place, uid: number, cluster: string, now: number): void {
+  utimesSync(accessFile(place, uid, cluster), now / 1000, now / 1000);
+}
+
+/** Pods that remain after the user's last connection. Times in milliseconds since the epoch. */
+export interface RemainingPods {
+  readonly since: number;
+  /** When they have to be checked next. */
+  readonly due: number;
+}
+
+export function readRemainingPods(place: Place, uid: number): RemainingPods | undefined {
+  try {
+    const [since = 0, due = 0] = readFileSync(waitingFile(place, uid), 'latin1')
+      .split(' ')
+      .map(Number);
+    return since > 0 ? { since, due } : undefined;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** @param waiting undefined if no pod remains */
+export function writeRemainingPods(
+  place: Place,
+  uid: number,
+  waiting: RemainingPods | undefined,
+): void {
+  if (waiting === undefined) rmSync(waitingFile(place, uid), { force: true });
+  else writePrivateFile(waitingFile(place, uid), `${waiting.since} ${waiting.due}\n`);
+}
+
+function waitingFile(place: Place, uid: number): string {
+  return `${accessDirectory(place, uid)}/waiting`;
+}

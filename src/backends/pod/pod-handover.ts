@@ -1,0 +1,169 @@
+import { mkdir, truncate } from 'node:fs/promises';
+import { BerthError, isErrno } from '../../errors.ts';
+import type { User } from '../../identity/user.ts';
+import { writeAtomically } from '../../system/atomic-file.ts';
+import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
+import { findRuntimeDir } from '../../connections/runtime-dir.ts';
+import { socketDirectories, type SocketDirectories } from '../../forwarding/socket-directories.ts';
+import { installedPath } from '../../installed-path.ts';
+
+/**
+ * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
+ * user's quota. The user may change it. Root only checks whether it is unchanged.
+ */
+function handoverDirectory(runtimeDir: string): string {
+  return `${runtimeDir}/berth-pods`;
+}
+
+/** The directory for sockets and locks that the user's sessions share. */
+export function forwardingStateDir(runtimeDir: string): string {
+  return `${runtimeDir}/berth-bridge`;
+}
+
+/** The directories for the sockets of the user's forwards. sshd creates some of them before the session starts. */
+export function forwardSocketDirs(runtimeDir: string): SocketDirectories {
+  return socketDirectories(`${runtimeDir}/berth-forwards`);
+}
+
+function accessFile(runtimeDir: string, cluster: string): string {
+  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.json`;
+}
+
+function refusalFile(runtimeDir: string, cluster: string): string {
+  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.refused`;
+}
+
+/** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
+export async function handOverGrant(user: User, access: PodGrant): Promise<void> {
+  await give(user, accessFile, access.cluster, access);
+}
+
+/** Hands over why there is no grant, so that the login can report it. @throws as `handOverGrant` */
+export async function handOverError(
+  user: User,
+  cluster: string,
+  { message, hint }: BerthError,
+): Promise<void> {
+  await give(user, refusalFile, cluster, { message, hint });
+}
+
+async function give(
+  user: User,
+  fileOf: (runtimeDir: string, cluster: string) => string,
+  cluster: string,
+  content: object,
+): Promise<void> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) throw noRuntimeDirectory(user);
+  await asUserThenRoot(user, async () => {
+    await mkdir(handoverDirectory(runtimeDir), { mode: 0o700 }).catch((error: unknown) => {
+      if (!isErrno(error, 'EEXIST')) throw error;
+    });
+    const { local, remote } = forwardSocketDirs(runtimeDir);
+    for (const directory of [local, remote])
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+    const options = { mode: 0o600, replaceable: true };
+    await writeAtomically(fileOf(runtimeDir, cluster), JSON.stringify(content), options);
+  });
+}
+
+/** Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses. */
+export async function isGrantUnchanged(user: User, access: PodGrant): Promise<boolean> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) return false;
+  const held = await asUserThenRoot(user, () => readHandover(runtimeDir, user, access.cluster));
+  return JSON.stringify(held) === JSON.stringify(access);
+}
+
+/**
+ * Reads the user's grant, as the login.
+ *
+ * @param cluster any cluster if absent
+ * @throws {BerthError} `pod-access-missing`
+ */
+export async function receivedGrant(user: User, cluster?: string): Promise<PodGrant> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) throw missing(undefined, cluster);
+  const names = await firstDirectoryNames(handoverDirectory(runtimeDir), mostNames);
+  const clusters = (end: string): string[] =>
+    names.filter((name) => name.endsWith(end)).map((name) => name.slice(0, -end.length));
+  for (const name of cluster === undefined ? clusters('.json') : [encodeURIComponent(cluster)]) {
+    const access = await readHandover(runtimeDir, user, decodeURIComponent(name));
+    if (access !== undefined) return access;
+  }
+  const refused = cluster ?? clusters('.refused').map(decodeURIComponent)[0];
+  throw missing(refused && (await readText(refusalFile(runtimeDir, refused), user)), cluster);
+}
+
+/** A site has a few clusters, so this is never reached. */
+const mostNames = 256;
+
+/**
+ * Marks a grant as invalid, because the cluster does not accept its token. PAM's hook then creates a new one at the next
+ * login, even if this one has not expired.
+ */
+export async function invalidateGrant(user: User, { cluster }: PodGrant): Promise<void> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) return;
+  await truncate(accessFile(runtimeDir, cluster)).catch((error: unknown) => {
+    // The user's last connection was closed meanwhile.
+    if (!isErrno(error, 'ENOENT')) throw error;
+  });
+}
+
+async function readHandover(
+  runtimeDir: string,
+  user: User,
+  cluster: string,
+): Promise<PodGrant | undefined> {
+  return parsePodGrant(await readText(accessFile(runtimeDir, cluster), user));
+}
+
+async function readText(path: string, { uid }: User): Promise<string | undefined> {
+  try {
+    return (await readUserFile(path, { uid, maximumBytes: maxGrantBytes }))?.toString('utf8');
+  } catch (error) {
+    if (error instanceof BerthError) return undefined;
+    throw error;
+  }
+}
+
+function noRuntimeDirectory({ name }: User): BerthError {
+  return new BerthError(
+    `${name} has no runtime directory, so the token for pods cannot be stored for the login`,
+    {
+      code: 'runtime-directory-missing',
+      hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd.`,
+    },
+  );
+}
+
+/** @param refusal what PAM's hook handed over in place of a grant */
+function missing(refusal: string | undefined, cluster: string | undefined): BerthError {
+  const { message, hint } = parsed(refusal);
+  const where = cluster === undefined ? '' : ` on the cluster ${cluster}`;
+  return new BerthError(
+    `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
+    {
+      code: 'pod-access-missing',
+      hint:
+        hint ??
+        `${installedPath('hooks/pam-session')} requests a token from the cluster at each login. Check its log lines in syslog, and run \`berth doctor\`.`,
+      ...(cluster === undefined ? {} : { fields: { cluster } }),
+    },
+  );
+}
+
+function parsed(refusal: string | undefined): {
+  readonly message?: string;
+  readonly hint?: string;
+} {
+  try {
+    return JSON.parse(refusal ?? '{}') as { message: string; hint: string };
+  } catch {
+    // Reported without a reason.
+    return {};
+  }
+}

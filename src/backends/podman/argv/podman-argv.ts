@@ -1,0 +1,52 @@
+import { userStorageDir, type SessionHost } from '../../../session/session-host.ts';
+import type { ProgramCall } from '../../../program-call.ts';
+
+/**
+ * A podman command for this user's containers. All paths are on its command line, and its HOME is a directory that
+ * no session can reach, so podman never reads containers.conf, storage.conf, registries.conf, policy.json,
+ * mounts.conf or hooks from the user's home (containers.conf(5), containers-storage.conf(5)).
+ */
+export function podmanCommand(host: SessionHost, args: readonly string[]): ProgramCall {
+  const { podman, runtimeDir, storage } = host;
+  const own = userStorageDir(host);
+  const mountProgram = podman.mountProgram;
+  return {
+    file: podman.podman,
+    args: [
+      'podman',
+      ...['--root', `${own}/storage`],
+      ...['--runroot', `${runtimeDir}/containers`],
+      ...['--tmpdir', temporaryDirectory(host)],
+      ...['--runtime', podman.runtime],
+      ...['--cgroup-manager', podman.cgroupManager],
+      ...['--events-backend', 'none'],
+      ...['--log-level', 'error'],
+      ...['--storage-driver', 'overlay'],
+      ...(mountProgram === undefined
+        ? []
+        : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
+      ...['--storage-opt', `additionalimagestore=${storage}/images`],
+      ...args,
+    ],
+    env: podmanEnvironment(host),
+  };
+}
+
+function temporaryDirectory({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
+  return `${runtimeDir}/libpod/tmp`;
+}
+
+/** Where podman writes the PID of the process that keeps the user's user namespace open. */
+export function pausePidFile(host: Pick<SessionHost, 'runtimeDir'>): string {
+  return `${temporaryDirectory(host)}/pause.pid`;
+}
+
+/** The whole environment of podman, the OCI runtime and nsenter: nothing from the client or the user. */
+export function podmanEnvironment(host: SessionHost): Readonly<Record<string, string>> {
+  return {
+    HOME: userStorageDir(host),
+    PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+    XDG_RUNTIME_DIR: host.runtimeDir,
+    LANG: 'C.UTF-8',
+  };
+}

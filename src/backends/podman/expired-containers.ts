@@ -1,0 +1,210 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Lifetime } from '../../config/profile/profile.ts';
+import { isErrno } from '../../errors.ts';
+import type { User } from '../../identity/user.ts';
+import { endProcesses } from '../../system/end-processes.ts';
+import { writePrivateFile } from '../../system/private-file.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
+import { idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
+import { openConnections } from '../../connections/user-connections.ts';
+import { containerNotePath } from './container-notes.ts';
+import { withCleanupLock } from '../cleanup-lock.ts';
+import { type BerthProcess, isBerthSupport, userProcesses } from './connection-processes.ts';
+import { removeLeakedStorage } from './leaked-storage.ts';
+import {
+  type BerthContainer,
+  endSupportProcesses,
+  killInContainers,
+  listBerthContainers,
+  type RemovalResult,
+  removeContainers,
+} from './remove-containers.ts';
+import { readUserState, type UserState } from './user-state.ts';
+
+/**
+ * Removes expired containers: those of closed connections, and those whose duration or grace period is over. After
+ * the last container of a user without a connection, ends the support processes that keep the namespaces too.
+ *
+ * A login during the cleanup is noticed: it writes its record before it checks the lock, and waits for the lock
+ * (`registerConnection`).
+ *
+ * @throws {BerthError} `container-store-unreadable`, `container-store-broken`, `lock-timeout`,
+ *   `runtime-directory-not-unmounted`
+ */
+export async function removeExpiredContainers(
+  site: SessionContext,
+  part: UserState,
+): Promise<RemovalResult> {
+  const { uid } = part.user;
+  return await withCleanupLock(site, uid, 'containers', async () => {
+    const { open, all, over } = await findExpiredContainers(site, part, { note: true }).catch(
+      async (error: unknown) => {
+        if (openConnections(site, uid).size === 0) await endUnlisted(part);
+        throw error;
+      },
+    );
+    const ended = await removeContainers(part, over);
+    await removeContainerNotes(
+      part.user,
+      over.flatMap(({ connection, profile }) => (connection === undefined ? profile : [])),
+    );
+    if (open.size > 0 || all.length > over.length) return ended;
+    await endUnlisted(part);
+    const again = mayPassNow(ended) ? await removeAgain(site, part) : ended;
+    const failed = [...again.failed, ...(await removeLeakedStorage(part))];
+    await endSupportProcesses(await readUserState(site, part.user));
+    if (failed.length === 0) {
+      rmSync(idleSinceFile(site, uid), { force: true });
+      await unmountRuntimeDir(site, part.user);
+    }
+    return { removed: again.removed, failed };
+  });
+}
+
+/**
+ * Kills processes in containers that the store does not list: the user can write the store, so it may list none or
+ * be unreadable. Then ends the support processes and podman, which a user can make hang.
+ */
+async function endUnlisted(part: UserState): Promise<void> {
+  await killInContainers(part.owner, (name) => name.startsWith('berth-'));
+  await endSupportProcesses(part);
+  const podman = (): readonly BerthProcess[] =>
+    userProcesses(part.owner).filter(
+      (one) => one.part === 'podman' && isBerthSupport(part.owner, one.pid),
+    );
+  await endProcesses(podman, [
+    ['SIGCONT', 3_000],
+    ['SIGKILL', 2_000],
+  ]);
+}
+
+/** Whether a second attempt may succeed. A podman that hung would hang again. */
+function mayPassNow({ failed }: RemovalResult): boolean {
+  return failed.length > 0 && failed.every(({ code }) => code === 'podman-failed');
+}
+
+/** Tries again in new namespaces: podman could not join the old ones, because of what is in pause.pid. */
+async function removeAgain(site: SessionContext, { user }: UserState): Promise<RemovalResult> {
+  const part = await readUserState(site, user);
+  return await removeContainers(part, await listBerthContainers(site, part));
+}
+
+export interface ContainerExpiry {
+  readonly open: ReadonlySet<string>;
+  /** All of Berth's containers in the user's store. */
+  readonly all: readonly BerthContainer[];
+  readonly over: readonly BerthContainer[];
+}
+
+/**
+ * Finds the user's expired containers.
+ *
+ * @param options.note Whether to record that the user is idle from now on, if that is not recorded yet.
+ */
+export async function findExpiredContainers(
+  site: SessionContext,
+  part: UserState,
+  { note }: { readonly note: boolean },
+): Promise<ContainerExpiry> {
+  const { uid } = part.user;
+  const open = openConnections(site, uid);
+  const all = await listBerthContainers(site, part);
+  const processes = all.length > 0 ? userProcesses(part.owner) : [];
+  const busy = namesOf(processes.filter((one) => one.part === 'inside'));
+  const endsNow = site.endsUnused === true && open.size === 0;
+  const lingering = all.some(({ name, lifetime }) => lingers(lifetime) && busy.has(name));
+  const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
+  const idleSince = open.size > 0 ? undefined : (known ?? site.now());
+  if (note && idleSince !== undefined && known === undefined && all.length > 0)
+    writeIdle(site, uid, idleSince);
+  const circumstances = {
+    ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
+    starting: processes.some((one) => one.part === 'podman'),
+  };
+  return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
+}
+
+function lingers(lifetime: Lifetime): boolean {
+  return lifetime.kind === 'user' && lifetime.linger;
+}
+
+function namesOf(processes: readonly BerthProcess[]): ReadonlySet<string> {
+  return new Set(processes.flatMap(({ container }) => container ?? []));
+}
+
+interface Circumstances {
+  readonly open: ReadonlySet<string>;
+  /** Names of containers with processes of sessions, and of all that run. */
+  readonly busy: ReadonlySet<string>;
+  readonly running: ReadonlySet<string>;
+  /** Whether podman is running for this user, so that a container may be about to start. */
+  readonly starting: boolean;
+  /** Milliseconds since the epoch; undefined while there is a connection. */
+  readonly idleSince: number | undefined;
+  readonly now: number;
+}
+
+/** How long podman may take from listing a new container until it runs. Milliseconds. */
+const startMs = 60_000;
+
+function isOver(container: BerthContainer, circumstances: Circumstances): boolean {
+  const { name, lifetime, created, connection } = container;
+  const { open, busy, running, starting, idleSince, now } = circumstances;
+  if (connection !== undefined) return !open.has(connection);
+  // It ended by itself, or the machine was rebooted.
+  if (!running.has(name) && !starting && created + startMs <= now) return true;
+  switch (lifetime.kind) {
+    case 'duration':
+      return created + lifetime.durationMs <= now;
+    case 'connection':
+      return idleSince !== undefined;
+    case 'user':
+      if (idleSince === undefined || (lifetime.linger && busy.has(name))) return false;
+      return idleSince + lifetime.graceMs <= now;
+  }
+}
+
+function writeIdle(site: SessionContext, uid: number, since: number): void {
+  ensureRootDirectory(`${site.run}/idle`);
+  writePrivateFile(idleSinceFile(site, uid), `${since}\n`);
+}
+
+function readIdle(file: string): number | undefined {
+  try {
+    const since = Number(readFileSync(file, 'latin1'));
+    return Number.isFinite(since) && since > 0 ? since : undefined;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** How long the cleanup waits for the home. Milliseconds. */
+const patienceMs = 1_000;
+
+/**
+ * Removes the notes about containers that ended, with the user's rights. In a process of its own, because a home on a file
+ * server may hang. If it fails, the note becomes invalid by its age.
+ *
+ * @param profiles whose containers on this node ended
+ */
+async function removeContainerNotes(user: User, profiles: readonly string[]): Promise<void> {
+  if (profiles.length === 0) return;
+  const host = hostname();
+  const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
+  const child = spawn('/bin/rm', ['-f', '--', ...paths], {
+    ...{ uid: user.uid, gid: user.gid, cwd: '/', env: {} },
+    ...{ stdio: 'ignore', detached: true },
+  });
+  child.unref();
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve) => {
+    child.once('error', () => resolve());
+    child.once('exit', () => resolve());
+    timer = setTimeout(resolve, patienceMs);
+  });
+  clearTimeout(timer);
+}

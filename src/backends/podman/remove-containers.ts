@@ -1,0 +1,141 @@
+import { unlink } from 'node:fs/promises';
+import type { Lifetime } from '../../config/profile/profile.ts';
+import { asBerthError, BerthError, isErrno } from '../../errors.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { endProcesses } from '../../system/end-processes.ts';
+import { firstDirectoryNames } from '../../system/user-file.ts';
+import { isBerthSupport, userProcesses, type ProcessOwner } from './connection-processes.ts';
+import { removePauseFile } from './pause-pid.ts';
+import { podmanAsUser } from './podman-as-user.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
+import { storedContainers, type StoredContainer } from '../../system/stored-containers.ts';
+import type { UserState } from './user-state.ts';
+import { containerFilesDir } from './running-container.ts';
+
+/** A container of Berth's in a user's store. */
+export interface BerthContainer extends StoredContainer {
+  /** Name of the profile. */
+  readonly profile: string;
+  readonly lifetime: Lifetime;
+  /** Set for a container that serves one connection. */
+  readonly connection: string | undefined;
+}
+
+const removalMs = 15_000;
+/** Files that are checked; a user has a few. */
+const mostNotes = 1_000;
+/** For a profile that was removed from the configuration: the container is removed. */
+const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+
+/** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are left alone. */
+export async function listBerthContainers(
+  { settings }: SessionContext,
+  { owner, user }: UserState,
+): Promise<readonly BerthContainer[]> {
+  const stored = await storedContainers(owner.directory, user);
+  return stored.flatMap((container) => {
+    const [, name, connection] =
+      /^berth-([a-z0-9-]+?)(?:-([0-9]+\.[0-9]+))?$/.exec(container.name) ?? [];
+    if (name === undefined) return [];
+    const lifetime = settings.profiles.get(name)?.lifetime ?? unknownProfile;
+    return [{ ...container, profile: name, lifetime, connection }];
+  });
+}
+
+export interface RemovalResult {
+  readonly removed: number;
+  readonly failed: readonly BerthError[];
+}
+
+/**
+ * Removes containers with their processes. If podman fails, because the disk is full, the storage hangs or the
+ * user removed the runtime directory, the processes are killed anyway, and the reaper removes the files later.
+ */
+export async function removeContainers(
+  { owner, host, user }: UserState,
+  containers: readonly BerthContainer[],
+): Promise<RemovalResult> {
+  if (containers.length === 0) return { removed: 0, failed: [] };
+  const failed: BerthError[] = [];
+  const names = new Set(containers.map(({ name }) => name));
+  try {
+    if (host === undefined) throw runtimeDirectoryGone(user);
+    const args = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
+    await podmanAsUser(host, [...args, ...containers.map(({ id }) => id)], removalMs);
+  } catch (error) {
+    failed.push(asBerthError(error, `removing containers of ${user.name}`));
+    await killInContainers(owner, (name) => names.has(name));
+  }
+  await removeContainerFiles({ host, user }, (file) =>
+    containers.some(({ name }) => file.startsWith(`${name}.`)),
+  );
+  return { removed: failed.length === 0 ? containers.length : 0, failed };
+}
+
+/** Kills all processes in these containers of a user, even if the user's store does not list the containers. */
+export async function killInContainers(
+  owner: ProcessOwner,
+  isWanted: (container: string) => boolean,
+): Promise<void> {
+  await endProcesses(
+    () =>
+      userProcesses(owner).filter(
+        ({ container }) => container !== undefined && isWanted(container),
+      ),
+    [['SIGKILL', 2_000]],
+  );
+}
+
+function runtimeDirectoryGone({ name, uid }: UserState['user']): BerthError {
+  return new BerthError(
+    `containers of ${name}: no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
+    {
+      code: 'runtime-directory-missing',
+      exit: 'temporary',
+      hint: 'It must belong to the user, with mode 0700; the next login creates it. Check for a mount over it (findmnt).',
+    },
+  );
+}
+
+/** Removes the notes and locks that `login` wrote for containers; a killed login leaves its lock. */
+export async function removeContainerFiles(
+  { host, user }: Pick<UserState, 'host' | 'user'>,
+  isOver: (file: string) => boolean,
+): Promise<void> {
+  if (host === undefined) return;
+  const directory = containerFilesDir(host.runtimeDir);
+  await asUserThenRoot(user, async () => {
+    const files = await firstDirectoryNames(directory, mostNotes);
+    for (const file of files.filter(isOver)) await removeNote(`${directory}/${file}`);
+  });
+}
+
+/** Ignores errors: what a user puts in the place of a note harms only that user. */
+async function removeNote(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+}
+
+/**
+ * Ends the processes that keep the namespaces of a user without containers: the pause process, and what a killed
+ * podman left. Removes pause.pid too, because podman would join whichever process gets that PID next.
+ */
+export async function endSupportProcesses(part: UserState): Promise<number> {
+  const { owner, host, user } = part;
+  const { ended } = await endProcesses(
+    () =>
+      userProcesses(owner).filter(
+        ({ part, pid }) => part === 'support' && isBerthSupport(owner, pid),
+      ),
+    [
+      ['SIGTERM', 300],
+      ['SIGKILL', 2_000],
+    ],
+  );
+  if (host !== undefined) await asUserThenRoot(user, () => removePauseFile(host));
+  await removeContainerFiles(part, () => true);
+  return ended;
+}

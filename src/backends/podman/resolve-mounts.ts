@@ -1,0 +1,82 @@
+import { existsSync, realpathSync } from 'node:fs';
+import type { Profile } from '../../config/profile/profile.ts';
+import { isWithin, mountProblem } from '../../config/profile/protected-directories.ts';
+import { BerthError } from '../../errors.ts';
+import type { ResolvedMount } from './argv/podman-run.ts';
+import { profileMounts } from '../../session/profile-mounts.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { transferToolsDir } from '../../bundled-transfer-argv.ts';
+import { fillTemplate } from '../../session/fill-template.ts';
+
+export interface ResolvedMounts {
+  readonly mounts: readonly ResolvedMount[];
+  /** Missing sources of mounts that have `missing: skip`. */
+  readonly skipped: readonly string[];
+  /** By target: the path without symbolic links that each source led to when it was checked. */
+  readonly checked: ReadonlyMap<string, string>;
+}
+
+/**
+ * The mounts of a profile for this user, on this host, at this moment.
+ *
+ * @param toolsDir Directory of the bundled file-transfer programs; mounted if it exists.
+ * @throws {BerthError} `session-mount-missing`, `session-mount-forbidden`, the errors of `fillTemplate`
+ */
+export function resolveMounts(
+  profile: Profile,
+  host: Pick<SessionHost, 'user' | 'storage' | 'runtimeDir'>,
+  toolsDir: string,
+): ResolvedMounts {
+  const mounts: ResolvedMount[] = [];
+  const skipped: string[] = [];
+  const checked = new Map<string, string>();
+  for (const mount of profileMounts(profile)) {
+    const source = fillTemplate(mount.source, host.user);
+    const target = fillTemplate(mount.target ?? mount.source, host.user);
+    const real = harmless(source, profile, host);
+    if (real !== undefined) {
+      mounts.push({ source, target, readOnly: mount.readOnly });
+      checked.set(target, real);
+    } else if (mount.missing === 'skip') skipped.push(source);
+    else throw missing(source, profile);
+  }
+  if (existsSync(toolsDir))
+    mounts.push({ source: toolsDir, target: transferToolsDir, readOnly: true });
+  return { mounts, skipped, checked };
+}
+
+/**
+ * Refuses a source through which a session could make podman run programs on the host. Symbolic links are
+ * followed, since a profile may name a directory that the user can replace, even between this check and the
+ * mount (`assertMounted` checks that).
+ *
+ * @returns The path that it leads to; undefined if nothing exists there.
+ */
+function harmless(
+  source: string,
+  { name }: Profile,
+  { storage, runtimeDir }: Pick<SessionHost, 'storage' | 'runtimeDir'>,
+): string | undefined {
+  const found = existsSync(source) ? realpathSync(source) : undefined;
+  const real = found ?? source;
+  const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
+  const run = resolved(runtimeDir);
+  if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
+  const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
+  throw new BerthError(`profile ${name} mounts ${source}, which ${what}`, {
+    code: 'session-mount-forbidden',
+    hint: 'Files there control podman on the host. Mount another directory.',
+  });
+}
+
+function resolved(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
+}
+
+function missing(source: string, { name }: Profile): BerthError {
+  return new BerthError(`profile ${name} mounts ${source}, which does not exist`, {
+    code: 'session-mount-missing',
+    hint: 'Check whether the file system is mounted on this host. With `missing: skip` for this mount in the profile, sessions start without it.',
+    fields: { file: source },
+  });
+}

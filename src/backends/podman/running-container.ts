@@ -1,0 +1,53 @@
+import { BerthError } from '../../errors.ts';
+import type { SessionContainer } from './argv/session-command.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { processStartTime } from '../../system/process-start.ts';
+import { readUserFileSync } from '../../system/user-file.ts';
+import { pausePid } from './pause-pid.ts';
+
+/** Data of a running container, in a file of the user's runtime directory. */
+export interface ContainerFile extends Omit<SessionContainer, 'pausePid'> {
+  /** PID of its first process on the host, and the start time of that process (`startOf`). */
+  readonly pid: number;
+  readonly start: string;
+}
+
+/** Defaults for fields that a file of an older version of Berth does not have. */
+const formerNotes = { hasBundledTools: false, cwd: '/', terminalRelay: 'podman' } as const;
+
+/** Directory of locks and container files. It belongs to the user and is empty after a reboot, as containers are gone. */
+export function containerFilesDir(runtimeDir: string): string {
+  return `${runtimeDir}/berth`;
+}
+
+export function containerFilePath(runtimeDir: string, name: string): string {
+  return `${containerFilesDir(runtimeDir)}/${name}.json`;
+}
+
+/** Bytes; most of them are the environment of the image. */
+const longestNote = 256 * 1024;
+
+/** The container of this name, if it is running and can be joined. Reads three small files. */
+export function runningContainer(
+  host: Pick<SessionHost, 'runtimeDir' | 'user'>,
+  name: string,
+): (ContainerFile & SessionContainer) | undefined {
+  try {
+    const demands = { uid: host.user.uid, maximumBytes: longestNote };
+    const text = readUserFileSync(containerFilePath(host.runtimeDir, name), demands);
+    if (text === undefined) return undefined;
+    const note = { ...formerNotes, ...(JSON.parse(text.toString('utf8')) as ContainerFile) };
+    if (!isRunning(note)) return undefined;
+    const pause = pausePid(host);
+    if (pause === undefined || processStartTime(pause) === undefined) return undefined;
+    return { ...note, pausePid: pause };
+  } catch (error) {
+    // Truncated, or not written by Berth: the container is started again.
+    if (error instanceof BerthError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isRunning({ pid, start }: Partial<ContainerFile>): boolean {
+  return typeof pid === 'number' && start !== '' && processStartTime(pid) === start;
+}

@@ -1,0 +1,237 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { transferToolsDir } from '../../bundled-transfer-argv.ts';
+import type { Profile, ProfileLimits } from '../../config/profile/profile.ts';
+import { isWithin } from '../../config/profile/protected-directories.ts';
+import { BerthError, isErrno } from '../../errors.ts';
+import { installedPath } from '../../installed-path.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { writeAtomically } from '../../system/atomic-file.ts';
+import { takeLock } from '../../system/file-lock.ts';
+import { groupEntries } from '../../system/group-names.ts';
+import { processStartTime } from '../../system/process-start.ts';
+import { userManagerUnit } from '../../system/process-unit.ts';
+import { runProgram } from '../../system/run-program.ts';
+import { readUserFile } from '../../system/user-file.ts';
+import { pausePid, validatedPausePid } from './pause-pid.ts';
+import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
+import { podmanCommand } from './argv/podman-argv.ts';
+import { terminalRelay } from './argv/podman-exec.ts';
+import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
+import { detectIdMaps } from './detect-id-maps.ts';
+import { limitsHint, podmanStartError } from './podman-errors.ts';
+import {
+  homeInside,
+  imageEnvironment,
+  prepareInside,
+  readProcessLimits,
+  type Run,
+  waitForInit,
+} from './prepare-container.ts';
+import { type PodmanOfUser, withRepairedStore } from './repair-store.ts';
+import { resolveMounts } from './resolve-mounts.ts';
+import {
+  type ContainerFile,
+  containerFilePath,
+  containerFilesDir,
+  runningContainer,
+} from './running-container.ts';
+import { assertMounted, mountOrigins } from './verify-mounts.ts';
+
+export interface StartContainerInput {
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  readonly name: string;
+  /** Used instead of the profile's image, after that failed. */
+  readonly image?: string;
+  /** Directory of the bundled file-transfer programs on the host. */
+  readonly toolsDir: string;
+}
+
+/** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
+const foreignStaleMs = 60_000;
+
+/**
+ * Starts the container of this name. Of several logins at the same moment one starts it, and the others wait.
+ *
+ * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `container-ended`, `lock-timeout`, and
+ *   the errors of `podmanStartError`
+ */
+export async function startContainer(
+  input: StartContainerInput,
+): Promise<NonNullable<ReturnType<typeof runningContainer>>> {
+  const { host, profile, name } = input;
+  const { runtimeDir } = host;
+  const warm = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
+  const deadline = performance.now() + profile.deadlineMs;
+  await mkdir(containerFilesDir(runtimeDir), { recursive: true, mode: 0o700 });
+  const lock = await takeLock(`${containerFilesDir(runtimeDir)}/${name}.lock`, {
+    waitMs: profile.deadlineMs,
+    foreignStaleMs,
+    enough: () => warm() !== undefined,
+  });
+  try {
+    if (lock !== undefined) await startWithRepair(input, deadline);
+  } finally {
+    await lock?.release();
+  }
+  const container = warm();
+  if (container === undefined)
+    throw new BerthError(`the container ${name} ended immediately after it was started`, {
+      code: 'container-ended',
+      hint: `Check that the image can run on this machine. As the user, run: podman logs ${name}`,
+    });
+  return container;
+}
+
+async function startWithRepair(input: StartContainerInput, deadline: number): Promise<void> {
+  const { host, profile } = input;
+  const user: PodmanOfUser = {
+    podman: (args) => runWithin(podmanCommand(host, args), deadline, profile),
+    asOwner: (work) => work(),
+    waitMs: profile.deadlineMs,
+  };
+  await withRepairedStore(host, user, () => start(input, deadline));
+}
+
+async function start(input: StartContainerInput, deadline: number): Promise<void> {
+  const { host, profile, name, image, toolsDir } = input;
+  const run: Run = (call) => runWithin(call, deadline, profile);
+  const { runtime } = host.podman;
+  assertOwnDirectory(host);
+  await validatedPausePid(host);
+  const { mounts, checked } = resolveMounts(profile, host, toolsDir);
+  const origins = mountOrigins(checked);
+  const maps = await detectIdMaps(host, run);
+  const call = podmanRunCommand(host, profile, {
+    mounts,
+    image,
+    maps,
+  });
+  // --replace would remove a former container without its volumes.
+  if (existsSync(containerFilePath(host.runtimeDir, name))) await run(removeCall(host, name));
+  // Group names are looked up while podman runs.
+  const [printed, groups, version] = await Promise.all([
+    run(call),
+    groupEntries([...new Set([host.user.gid, ...host.user.groups])]),
+    // If the runtime does not work, podman's error says more.
+    run(versionCall(runtime)).catch(() => ''),
+  ]);
+  // --replace prints the ID of the removed container first.
+  const id = printed.trim().split('\n').at(-1) ?? '';
+  const pid = await containerPid(host, name);
+  await waitForInit(host, pid, deadline);
+  try {
+    assertMounted(pid, origins, profile);
+  } catch (error) {
+    await run(removeCall(host, name));
+    throw error;
+  }
+  assertCgroupLimits(pid, profile);
+  const inUserManager = userManagerUnit(pid, host.user.uid) !== undefined;
+  const container = { id, pausePid: pausePid(host) ?? 0, inUserManager };
+  const shell = await prepareInside(input, { ...container, pid, groups }, run);
+  const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
+  const note: ContainerFile = {
+    ...{ id, pid, inUserManager },
+    start: processStartTime(pid) ?? '',
+    env: await imageEnvironment(pid),
+    shell,
+    cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
+    hasBundledTools: mounts.some(({ target }) => target === transferToolsDir),
+    terminalRelay: terminalRelay(runtime, version),
+    limits: await readProcessLimits(host, container, run),
+  };
+  await writeAtomically(containerFilePath(host.runtimeDir, name), JSON.stringify(note), {
+    mode: 0o600,
+    replaceable: true,
+  });
+}
+
+function versionCall(runtime: string): ProgramCall {
+  return { file: runtime, args: [runtime, '--version'], env: {} };
+}
+
+/** Root creates this directory, since only root may create directories next to those of other users. */
+function assertOwnDirectory(host: SessionHost): void {
+  const directory = userStorageDir(host);
+  if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
+  throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
+    code: 'session-directory-missing',
+    hint: `${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
+    fields: { file: directory },
+  });
+}
+
+/** From the file that podman has just written; NaN if it is not readable as such. */
+async function containerPid(host: SessionHost, name: string): Promise<number> {
+  const demands = { uid: host.user.uid, maximumBytes: 32 };
+  const text = await readUserFile(containerPidFile(host, name), demands);
+  return Number.parseInt(text?.toString('latin1') ?? '', 10);
+}
+
+/** @param deadline Of the whole start, by performance.now(). */
+async function runWithin(
+  { file, args, env }: ProgramCall,
+  deadline: number,
+  { deadlineMs }: Profile,
+): Promise<string> {
+  const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
+  const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
+    ...{ env: { ...env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+  });
+  if (error !== undefined) throw podmanStartError(error, stderr, deadlineMs);
+  return stdout;
+}
+
+/** Removes what is left of a container that ended or did not start. */
+function removeCall(host: SessionHost, name: string): ProgramCall {
+  return podmanCommand(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
+}
+
+/**
+ * Checks in the kernel that the limits are set: a user's podman silently drops limits that its cgroup manager
+ * cannot set. A process is limited by the tightest of its cgroups (cgroups(7)).
+ *
+ * @param pid PID of the container's first process.
+ * @throws {BerthError} `cgroup-not-delegated`
+ */
+function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
+  const wanted = wantedOf(limits);
+  if (wanted.length === 0) return;
+  const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1] ?? '/';
+  for (const { file, most } of wanted) {
+    if (tightest(path, file) <= most * 1.01) continue;
+    throw new BerthError('the limits of this session cannot be set on this machine', {
+      code: 'cgroup-not-delegated',
+      hint: limitsHint,
+      fields: { profile: name, file, cgroup: path },
+    });
+  }
+}
+
+function wantedOf({ cpus, memory, pids }: ProfileLimits): { file: string; most: number }[] {
+  return [
+    ...(cpus === undefined ? [] : [{ file: 'cpu.max', most: cpus }]),
+    ...(memory === undefined ? [] : [{ file: 'memory.max', most: memory }]),
+    ...(pids === undefined ? [] : [{ file: 'pids.max', most: pids }]),
+  ];
+}
+
+function tightest(path: string, file: string): number {
+  let least = Infinity;
+  for (let cgroup = path; cgroup !== ''; cgroup = cgroup.slice(0, cgroup.lastIndexOf('/')))
+    least = Math.min(least, limitOf(`/sys/fs/cgroup${cgroup}/${file}`));
+  return least;
+}
+
+/** The value is `max`, a number, or for CPU time a quota and its period in microseconds. */
+function limitOf(file: string): number {
+  try {
+    const [limit = '', period = '1'] = readFileSync(file, 'utf8').trim().split(' ');
+    return limit === 'max' ? Infinity : Number(limit) / Number(period);
+  } catch (error) {
+    if (isErrno(error)) return Infinity;
+    throw error;
+  }
+}

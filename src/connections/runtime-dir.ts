@@ -1,0 +1,58 @@
+import { lstatSync, type Stats } from 'node:fs';
+import { runDir } from '../config/default-settings.ts';
+import { BerthError, isErrno } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+import { installedPath } from '../installed-path.ts';
+
+/**
+ * The two possible runtime directories: the one that the PAM hook mounts, then systemd's. The mounted one is there only as
+ * long as sessions use it: it stays theirs if the host gets systemd-logind meanwhile.
+ */
+export function runtimeDirCandidates(user: Pick<User, 'uid'>): readonly [string, string] {
+  return [mountedRuntimeDir(user), systemdRuntimeDir(user)];
+}
+
+/** Where systemd-logind mounts one. */
+export function systemdRuntimeDir({ uid }: Pick<User, 'uid'>): string {
+  return `/run/user/${uid}`;
+}
+
+/** Where the PAM hook mounts one (`mountRuntimeDir`). */
+export function mountedRuntimeDir({ uid }: Pick<User, 'uid'>): string {
+  return `${runDir}/users/${uid}`;
+}
+
+/**
+ * The user's runtime directory. XDG_RUNTIME_DIR is not used: the client can set it.
+ *
+ * @throws {BerthError} `runtime-directory-missing`
+ */
+export function runtimeDirOf(user: Pick<User, 'uid'>): string {
+  const found = findRuntimeDir(user);
+  if (found !== undefined) return found;
+  const directories = runtimeDirCandidates(user).join(', ');
+  throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
+    code: 'runtime-directory-missing',
+    hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd, and syslog.`,
+  });
+}
+
+/** The user's runtime directory; undefined if neither exists, or others have access to it. */
+export function findRuntimeDir(user: Pick<User, 'uid'>): string | undefined {
+  return runtimeDirCandidates(user).find((directory) => isOwn(directory, user.uid));
+}
+
+function isOwn(directory: string, uid: number): boolean {
+  const status = statusOf(directory);
+  return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
+}
+
+/** Root may not look at it where a user has mounted a FUSE file system over it. */
+function statusOf(directory: string): Stats | undefined {
+  try {
+    return lstatSync(directory, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isErrno(error)) return undefined;
+    throw error;
+  }
+}

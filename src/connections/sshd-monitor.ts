@@ -1,0 +1,42 @@
+import { BerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
+import type { SignalTarget } from '../system/end-processes.ts';
+import { processStartTime } from '../system/process-start.ts';
+import { executableId, executablePath, processFacts, type ProcessId } from '../system/processes.ts';
+
+/** `sshd`, `sshd-session`, or another build's: `gsisshd`, `sshd.pam`. The file may have been replaced by an upgrade. */
+const sshdPath = /sshd[^/]*$/;
+
+/**
+ * The process that serves a connection, if it still runs: a process of root's, and sshd's or that of `berth doctor
+ * --start-session`, which takes sshd's part. So a connection is never one of systemd, or of another process that became the
+ * parent of a hook whose sshd was killed (PR_SET_CHILD_SUBREAPER).
+ */
+export function runningMonitor({ pid, start }: ProcessId): SignalTarget | undefined {
+  const facts = pid > 1 ? processFacts(pid) : undefined;
+  if (facts?.start !== start || facts.uid !== 0) return undefined;
+  const isSshd = sshdPath.test(executablePath(pid) ?? '');
+  return isSshd || executableId(pid) === executableId(process.pid) ? facts : undefined;
+}
+
+/**
+ * The monitor that runs this hook.
+ *
+ * @param parent PID of the parent now: it changes when sshd is killed
+ * @throws {BerthError} `pam-session-orphaned`
+ */
+export function callingMonitor(parent: () => number): ProcessId {
+  const pid = parent();
+  const start = processStartTime(pid);
+  const monitor = start === undefined ? undefined : runningMonitor({ pid, start });
+  // If it still is the parent, what was read is of the process that started this one, and not of a later one.
+  if (monitor !== undefined && parent() === pid) return monitor;
+  const path = executablePath(pid);
+  throw new BerthError(
+    `pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
+    {
+      code: 'pam-session-orphaned',
+      hint: `If sshd was killed during this login, nothing is left to do. Otherwise let pam_exec in sshd's PAM stack start it: ${installedPath('share/etc/pam.d/berth-session')}.`,
+    },
+  );
+}

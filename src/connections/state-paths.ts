@@ -1,0 +1,61 @@
+import type { SshSettings } from '../config/profile/profile.ts';
+import type { Logger } from '../log.ts';
+
+/** Where the state of sessions is kept, and the settings that say when they end. */
+export interface SessionContext {
+  readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'rules'>;
+  /** `/run/berth` */
+  readonly run: string;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Containers of users without a connection end now, not after their grace or duration. */
+  readonly endsUnused?: boolean;
+}
+
+/** Directory of the open connections of all users: `UID/PID.STARTTIME`. */
+export function connectionsDir({ run }: Pick<SessionContext, 'run'>): string {
+  return `${run}/connections`;
+}
+
+/** Directory of one user's connections. */
+export function userConnectionsDir(site: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${connectionsDir(site)}/${uid}`;
+}
+
+export function connectionRecordPath(
+  site: Pick<SessionContext, 'run'>,
+  uid: number,
+  id: string,
+): string {
+  return `${userConnectionsDir(site, uid)}/${id}`;
+}
+
+/** Records since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
+export function idleSinceFile({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/idle/${uid}`;
+}
+
+/** Records when the last complete cleanup of what a user's connections share began. */
+export function lastCleanupFile(
+  { run }: Pick<SessionContext, 'run'>,
+  uid: number,
+  part: 'containers' | 'pods',
+): string {
+  return `${run}/ended/${uid}.${part}`;
+}
+
+/** Lock for removing what the user's connections share: `ending/UID`. */
+export function cleanupLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}`;
+}
+
+/** Lock for mounting and unmounting the user's runtime directory. */
+export function mountLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}.mount`;
+}
+
+/** Lock for freezing processes of the user. */
+export function freezeLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}.freeze`;
+}

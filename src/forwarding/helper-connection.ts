@@ -1,0 +1,147 @@
+import { asBerthError, BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import { sourceText } from '../source-text.ts';
+import { ExecStream } from '../kube-exec/exec-stream.ts';
+import { type OpenedExec, openExec, type PodTarget } from '../kube-exec/open-exec.ts';
+import type { ExecOutcome } from '../kube-exec/protocol/exec-status.ts';
+import { messageBody, messageSlot } from '../kube-exec/protocol/frame.ts';
+import { forwardingProtocolError } from './protocol/forwarding-error.ts';
+import { initialWindow, maxEndpoints } from './protocol/limits.ts';
+import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
+import { Outbox } from './protocol/outbox.ts';
+
+/** A helper that runs in the pod, and the connection to it. */
+export interface HelperConnection {
+  readonly connections: Multiplexer;
+  /** Resolves with the reason when it has ended and all connections are closed. */
+  readonly ended: Promise<HelperEnd>;
+  stop(): void;
+}
+
+export interface HelperEnd {
+  /** The image has no Python, so forwarding is not possible. */
+  readonly impossible: boolean;
+  readonly why: string;
+  /** The helper violated the protocol. */
+  readonly fault?: BerthError;
+}
+
+/** Exit code of /bin/sh for a program that does not exist. */
+const noProgram = 127;
+
+/** How much of the helper's standard error is kept, in characters. */
+const longestComplaint = 2000;
+
+/** @throws {BerthError} as `openExec` */
+export async function startHelper(
+  { server, pod }: PodTarget,
+  sink: MultiplexerSink,
+): Promise<HelperConnection> {
+  const target = { ...pod, argv: helperArgv(), tty: false };
+  return bridgeOver(await openExec({ server, target }), sink);
+}
+
+function bridgeOver(opened: OpenedExec, sink: MultiplexerSink): HelperConnection {
+  const { promise, resolve } = Promise.withResolvers<HelperEnd>();
+  let complaint = '';
+  const stream = new ExecStream(opened, {
+    output: (channel, bytes) => {
+      if (channel === 'stderr') {
+        complaint = (complaint + bytes.toString('utf8')).slice(-longestComplaint);
+        return;
+      }
+      try {
+        connections.push(bytes);
+      } catch (thrown) {
+        stream.giveUp(asBerthError(thrown, 'reading from the forwarding helper in the pod'));
+      }
+    },
+    end: (outcome) => {
+      connections.closeAll();
+      resolve(endOf(outcome, complaint));
+    },
+  });
+  const outbox = new Outbox();
+  const pump = pumpOf(outbox, stream, () => connections.drained());
+  const send = (bytes: Buffer): boolean => {
+    outbox.push(bytes);
+    pump();
+    if (outbox.isOverfull()) {
+      outbox.clear();
+      stream.giveUp(forwardingProtocolError('it sends requests and does not read the answers'));
+    }
+    return !outbox.isFull();
+  };
+  const connections = new Multiplexer(send, sink);
+  stream.start();
+  send(Buffer.from(helperProgram));
+  return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
+}
+
+/** How many slots of the exec's standard input may be in transit, and their size. */
+const slotCount = 4;
+const slotSize = 64 * 1024;
+
+/** @param drained called when a full outbox has room again */
+function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => void {
+  const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
+  let planned = false;
+  const pump = (): void => {
+    planned = false;
+    while (!outbox.isEmpty()) {
+      const slot = free.pop();
+      if (slot === undefined) return;
+      const wasFull = outbox.isFull();
+      const size = outbox.fill(messageBody(slot));
+      const hasRoom = wasFull && !outbox.isFull();
+      stream.input(slot, size, () => {
+        free.push(slot);
+        pump();
+      });
+      if (hasRoom) drained();
+    }
+  };
+  return () => {
+    if (planned) return;
+    planned = true;
+    // Frames of one turn of the event loop are sent together.
+    queueMicrotask(pump);
+  };
+}
+
+function endOf({ exitCode, reason }: ExecOutcome, complaint: string): HelperEnd {
+  const impossible = reason === undefined && exitCode === noProgram;
+  if (impossible) return { impossible, why: 'the image has no Python 3' };
+  const said = reason?.message ?? `it exited with ${exitCode}`;
+  const last = complaint.trim().split('\n').at(-1) ?? '';
+  const fault = reason !== undefined && faults.includes(reason.code) ? { fault: reason } : {};
+  return { impossible, why: last === '' ? said : `${said}: ${escapeControl(last)}`, ...fault };
+}
+
+/** Errors that a new connection would not fix. */
+const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
+
+function stopped(): BerthError {
+  return new BerthError('forwarding was stopped', {
+    code: 'forwarding-stopped',
+    hint: 'Its session has ended.',
+  });
+}
+
+/** The Python program that runs in the pod (`helper/helper.py`). It is sent on the exec's standard input. */
+export const helperProgram = [
+  `ROOM, MOST_PLACES = ${initialWindow}, ${4 * maxEndpoints}\n`,
+  sourceText('./helper/listeners.py', import.meta.url),
+  sourceText('./helper/helper.py', import.meta.url),
+].join('');
+
+/**
+ * The argv of the exec: it reads `helperProgram` from standard input and runs it. It exits with 127, without a
+ * message, where the image has no Python 3: neither `python3` nor the interpreter that RHEL keeps for its own
+ * tools.
+ */
+function helperArgv(): string[] {
+  const start = sourceText('./helper/start.sh', import.meta.url);
+  const bootstrap = sourceText('./helper/bootstrap.py', import.meta.url);
+  return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram)), bootstrap];
+}

@@ -1,0 +1,12 @@
+import { BerthError } from '../../errors.ts';
+
+/**
+ * The forwarding helper in the pod sent something that Berth's program never sends. Forwarding ends, because its next byte
+ * could mean anything. The session continues.
+ */
+export function forwardingProtocolError(what: string): BerthError {
+  return new BerthError(`the forwarding helper in the pod violated the protocol: ${what}`, {
+    code: 'forwarding-protocol',
+    hint: 'Forwarding has stopped for this session. A process in the pod may be imitating the helper that Berth started. The next session starts a new helper.',
+  });
+}

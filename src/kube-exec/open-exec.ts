@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { BerthError, type ErrorDetails } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { addressOfUrl, tlsOptions } from '../reconcile/tls-options.ts';
+import type { ExecProtocol } from './protocol/channels.ts';
+import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
+import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';
+
+/** A container of a pod, and the API server through which it is reached. */
+export interface PodTarget {
+  readonly server: ApiServer;
+  readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container' | 'connection'>;
+}
+
+/** Error codes for a pod that does not exist or does not run yet. */
+export const podNotReadyCodes = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
+
+export interface OpenExecInput {
+  readonly server: ApiServer;
+  readonly target: ExecTarget;
+  readonly signal?: AbortSignal;
+  /** Protocol versions to offer, preferred one first; all known ones if absent. */
+  readonly protocols?: readonly ExecProtocol[];
+  /** Time limit for opening the stream, in milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+export interface OpenedExec {
+  readonly socket: UpgradedSocket;
+  readonly protocol: ExecProtocol;
+}
+
+/** The API server answers at once, or asks the node first if it only passes v4 on. Milliseconds. */
+const patience = 30_000;
+
+/**
+ * Opens the stream of a remote command. The command may be running when this returns.
+ *
+ * @throws {BerthError} `exec-unreachable`, `exec-certificate`, `exec-unauthorized`, `exec-forbidden`,
+ *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-not-utf8`
+ */
+export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
+  const { server, target, signal, protocols } = input;
+  const url = new URL(server.url);
+  const key = randomBytes(16).toString('base64');
+  const offer = protocols === undefined ? { key } : { key, offered: protocols };
+  const request = upgradeRequest({
+    url,
+    target,
+    ...offer,
+    token: server.token,
+  });
+  const address = addressOfUrl(url);
+  const answer = await connected(url, {
+    ...address,
+    tls: tlsOptions(address.host, server),
+    request,
+    timeoutMs: input.timeoutMs ?? patience,
+    signal,
+  });
+  if ('refusal' in answer) throw refusal(target, answer.head.status, answer.refusal);
+  try {
+    return { socket: answer.socket, protocol: agreedProtocol(answer.head.headers, offer) };
+  } catch (thrown) {
+    answer.socket.destroy();
+    throw thrown;
+  }
+}
+
+async function connected(
+  url: URL,
+  call: Parameters<typeof openUpgrade>[0],
+): Promise<UpgradeResult> {
+  try {
+    return await openUpgrade(call);
+  } catch (thrown) {
+    throw unreachable(url, thrown);
+  }
+}
+
+function unreachable({ host }: URL, thrown: unknown): BerthError {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const reason = escapeControl(thrown instanceof Error ? thrown.message : String(thrown));
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
+    return new BerthError(
+      `connecting to ${host}: the server certificate is not trusted: ${reason}`,
+      {
+        code: 'exec-certificate',
+        hint: 'Compare the CA of this cluster in the configuration with the CA that signed the certificate of the API server.',
+        cause: thrown,
+      },
+    );
+  return new BerthError(`connecting to ${host}: ${reason}`, {
+    code: 'exec-unreachable',
+    hint: 'Check that the API server runs and that this host can reach it.',
+    cause: thrown,
+  });
+}
+
+type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint' | 'forUser'>;
+
+const meanings: Readonly<Record<number, Meaning>> = {
+  401: {
+    code: 'exec-unauthorized',
+    hint: 'The credential of this session has expired. Log in again.',
+    forUser: true,
+  },
+  403: {
+    code: 'exec-forbidden',
+    hint: 'Check that the role of the session allows create and get on pods/exec, and check the admission policies.',
+  },
+  404: {
+    code: 'exec-no-pod',
+    hint: 'The pod no longer exists. The next login creates a new one.',
+    forUser: true,
+  },
+};
+
+const refused = ({ namespace, pod }: ExecTarget): Meaning => ({
+  code: 'exec-refused',
+  hint: `Check the state and the events of the pod: \`kubectl describe pod -n ${namespace} ${pod}\`.`,
+});
+
+const serverFault: Meaning = {
+  code: 'exec-server-error',
+  hint: "Check the API server's log at this time. The next login tries again.",
+};
+
+function refusal(target: ExecTarget, status: number, body: string): BerthError {
+  const { namespace, pod } = target;
+  const meaning =
+    meanings[status] ?? (status >= 500 || status === 429 ? serverFault : refused(target));
+  const said = escapeControl(messageOf(body).slice(0, 500));
+  return new BerthError(
+    `exec in pod ${namespace}/${pod}: the API server answered ${status}: ${said}`,
+    {
+      ...meaning,
+      fields: { status },
+    },
+  );
+}
+
+/** The message of a Status; the whole text if it is not JSON, such as the error page of a proxy. */
+function messageOf(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
+      return String(parsed.message);
+  } catch {
+    // Not JSON.
+  }
+  return body.trim() === '' ? 'no message' : body.trim();
+}

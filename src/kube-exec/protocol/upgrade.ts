@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { BerthError } from '../../errors.ts';
+import { execProtocols, type ExecProtocol } from './channels.ts';
+import { protocolError } from './protocol-error.ts';
+
+/** A command, and the container to run it in. */
+export interface ExecTarget {
+  readonly namespace: string;
+  readonly pod: string;
+  /** May be absent if the pod has only one. */
+  readonly container?: string;
+  readonly argv: readonly string[];
+  /** `connectionMark` of its SSH connection. Processes in a pod without such a mark are ended. */
+  readonly connection?: string;
+  /** With a pseudo-terminal, standard error is part of standard output. */
+  readonly tty: boolean;
+}
+
+export interface UpgradeRequest {
+  readonly url: URL;
+  readonly target: ExecTarget;
+  readonly token?: string;
+  /** 16 random bytes, base64. */
+  readonly key: string;
+  readonly offered?: readonly ExecProtocol[];
+}
+
+/**
+ * The path and query of `pods/exec`, below the path of the server's URL.
+ *
+ * @throws {BerthError} `exec-not-utf8`
+ */
+export function execPath(base: URL, target: ExecTarget): string {
+  const { namespace, pod, container, argv, tty, connection } = target;
+  const mark = connection === undefined ? [] : ['env', `BERTH_CONNECTION=${connection}`];
+  const query = [
+    ...[...mark, ...argv].map((word) => `command=${encoded(word)}`),
+    ...(container === undefined ? [] : [`container=${encodeURIComponent(container)}`]),
+    'stdin=true&stdout=true',
+    tty ? 'tty=true' : 'stderr=true',
+  ];
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec`;
+  return `${base.pathname.replace(/\/$/, '')}${path}?${query.join('&')}`;
+}
+
+/** The kubelet passes arguments on with gRPC, whose strings are UTF-8. */
+function encoded(word: string): string {
+  if (word.isWellFormed()) return encodeURIComponent(word);
+  throw new BerthError('an argument of the command is not valid UTF-8, which Kubernetes requires', {
+    code: 'exec-not-utf8',
+    hint: 'Generate the bytes in the session with printf and octal escapes.',
+    forUser: true,
+  });
+}
+
+/** The client's part of the opening handshake (RFC 6455, 4.1). */
+export function upgradeRequest({
+  url,
+  target,
+  token,
+  key,
+  offered = execProtocols,
+}: UpgradeRequest): string {
+  return [
+    `GET ${execPath(url, target)} HTTP/1.1`,
+    `Host: ${url.host}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    `Sec-WebSocket-Key: ${key}`,
+    `Sec-WebSocket-Protocol: ${offered.join(', ')}`,
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    'User-Agent: berth',
+    '\r\n',
+  ].join('\r\n');
+}
+
+/**
+ * Checks that a `101` answers our key (RFC 6455, 4.1).
+ *
+ * @returns the protocol that the server chose
+ * @throws {BerthError} `exec-protocol`
+ */
+export function agreedProtocol(
+  headers: ReadonlyMap<string, string>,
+  { key, offered = execProtocols }: Pick<UpgradeRequest, 'key' | 'offered'>,
+): ExecProtocol {
+  const accept = createHash('sha1')
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64');
+  if (headers.get('sec-websocket-accept') !== accept)
+    throw protocolError('the Sec-WebSocket-Accept header does not match the request');
+  if (headers.has('sec-websocket-extensions'))
+    throw protocolError('an extension that was not requested');
+  const chosen = headers.get('sec-websocket-protocol');
+  const protocol = offered.find((name) => name === chosen);
+  if (protocol === undefined)
+    throw protocolError(`no common subprotocol: it chose ${JSON.stringify(chosen ?? 'none')}`);
+  return protocol;
+}

@@ -1,0 +1,96 @@
+import { setFlagsFromString } from 'node:v8';
+import { BerthError } from '../errors.ts';
+import type { ExecOutcome } from './protocol/exec-status.ts';
+import { openRawTerminal, type RawTerminal } from './raw-terminal.ts';
+import { relayCommand, type RelayInput } from './relay-command.ts';
+import { processStdin } from './stdin-source.ts';
+import { processOutput } from './stdout-sink.ts';
+
+export type RelaySessionInput = Omit<
+  RelayInput,
+  'stdin' | 'stdout' | 'stderr' | 'terminal' | 'onOpen'
+> & {
+  /** Runs before the signal handlers are removed. */
+  readonly cleanUp?: (outcome: ExecOutcome | undefined) => Promise<void>;
+  /** Forwards a signal to the command. If that fails, SIGTERM and SIGINT end the session. */
+  readonly handOn?: (signal: NodeJS.Signals) => Promise<void>;
+};
+
+/** Signals that end a session: the client disconnected, an admin ended it, or the host shuts down. */
+const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
+
+/** Signals that an SSH client can send to its command (OpenSSH's session.c, name2sig). */
+const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/**
+ * Runs a command in a pod with the standard streams, the terminal and the signals of this process.
+ *
+ * @returns the command's exit code; 255 and a reason if it is unknown
+ * @throws {BerthError} the errors of `openExec`: then nothing ran
+ */
+export async function relaySession(session: RelaySessionInput): Promise<ExecOutcome> {
+  const ending = new AbortController();
+  const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
+  const { handOn } = session;
+  const handled = (signal: NodeJS.Signals): void =>
+    void handOn?.(signal).catch(() => {
+      if (isEnding(signal)) end(signal);
+    });
+  const listeners = new Map<NodeJS.Signals, (signal: NodeJS.Signals) => void>(
+    endingSignals.map((signal) => [signal, end]),
+  );
+  if (handOn !== undefined) for (const signal of clientSignals) listeners.set(signal, handled);
+  for (const [signal, listener] of listeners) process.on(signal, listener);
+  let terminal: RawTerminal | undefined;
+  let outcome: ExecOutcome | undefined;
+  try {
+    const given = session.signal === undefined ? [] : [session.signal];
+    terminal = session.target.tty ? openRawTerminal() : undefined;
+    outcome = await relayCommand({
+      ...session,
+      stdin: processStdin(),
+      stdout: processOutput(1),
+      stderr: processOutput(2),
+      onOpen: disableJit,
+      signal: AbortSignal.any([...given, ending.signal]),
+      terminal,
+    });
+    return outcome;
+  } finally {
+    terminal?.restore();
+    await session.cleanUp?.(outcome);
+    for (const [signal, listener] of listeners) process.off(signal, listener);
+  }
+}
+
+function isEnding(signal: NodeJS.Signals): boolean {
+  return endingSignals.some((each) => each === signal);
+}
+
+function signalled(signal: NodeJS.Signals): BerthError {
+  return new BerthError(`the session was ended by ${signal}`, {
+    code: 'session-signalled',
+    hint: 'The client disconnected, or an admin ended the session. The exit code of the command is unknown.',
+    forUser: true,
+    fields: { signal },
+  });
+}
+
+/**
+ * V8's optimizing compilers take five megabytes of memory as soon as they compile anything. A process that only relays
+ * bytes for a whole session does not become measurably faster by them.
+ */
+const flags = [
+  '--no-opt',
+  // For WebAssembly: for its code, and for the wrapper that calls it, which is otherwise optimized at the 1000th call.
+  '--liftoff-only',
+  '--wasm-wrapper-tiering-budget=2147483647',
+];
+
+/**
+ * Turns the optimizing compilers off. Call it after everything is loaded, because Node compiles its own code again
+ * once flags have changed, and before much has run: the memory of a compiler that has run is not released.
+ */
+export function disableJit(): void {
+  for (const flag of flags) setFlagsFromString(flag);
+}

@@ -1,0 +1,58 @@
+import type { Profile } from '../config/profile/profile.ts';
+import { agentInside, slurmDirInside } from './profile-mounts.ts';
+import type { SessionHost } from './session-host.ts';
+import { fillTemplate } from './fill-template.ts';
+
+/** Variables that every client may send; AcceptEnv of sshd_config decides which ones arrive. */
+const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];
+
+/**
+ * The environment of a session. Later ones override earlier ones: the image's variables, the user's name and
+ * home, the client's variables that are allowed, and the profile's `environment.set`.
+ *
+ * @param inside `NAME=VALUE` of the image, and the path of the shell inside.
+ * @param given The environment that sshd set.
+ * @throws {BerthError} the errors of `fillTemplate`
+ */
+export function sessionEnvironment(
+  inside: { readonly env: readonly string[]; readonly shell: string },
+  given: Readonly<Record<string, string | undefined>>,
+  { profile, host }: { readonly profile: Profile; readonly host: SessionHost },
+): Readonly<Record<string, string>> {
+  const { user, connection } = host;
+  const allowed = [
+    ...always,
+    ...(profile.agent ? ['SSH_AUTH_SOCK'] : []),
+    ...(profile.x11 ? ['DISPLAY'] : []),
+    ...profile.environment.pass,
+  ];
+  const passed = Object.entries(given).flatMap(([name, value]): [string, string][] =>
+    value !== undefined && allowed.some((pattern) => fits(name, pattern))
+      ? [[name, name === 'SSH_AUTH_SOCK' ? agentInside(value) : value]]
+      : [],
+  );
+  const set = Object.entries(profile.environment.set).map(([name, value]): [string, string] => [
+    name,
+    fillTemplate(value, user),
+  ]);
+  return {
+    ...Object.fromEntries(inside.env.map(pair)),
+    HOME: user.home,
+    USER: user.name,
+    LOGNAME: user.name,
+    SHELL: inside.shell,
+    ...Object.fromEntries(passed),
+    ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
+    ...Object.fromEntries(set),
+    ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
+  };
+}
+
+function fits(name: string, pattern: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+function pair(text: string): [string, string] {
+  const end = text.indexOf('=');
+  return end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end + 1)];
+}

@@ -1,0 +1,19 @@
+import type { PodmanPaths } from '../config/profile/profile.ts';
+import type { User } from '../identity/user.ts';
+
+/** The user and the host's paths, as far as the plan of a session depends on them. */
+export interface SessionHost {
+  readonly user: User;
+  /** The user's runtime directory, mode 0700, local, empty after a reboot: `/run/user/UID` or `/run/berth/users/UID`. */
+  readonly runtimeDir: string;
+  /** `storage` of ssh.yml. */
+  readonly storage: string;
+  readonly podman: PodmanPaths;
+  /** `PID.STARTTIME` of the sshd process that serves the connection; absent at a console. */
+  readonly connection?: string;
+}
+
+/** The user's directory below the storage: podman's HOME. It is not visible inside containers. */
+export function userStorageDir({ storage, user }: Pick<SessionHost, 'storage' | 'user'>): string {
+  return `${storage}/users/${user.uid}`;
+}

@@ -1,0 +1,67 @@
+import { BerthError } from '../errors.ts';
+
+/** What a client asked for. */
+export interface SessionRequest {
+  /** `shell`: no command; `sftp`: sshd's sftp subsystem. */
+  readonly kind: 'shell' | 'command' | 'sftp';
+  /** Exactly as the client sent it. It is passed to a shell inside, never to a shell on the host. */
+  readonly command?: string;
+  readonly tty: boolean;
+  /** `--profile` and `--config`: from root, since only a ForceCommand line can contain them. */
+  readonly profile?: string;
+  readonly configFile?: string;
+}
+
+/** The options of the login program, each with a value. */
+export const loginOptions = { '--profile': 'profile', '--config': 'configFile' } as const;
+
+const sftpServer = /^(?:\S*\/)?(?:sftp-server|internal-sftp)(?:\s|$)/;
+
+/**
+ * Parses the two ways in which sshd runs the login program: as ForceCommand (`login [--profile NAME]
+ * [--config FILE]`, with the client's command in SSH_ORIGINAL_COMMAND), and as the shell in passwd (`-c COMMAND`,
+ * or no arguments). The argument after `-c` is one string and is never parsed as options.
+ *
+ * @param itself Path of the login program. If it is both shell and ForceCommand, sshd runs it as `login -c login`.
+ * @throws {BerthError} `usage`
+ */
+export function sessionRequest(
+  args: readonly string[],
+  originalCommand: string | undefined,
+  tty: boolean,
+  itself?: string,
+): SessionRequest {
+  if (args[0] === '-c' && args.length === 2) {
+    // ForceCommand and shell in one: see `itself`. A client that sends this path as its command gains nothing,
+    // because without options it means the same as no command.
+    return wanted(args[1] === itself ? originalCommand : args[1], tty);
+  }
+  const options: { profile?: string; configFile?: string } = {};
+  const rest = [...args];
+  // su and terminals start a login shell as `login -l`.
+  if (rest.length === 1 && (rest[0] === '-l' || rest[0] === '--login')) rest.pop();
+  while (rest.length > 0) {
+    const option = rest.shift();
+    const value = rest.shift();
+    if (!isLoginOption(option)) throw usage(`unknown argument ${JSON.stringify(option)}`);
+    if (value === undefined || value === '') throw usage(`${option} needs a value`);
+    options[loginOptions[option]] = value;
+  }
+  return { ...wanted(originalCommand, tty), ...options };
+}
+
+function isLoginOption(word: string | undefined): word is keyof typeof loginOptions {
+  return word !== undefined && Object.hasOwn(loginOptions, word);
+}
+
+function wanted(command: string | undefined, tty: boolean): SessionRequest {
+  if (command === undefined || command === '') return { kind: 'shell', tty };
+  return { kind: sftpServer.test(command) ? 'sftp' : 'command', command, tty };
+}
+
+function usage(problem: string): BerthError {
+  return new BerthError(problem, {
+    code: 'usage',
+    hint: 'In sshd_config: ForceCommand login [--profile NAME] [--config FILE]. As the login shell in passwd, it takes no options.',
+  });
+}

@@ -1,0 +1,13 @@
+import type { BerthError } from '../errors.ts';
+
+/**
+ * What a user without a session can do next. The error's own hint is for the admin, in syslog under the same
+ * session number: it usually names commands and files of root.
+ */
+export function userAdvice({ forUser, hint, exit }: BerthError): string {
+  if (forUser) return hint;
+  const ask = 'send this line to the admins of this machine';
+  return exit === 'temporary'
+    ? `Try again in a few minutes. If it happens again, ${ask}.`
+    : `Please ${ask}. They can find the cause by the session number.`;
+}

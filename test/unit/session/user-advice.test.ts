@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { BerthError, type ErrorDetails } from '../../../src/errors.ts';
+import { userAdvice } from '../../../src/session/user-advice.ts';
+
+const adviceOf = (more: Partial<ErrorDetails>): string =>
+  userAdvice(
+    new BerthError('no', { code: 'usage', exit: 'config', hint: 'Run `berth doctor`.', ...more }),
+  );
+
+describe('userAdvice', () => {
+  it('is the hint only where that is for the user', () => {
+    expect(adviceOf({ hint: 'Log in again.', forUser: true })).toBe('Log in again.');
+    expect(adviceOf({})).toMatch(/^Please send this line to the admins/);
+  });
+
+  it('says to try again where that may help', () => {
+    expect(adviceOf({ exit: 'temporary' })).toMatch(/^Try again .* send this line to the admins/);
+  });
+});
