@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { globSync, readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import importX from 'eslint-plugin-import-x';
 import { createTypeScriptImportResolver } from 'eslint-import-resolver-typescript';
@@ -72,6 +72,11 @@ const impure = [...new Set(globSync('src/*/**/*.ts').map((file) => dirname(file)
   (directory) => ![...pure, 'identity'].some((one) => `${directory}/`.startsWith(`src/${one}/`)),
 );
 
+/** The commands of `berth` that have a directory. */
+const commands = readdirSync('src/cli', { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() && entry.name !== 'kit' ? entry.name : [],
+);
+
 /** `system` (files, processes, sockets) stands at the bottom, beside the pure directories. */
 const zones = [
   ...domains.map((domain) => ({
@@ -87,6 +92,19 @@ const zones = [
   { target: inSrc(domains), from: inSrc(['cli', 'init', 'doctor']), message: 'Arrows go down.' },
   { target: inSrc(['init', 'doctor']), from: './src/cli', message: 'Arrows go down.' },
   { target: './src/doctor', from: './src/init', message: 'Arrows go down.' },
+  {
+    target: './src/cli/kit',
+    from: commands.map((name) => `./src/cli/${name}`),
+    message: 'The kit knows no command.',
+  },
+  ...commands.map((name) => ({
+    target: `./src/cli/${name}`,
+    // `berth node drain` ends sessions.
+    from: commands
+      .filter((other) => other !== name && !(name === 'node' && other === 'sessions'))
+      .map((other) => `./src/cli/${other}`),
+    message: 'No command imports another.',
+  })),
   ...shared.slice(1).map((layer, above) => ({
     target: `./src/${layer}`,
     from: inSrc(shared.slice(0, above + 1)),

@@ -22,7 +22,7 @@ async function main(args: string[]): Promise<number> {
   }
   if (!args.includes('--dry-run'))
     return runHook(args, process.env, (all) => ({ ...request(all), parts: everything }));
-  const { hookDryRun } = await import('../src/cli/hook-dry-run.ts');
+  const { hookDryRun } = await import('../src/cli/plan/hook-dry-run.ts');
   return hookDryRun(args, process.env, request);
 }
 

@@ -1,7 +1,7 @@
 import { commandGroups } from '../../src/cli/command-line.ts';
-import { type CommandNode, commandTree } from '../../src/cli/command-tree.ts';
-import { helpText } from '../../src/cli/help-text.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import { type CommandNode, commandTree } from '../../src/cli/kit/command-tree.ts';
+import { helpText } from '../../src/cli/kit/help-text.ts';
+import type { Terminal } from '../../src/cli/kit/terminal.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** docs/commands.md: the help of `berth` and of each command. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createGenerator } from 'ts-json-schema-generator';
-import { apiVersion } from '../../src/cli/api-version.ts';
+import { apiVersion } from '../../src/cli/kit/api-version.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { lostFields } from './output-fields.ts';
 import type { GeneratedPage } from './page.ts';
@@ -94,7 +94,7 @@ function keptStable(schema: JsonSchema, file: string): JsonSchema {
   const lost = lostFields(before, schema);
   if (lost.length > 0)
     throw new Error(
-      `${file}: scripts rely on ${lost.join('; ')}: keep it, or change apiVersion in src/cli/api-version.ts`,
+      `${file}: scripts rely on ${lost.join('; ')}: keep it, or change apiVersion in src/cli/kit/api-version.ts`,
     );
   return schema;
 }

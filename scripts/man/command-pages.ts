@@ -1,6 +1,6 @@
 import { exitStatusTexts } from '../../src/error-catalogue/catalogue.ts';
-import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/command-tree.ts';
-import { placeholderOf } from '../../src/cli/option-values.ts';
+import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/kit/command-tree.ts';
+import { placeholderOf } from '../../src/cli/kit/option-values.ts';
 import { entry, escaped, example, page, text } from './roff.ts';
 
 export interface ManPage {

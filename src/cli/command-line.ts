@@ -1,30 +1,30 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { escapedForTerminal } from '../log.ts';
-import { clustersCommand } from './clusters.ts';
-import { type CommandPlace, commandPlace } from './command-place.ts';
-import { type CommandGroups, type CommandNode, commandTree } from './command-tree.ts';
+import { clustersCommand } from './clusters/clusters.ts';
+import { type CommandPlace, commandPlace } from './kit/command-place.ts';
+import { type CommandGroups, type CommandNode, commandTree } from './kit/command-tree.ts';
 import { configCommand } from './config.ts';
 import { completionCommand } from './completion.ts';
 import { doctorCommand } from './doctor.ts';
-import { explainCommand } from './explain.ts';
-import { withPresentNames } from './former-names.ts';
-import { type GlobalArguments, globalOptions } from './global-options.ts';
-import { helpText } from './help-text.ts';
-import { initCommand } from './init.ts';
-import { imagesCommand } from './images.ts';
+import { explainCommand } from './explain/explain.ts';
+import { withPresentNames } from './kit/former-names.ts';
+import { type GlobalArguments, globalOptions } from './kit/global-options.ts';
+import { helpText } from './kit/help-text.ts';
+import { initCommand } from './init/init.ts';
+import { imagesCommand } from './images/images.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
-import { nodeCommand } from './node.ts';
-import { planCommand } from './plan.ts';
+import { nodeCommand } from './node/node.ts';
+import { planCommand } from './plan/plan.ts';
 import { reapCommand } from './reap.ts';
-import { renderCommand } from './render.ts';
-import { sessionsCommand } from './sessions.ts';
-import { sshdCommand } from './sshd.ts';
-import { subidCommand } from './subid.ts';
-import { dryRunText, reportError, type Terminal, type WantedOutput } from './terminal.ts';
-import { tokenCommand } from './token.ts';
-import { assertCommands, assertValues, isYargsError, refused } from './refused-line.ts';
-import { asStrings } from './usage-text.ts';
+import { renderCommand } from './render/render.ts';
+import { sessionsCommand } from './sessions/sessions.ts';
+import { sshdCommand } from './sshd/sshd.ts';
+import { subidCommand } from './subid/subid.ts';
+import { dryRunText, reportError, type Terminal, type WantedOutput } from './kit/terminal.ts';
+import { tokenCommand } from './token/token.ts';
+import { assertCommands, assertValues, isYargsError, refused } from './kit/refused-line.ts';
+import { asStrings } from './kit/usage-text.ts';
 import { versionCommand } from './version.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
@@ -102,7 +102,7 @@ async function applyGlobalOptions(
 ): Promise<void> {
   wanted.quiet = quiet;
   if (!debug || wanted.debug !== undefined) return;
-  const { stackLines, writeDebugLines } = await import('./debug-output.ts');
+  const { stackLines, writeDebugLines } = await import('./kit/debug-output.ts');
   const write = (line: string): unknown => stderr.write(`debug: ${escapedForTerminal(line)}\n`);
   wanted.debug = (error) => stackLines(error).forEach(write);
   writeDebugLines(write);

@@ -1,7 +1,7 @@
-import { commandPlace, optionsAt } from './command-place.ts';
-import type { CommandNode, PositionalNode } from './command-tree.ts';
+import { commandPlace, optionsAt } from './kit/command-place.ts';
+import type { CommandNode, PositionalNode } from './kit/command-tree.ts';
 import { namesOf } from './known-names.ts';
-import { isPlaceholder } from './option-values.ts';
+import { isPlaceholder } from './kit/option-values.ts';
 
 /** What can follow a command line. */
 export interface Candidate {

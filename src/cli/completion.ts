@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { CommandModule } from 'yargs';
 import { installedPath } from '../installed-path.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './kit/terminal.ts';
 
 /** The files of etc/completion, by shell. */
 const files = { bash: 'berth.bash', fish: 'berth.fish', zsh: '_berth' } as const;

@@ -1,11 +1,11 @@
 import type { CommandModule } from 'yargs';
 import type { ShownSetting } from '../settings/shown-settings.ts';
-import { commandGroup } from './command-group.ts';
-import { documentText } from './json-document.ts';
-import { outputOption } from './report-options.ts';
-import { siteFilesOf, siteOptions, type SiteArguments } from './site-options.ts';
-import type { Terminal } from './terminal.ts';
-import { textTable } from './text-table.ts';
+import { commandGroup } from './kit/command-group.ts';
+import { documentText } from './kit/json-document.ts';
+import { outputOption } from './kit/report-options.ts';
+import { siteFilesOf, siteOptions, type SiteArguments } from './kit/site-options.ts';
+import type { Terminal } from './kit/terminal.ts';
+import { textTable } from './kit/text-table.ts';
 
 interface ShowArguments extends SiteArguments {
   readonly effective: boolean;
@@ -37,7 +37,7 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
     handler: async (args) => {
       const [{ settingsFiles, shownSettings }, { defaultsOf }] = await Promise.all([
         import('../settings/shown-settings.ts'),
-        import('./configuration-keys.ts'),
+        import('./kit/configuration-keys.ts'),
       ]);
       const { configFile, overlay } = await siteFilesOf(args);
       const files = settingsFiles(configFile, overlay);

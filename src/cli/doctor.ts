@@ -1,10 +1,10 @@
 import type { CommandModule } from 'yargs';
 import { assertRoot } from '../system/as-user.ts';
-import { parseSeconds } from './duration.ts';
-import { withProgress } from './progress.ts';
-import { outputOption } from './report-options.ts';
-import { siteOptions, type SiteArguments, overlayOf } from './site-options.ts';
-import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
+import { parseSeconds } from './kit/duration.ts';
+import { withProgress } from './kit/progress.ts';
+import { outputOption } from './kit/report-options.ts';
+import { siteOptions, type SiteArguments, overlayOf } from './kit/site-options.ts';
+import { type Terminal, wantsColour, wantsUnicode } from './kit/terminal.ts';
 
 interface DoctorArguments extends SiteArguments {
   readonly user?: string | undefined;
@@ -57,7 +57,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
 async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
   const { runDoctor } = await import('../doctor/doctor.ts');
-  const { doctorJson, doctorText } = await import('./doctor-report.ts');
+  const { doctorJson, doctorText } = await import('./kit/check-report.ts');
   const { user, cluster, config, 'start-session': startsSession } = args;
   if (startsSession) assertRoot();
   const overlay = await overlayOf(args);

@@ -27,9 +27,9 @@ import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
-import type { ConfigurationKey } from './configuration-keys.ts';
-import type { Explanation } from './explain-text.ts';
-import type { StepResult } from './setup-report.ts';
+import type { ConfigurationKey } from './kit/configuration-keys.ts';
+import type { Explanation } from './explain/explain-text.ts';
+import type { StepResult } from './init/setup-report.ts';
 
 /** An error in a document. */
 export interface DocumentError {

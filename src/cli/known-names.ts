@@ -61,8 +61,8 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   },
   explained: async () => {
     const [{ explanations }, { keyNames }] = await Promise.all([
-      import('./explain-text.ts'),
-      import('./explain-key-text.ts'),
+      import('./explain/explain-text.ts'),
+      import('./explain/explain-key-text.ts'),
     ]);
     return [...explanations(undefined).map(({ code }) => code), ...keyNames()];
   },

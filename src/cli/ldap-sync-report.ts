@@ -3,7 +3,7 @@ import type { BerthError } from '../errors.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import type { DocumentError } from './documents.ts';
-import { documentText } from './json-document.ts';
+import { documentText } from './kit/json-document.ts';
 
 /** A line for each changed namespace, and a summary for each cluster. */
 export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {

@@ -4,17 +4,22 @@ import { asBerthError } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
-import { withProgress } from './progress.ts';
-import { metricsFile } from './output-path.ts';
-import { dryRunOption, inClusterOption, outputOption, textfileOption } from './report-options.ts';
+import { withProgress } from './kit/progress.ts';
+import { metricsFile } from './kit/output-path.ts';
+import {
+  dryRunOption,
+  inClusterOption,
+  outputOption,
+  textfileOption,
+} from './kit/report-options.ts';
 import {
   chosenClusters,
   loadSite,
   overlayOf,
   siteOptions,
   type SiteArguments,
-} from './site-options.ts';
-import { reportError, type Terminal } from './terminal.ts';
+} from './kit/site-options.ts';
+import { reportError, type Terminal } from './kit/terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
 interface LdapSyncArguments extends SiteArguments {
@@ -107,7 +112,7 @@ async function run(
       import('../ldap/ldap-sync.ts'),
       import('../settings/load-ldap-settings.ts'),
       import('../system/deadline.ts'),
-      import('./duration.ts'),
+      import('./kit/duration.ts'),
     ]);
   const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);

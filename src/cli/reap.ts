@@ -4,11 +4,11 @@ import { runDir } from '../config/default-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
-import { metricsFile } from './output-path.ts';
-import { dryRunOption, outputOption, textfileOption } from './report-options.ts';
-import { siteFilesOf, type SiteArguments, sshConfigOptions } from './site-options.ts';
-import { errorText, type Terminal, writeIdle } from './terminal.ts';
-import { documentText } from './json-document.ts';
+import { metricsFile } from './kit/output-path.ts';
+import { dryRunOption, outputOption, textfileOption } from './kit/report-options.ts';
+import { siteFilesOf, type SiteArguments, sshConfigOptions } from './kit/site-options.ts';
+import { errorText, type Terminal, writeIdle } from './kit/terminal.ts';
+import { documentText } from './kit/json-document.ts';
 
 interface ReapArguments extends SiteArguments {
   readonly 'dry-run': boolean;

@@ -1,6 +1,6 @@
 import { asBerthError } from '../errors.ts';
 import type { TestSessionFailure } from '../doctor/test-session-process.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './kit/terminal.ts';
 
 /**
  * What `berth doctor --start-session` runs as the user. Prints nothing if the session worked, else its error with the cause as

@@ -1,8 +1,8 @@
 import type { CommandModule } from 'yargs';
 import { buildId, sourceCommit } from '../build-id.ts';
-import { outputOption } from './report-options.ts';
-import type { Terminal } from './terminal.ts';
-import { documentText } from './json-document.ts';
+import { outputOption } from './kit/report-options.ts';
+import type { Terminal } from './kit/terminal.ts';
+import { documentText } from './kit/json-document.ts';
 
 /** `berth version`: the program, and what it runs on. */
 export function versionCommand(terminal: Terminal): CommandModule<object, { output: string }> {

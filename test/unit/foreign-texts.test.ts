@@ -9,7 +9,7 @@ import { decodeUnverifiedClaims } from '../../src/credentials/oidc/verify-token.
 import { BerthError } from '../../src/errors.ts';
 import { findImage, layersOf, parseImageIndex } from '../../src/images/image-index.ts';
 import { firstRdn, normalDn } from '../../src/ldap/rules/ldap-dn.ts';
-import { planText } from '../../src/cli/plan-text.ts';
+import { planText } from '../../src/cli/plan/plan-text.ts';
 import { cookieOf } from '../../src/forwarding/protocol/xauthority.ts';
 import { parseStatus } from '../../src/kube-exec/protocol/exec-status.ts';
 import { inReadingProcess } from '../../src/system/reading-process.ts';

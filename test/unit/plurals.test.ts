@@ -10,10 +10,10 @@ const nouns =
 /** What is not a count, and counts that cannot be one: the code above them has compared them with one. */
 const neverOne: Readonly<Record<string, readonly string[]>> = {
   'src/balancer/check-nodes.ts': ['seconds'],
-  'src/cli/duration.ts': ['Math.round(hours / 24)'],
-  'src/cli/clusters-reap.ts': ['deleted'],
-  'src/cli/sessions-select.ts': ['select'],
-  'src/cli/subid-report.ts': ['problems.length'],
+  'src/cli/kit/duration.ts': ['Math.round(hours / 24)'],
+  'src/cli/clusters/reap.ts': ['deleted'],
+  'src/cli/sessions/select.ts': ['select'],
+  'src/cli/subid/subid-report.ts': ['problems.length'],
   'src/config/hook-env/hook-env.ts': ['bytes.length'],
   'src/credentials/kubeconfig/read-kubeconfig.ts': ['status.size'],
   'src/credentials/oidc/verify-token.ts': ['jwt.length'],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { valueKinds } from '../../../src/cli/option-values.ts';
+import { valueKinds } from '../../../src/cli/kit/option-values.ts';
 import * as defaults from '../../../src/config/default-settings.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { commandGroups } from '../../../src/cli/command-line.ts';
-import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/command-tree.ts';
+import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/kit/command-tree.ts';
 import { complete } from '../../../src/cli/complete.ts';
-import { valueKind, valueKinds } from '../../../src/cli/option-values.ts';
-import type { Terminal } from '../../../src/cli/terminal.ts';
+import { valueKind, valueKinds } from '../../../src/cli/kit/option-values.ts';
+import type { Terminal } from '../../../src/cli/kit/terminal.ts';
 
 const root = commandTree(commandGroups({} as Terminal));
 const words = async (...line: string[]): Promise<string[]> =>

@@ -1,5 +1,5 @@
 import { runCommandLine } from '../../../src/cli/command-line.ts';
-import type { Terminal } from '../../../src/cli/terminal.ts';
+import type { Terminal } from '../../../src/cli/kit/terminal.ts';
 
 /** What a command line that is refused prints on standard error. */
 export async function refusal(...args: string[]): Promise<string> {

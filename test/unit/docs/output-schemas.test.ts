@@ -9,7 +9,7 @@ const kinds = outputSchemaPages.map(({ path }) => basename(path, '.schema.json')
 
 describe('the schemas of what commands print', () => {
   it('are of the kinds that commands print, and of no other', () => {
-    const sources = globSync('src/cli/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const sources = globSync('src/cli/**/*.ts').map((file) => readFileSync(file, 'utf8'));
     const printed = sources.flatMap((text) =>
       [...text.matchAll(/(?:documentText\('|kind: ')([A-Z]\w+)'/g)].map(([, kind = '']) => kind),
     );

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { defaultsOf } from '../../../src/cli/configuration-keys.ts';
+import { defaultsOf } from '../../../src/cli/kit/configuration-keys.ts';
 import {
   settingsFiles,
   type ShownSetting,

@@ -6,7 +6,7 @@ import {
   podSession,
   type PodSession,
 } from '../../../../src/backends/pod/pod-session.ts';
-import { podsTable } from '../../../../src/cli/pods-output.ts';
+import { podsTable } from '../../../../src/cli/sessions/pods-output.ts';
 
 const now = Date.parse('2026-11-23T19:00:00Z');
 const claim = (state: string, minutesAgo: number): string =>

@@ -1,0 +1,68 @@
+import type { CommandModule } from 'yargs';
+import type { ListedCluster } from '../../clusters/list-clusters.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { documentText } from '../kit/json-document.ts';
+import { outputOption } from '../kit/report-options.ts';
+import { loadSite, overlayOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { reportErrors, type Terminal, writeIdle } from '../kit/terminal.ts';
+import { textTable } from '../kit/text-table.ts';
+
+interface ListArguments extends SiteArguments {
+  readonly output: string;
+}
+
+export function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
+  return {
+    command: 'list',
+    describe: 'List the configured clusters with server, user credentials, hook context and file',
+    builder: (yargs) =>
+      siteOptions(yargs)
+        .option('output', outputOption)
+        .example('berth clusters list', 'Which clusters are configured, and where')
+        .example('berth clusters list -o json', 'Print JSON: .clusters[].hook.context')
+        .epilogue(
+          "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
+        ),
+    handler: async (args) => {
+      const { listClusters } = await import('../../clusters/list-clusters.ts');
+      const site = await loadSite(args);
+      const clusters = listClusters(site, (await overlayOf(args))?.resolve);
+      if (args.output === 'json')
+        terminal.stdout.write(
+          documentText('ClusterList', {
+            clusters,
+            broken: site.broken.map(({ cluster, error: { code, message, hint } }) => ({
+              ...{ cluster, code, message, next: hint },
+            })),
+          }),
+        );
+      else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
+      else writeIdle('no clusters', false, terminal);
+      if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
+      reportErrors(terminal, site.broken);
+    },
+  };
+}
+
+/** The clusters to which the hook has no access. */
+function withoutHookText(clusters: readonly ListedCluster[]): string {
+  const lines = clusters.flatMap(({ name, hook: { kubeconfig, problem } }) =>
+    problem === undefined
+      ? []
+      : [
+          `warning: ${name}: the hook has no context in ${kubeconfig}: ${problem}`,
+          `next: berth token setup --cluster ${name}`,
+        ],
+  );
+  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+}
+
+function clustersText(clusters: readonly ListedCluster[]): string {
+  const rows = clusters.map(({ name, server, auth, credentials, clusterApi, file, hook }) => [
+    ...[name, server, auth, credentials, hook.context ?? 'none', clusterApi ?? '-', file],
+  ]);
+  return textTable(
+    ['NAME', 'SERVER', 'AUTH', 'CREDENTIALS', 'HOOK CONTEXT', 'CLUSTER API', 'FILE'],
+    rows,
+  );
+}

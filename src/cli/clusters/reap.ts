@@ -1,0 +1,271 @@
+import type { Argv, CommandModule } from 'yargs';
+import { countText } from '../../count-text.ts';
+import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import type { ReapClusterOptions, ReapedCluster } from '../../cluster-reap/reap-cluster.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import { metricsFile } from '../kit/output-path.ts';
+import { withProgress } from '../kit/progress.ts';
+import {
+  dryRunOption,
+  inClusterOption,
+  outputOption,
+  textfileOption,
+} from '../kit/report-options.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { errorText, type Terminal, writeIdle } from '../kit/terminal.ts';
+import { documentText } from '../kit/json-document.ts';
+import { usageError } from '../../usage-error.ts';
+
+const helpOf = 'berth clusters reap';
+
+interface ReapArguments extends SiteArguments {
+  readonly cluster?: string | undefined;
+  readonly 'in-cluster'?: boolean | undefined;
+  readonly 'namespace-selector': string;
+  readonly 'pod-selector'?: string | undefined;
+  readonly 'max-pods': number;
+  readonly 'unused-after'?: string | undefined;
+  readonly 'last-used-threshold'?: string | undefined;
+  readonly 'namespace-regexp'?: string | undefined;
+  readonly 'max-namespaces'?: number | undefined;
+  readonly 'delete-claims'?: boolean | undefined;
+  readonly prometheus?: string | undefined;
+  readonly 'prometheus-matchers'?: string | undefined;
+  readonly timeout: string;
+  readonly 'dry-run': boolean;
+  readonly textfile?: string | undefined;
+  readonly output: string;
+}
+
+/** `berth clusters reap`: deletes expired pods and unused namespaces. */
+export function clustersReapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
+  return {
+    command: 'reap',
+    describe: 'Delete expired pods, and namespaces that nobody uses any more',
+    builder: options,
+    handler: (args) => reapClusters(args, terminal),
+  };
+}
+
+function options(yargs: Argv): Argv<ReapArguments> {
+  const text = { type: 'string', requiresArg: true } as const;
+  const number = { type: 'number', requiresArg: true } as const;
+  return siteOptions(yargs)
+    .option('cluster', { ...text, describe: 'Only this cluster [default: all of clusters.d]' })
+    .option('all-clusters', { type: 'boolean', hidden: true })
+    .option('in-cluster', inClusterOption)
+    .option('namespace-selector', {
+      ...text,
+      default: 'app.kubernetes.io/name=open-ondemand',
+      describe: 'Label selector of the namespaces to check',
+    })
+    .option('pod-selector', {
+      ...text,
+      describe: 'Label selector of the pods to delete [default: all pods with a lifetime]',
+    })
+    .option('max-pods', {
+      ...number,
+      default: 30,
+      describe: 'Most pods to delete in one run; 0 for no limit',
+    })
+    .option('unused-after', {
+      ...text,
+      describe: 'Delete namespaces without use for this time, such as 60d',
+    })
+    .option('last-used-threshold', {
+      ...text,
+      describe: 'Another time since the last login [default: that of --unused-after]',
+    })
+    .option('namespace-regexp', {
+      ...text,
+      describe: 'Delete only namespaces whose whole name matches, such as user-.+',
+    })
+    .option('max-namespaces', {
+      ...number,
+      describe: 'Most namespaces to delete in one run; 0 for no limit [default: 10]',
+    })
+    .option('delete-claims', {
+      type: 'boolean',
+      describe: 'Also delete namespaces with PersistentVolumeClaims',
+    })
+    .option('prometheus', {
+      ...text,
+      describe: 'Also query this Prometheus for recent pods',
+    })
+    .option('prometheus-matchers', {
+      ...text,
+      describe: 'Matchers for a Prometheus with several clusters: cluster="prod"',
+    })
+    .option('timeout', {
+      ...text,
+      default: '5m',
+      describe: 'Time limit for all clusters together',
+    })
+    .option('dry-run', dryRunOption('Print what would be deleted, and delete nothing'))
+    .option('textfile', textfileOption)
+    .option('output', outputOption)
+    .example(
+      'berth clusters reap --config /etc/berth/reaper.yml --dry-run',
+      'Print what the next run would delete',
+    )
+    .example(
+      'berth clusters reap --config /etc/berth/reaper.yml --unused-after 60d',
+      'Delete expired pods, and namespaces unused for 60 days',
+    )
+    .epilogue(
+      'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing. It needs the token of an account with the rights of etc/kubernetes/reaper: the hook of a portal has fewer.',
+    );
+}
+
+async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
+  const [{ reapCluster }, { deadlineIn }] = await Promise.all([
+    import('../../cluster-reap/reap-cluster.ts'),
+    import('../../system/deadline.ts'),
+  ]);
+  const targets = await targetsOf(args, terminal);
+  if (args.prometheus !== undefined && targets.length !== 1)
+    throw usageError(helpOf, '--prometheus needs a single cluster: name it with --cluster');
+  const after = args['unused-after'];
+  const podSelector = args['pod-selector'];
+  const textfile = metricsFile(args.textfile);
+  const dryRun = args['dry-run'];
+  const options: ReapClusterOptions = {
+    dryRun,
+    namespaceSelector: args['namespace-selector'],
+    podSelector,
+    maxPods: limit(args['max-pods'], 'max-pods'),
+    ...(after === undefined
+      ? {}
+      : {
+          unused: {
+            after: parseSeconds(after, 'unused-after', unusedFor),
+            max: limit(args['max-namespaces'] ?? 10, 'max-namespaces'),
+            deleteClaims: args['delete-claims'] === true,
+            ...lastLoginOf(args),
+            ...namesOf(args),
+            ...prometheusOf(args),
+          },
+        }),
+    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal,
+  };
+  const reaped = await withProgress(
+    terminal,
+    () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
+    () => Promise.all(targets.map((target) => reapCluster(target, options))),
+  );
+  const text = args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun);
+  terminal.stdout.write(text);
+  if (text === '' && reaped.every(({ failed }) => failed.length === 0))
+    writeIdle('nothing to clean up', dryRun, terminal);
+  if (textfile !== undefined && !dryRun) {
+    const { writeClusterReapMetrics } = await import('../../cluster-reap/cluster-reap-metrics.ts');
+    await writeClusterReapMetrics(textfile, reaped, terminal.now() / 1000);
+  }
+  for (const error of reaped.flatMap(({ failed }) => failed)) {
+    terminal.stderr.write(errorText(error));
+    terminal.finish(error.exitCode);
+  }
+}
+
+async function targetsOf(
+  args: ReapArguments,
+  terminal: Terminal,
+): Promise<readonly ClusterTarget[]> {
+  const { configuredTarget, inClusterTarget } = await import('../../clusters/cluster-target.ts');
+  if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
+  const loaded = await loadSite(args);
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  return [
+    ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
+    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+  ];
+}
+
+function prometheusOf({
+  prometheus: url,
+  'prometheus-matchers': matchers = '',
+}: ReapArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
+  if (url === undefined) return {};
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw usageError(helpOf, `--prometheus ${url}: must be an http or https address`);
+  return { prometheus: { url, matchers, timeoutMs: 30_000 } };
+}
+
+function lastLoginOf({ 'last-used-threshold': text }: ReapArguments): {
+  readonly lastLogin?: number;
+} {
+  if (text === undefined) return {};
+  return { lastLogin: parseSeconds(text, 'last-used-threshold', unusedFor) };
+}
+
+/** The whole name must match, as in Prometheus: with a part of it, `user-.+` would match `no-user-x`. */
+function namesOf({ 'namespace-regexp': text }: ReapArguments): { readonly names?: RegExp } {
+  if (text === undefined) return {};
+  try {
+    return { names: new RegExp(`^(?:${text})$`) };
+  } catch {
+    throw usageError(
+      helpOf,
+      `--namespace-regexp ${text}: must be a regular expression, such as user-.+`,
+    );
+  }
+}
+
+/** A mistyped number must not delete everything on a cluster. */
+const unusedFor = { least: '1h', most: '3650d' };
+
+function limit(count: number, option: string): number {
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw usageError(helpOf, `--${option}: must be a number from 0 (no limit)`);
+}
+
+/** A line for each deleted object, and for each that was kept, with the reason. */
+function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+  const did = dryRun ? 'would end' : 'ended';
+  const deleted = dryRun ? 'would delete' : 'deleted';
+  const lines = reaped.flatMap(({ cluster, busy, pods, namespaces }) =>
+    [
+      ...(busy ? ['another reaper is running; nothing was done'] : []),
+      ...pods.expired.map(
+        ({ namespace, name, lifetime, again, gracePeriodSeconds }) =>
+          `${did} pod ${namespace}/${name}, lifetime ${lifetime}${again ? ` (deleted before; grace period now ${gracePeriodSeconds} s)` : ''}`,
+      ),
+      ...pods.stuck.map(
+        ({ namespace, first, count, finalizers }) =>
+          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: deleted but still exists (${finalizers ? 'finalizers hold it: see kubectl get pod -o yaml' : 'its node has not terminated it: check kubectl get nodes'})`,
+      ),
+      ...pods.orphaned.map(
+        ({ namespace, job }) => `${deleted} leftover objects of job ${namespace}/${job}`,
+      ),
+      ...pods.unreadable.map(
+        ({ namespace, name }) =>
+          `pod ${namespace}/${name} has an invalid lifetime (not a duration)`,
+      ),
+      ...namespaces.deleted.map(
+        ({ name, owner, unused }) =>
+          `${deleted} namespace ${name} of ${owner}, unused for ${countText(Math.floor(unused / 86_400), 'day')}`,
+      ),
+      ...namespaces.left.map(({ name, reason }) => `left namespace ${name}: ${reason}`),
+      ...(pods.later + namespaces.later === 0
+        ? []
+        : [
+            `left for the next run: ${countText(pods.later, 'pod')} (jobs included) and ${countText(namespaces.later, 'namespace')}`,
+          ]),
+    ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
+  );
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The same as JSON, with stable names. */
+function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+  const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
+    ...{ cluster, busy },
+    pods: { ...pods, failed: undefined },
+    namespaces: { ...namespaces, failed: undefined },
+    failures: failed.map(({ code, message, hint }) => ({
+      ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
+    })),
+  }));
+  return documentText('ClusterReap', { dryRun, clusters });
+}

@@ -1,0 +1,128 @@
+import {
+  catalogue,
+  exitStatuses,
+  exitText,
+  type CatalogueEntry,
+} from '../../error-catalogue/catalogue.ts';
+import { checkTexts } from '../../check-texts/check-texts.ts';
+import { BerthError } from '../../errors.ts';
+import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
+import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
+import { documentText } from '../kit/json-document.ts';
+import { unknownText } from '../kit/usage-text.ts';
+import { wrapped } from '../kit/wrapped-text.ts';
+
+export interface Explanation extends CatalogueEntry {
+  readonly type: 'error' | 'warning' | 'finding' | 'check';
+  readonly code: string;
+  readonly domain: string;
+  /** Of an error. */
+  readonly exit_status: readonly number[];
+}
+
+const errors = catalogue.flatMap(({ title, entries }) =>
+  entries.map(({ code, what, why, next }): Explanation => {
+    const exit_status = exitStatuses(code);
+    const type = exit_status.length > 0 ? 'error' : 'warning';
+    return { type, code, domain: title, exit_status, what, why, next };
+  }),
+);
+
+const findings = sshdFindingCodes.map((code): Explanation => {
+  const { opens, closedBy } = findingTexts[code];
+  return {
+    ...{ type: 'finding', code, domain: 'Findings of berth sshd lint', exit_status: [] },
+    what: `What is open: ${opens}.`,
+    why: "The cause is a line in sshd's or PAM's configuration, or a file on this host. `berth sshd lint` names it and the accounts it affects.",
+    next: `${closedBy.charAt(0).toUpperCase()}${closedBy.slice(1)}.`,
+  };
+});
+
+const checks = Object.entries(checkTexts).map(([code, text]): Explanation => ({
+  ...{ type: 'check', code, domain: 'Checks of berth doctor', exit_status: [] },
+  ...text,
+}));
+
+const all: readonly Explanation[] = [...errors, ...findings, ...checks];
+
+/** @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`; `check:NAME` for a check only; all without it. */
+export function explained(wanted: string | undefined): readonly Explanation[] {
+  if (wanted === undefined) return all;
+  const code = codeIn(wanted);
+  return candidates(wanted).filter((entry) => entry.code === code);
+}
+
+/**
+ * The explanations of one code, or of all.
+ *
+ * @param wanted as in `explained`
+ * @param alsoKnown what else could have been meant
+ * @throws {BerthError} `usage`, with the nearest word that is known
+ */
+export function explanations(
+  wanted: string | undefined,
+  alsoKnown: readonly string[] = [],
+): readonly Explanation[] {
+  const found = explained(wanted);
+  if (wanted === undefined || found.length > 0) return found;
+  const codes = candidates(wanted).map(({ code }) => code);
+  const message = isCheck(wanted)
+    ? unknownText('check', codeIn(wanted), codes)
+    : unknownText('code, check or configuration key:', codeIn(wanted), [...codes, ...alsoKnown]);
+  throw new BerthError(message, {
+    code: 'usage',
+    hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
+  });
+}
+
+function isCheck(wanted: string): boolean {
+  return wanted.startsWith('check:');
+}
+
+function candidates(wanted: string): readonly Explanation[] {
+  return isCheck(wanted) ? checks : all;
+}
+
+function codeIn(wanted: string): string {
+  return wanted.replace(/^code=|^check:|^\[|\]$/g, '');
+}
+
+/** A code in full, and a check of the same name; of several, the codes by domain with what each means. */
+export function explainText(found: readonly Explanation[]): string {
+  if (new Set(found.map(({ code }) => code)).size === 1) return found.map(oneText).join('\n');
+  return [...Map.groupBy(found, ({ domain }) => domain)]
+    .map(([domain, ofDomain]) =>
+      [domain, ...ofDomain.map(({ code, what }) => wrapped(`${code}: ${what}`, '  ', '      '))]
+        .map((text) => `${text}\n`)
+        .join(''),
+    )
+    .join('\n');
+}
+
+function oneText(explanation: Explanation): string {
+  const { type, code, what, why, next } = explanation;
+  const parts = [
+    `${code} (${headingOf(explanation)})`,
+    wrapped(what),
+    `${type === 'check' ? 'If it fails' : 'Why'}:\n${wrapped(why, '  ')}`,
+    `What to do:\n${wrapped(next, '  ')}`,
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function headingOf({ type, domain, exit_status }: Explanation): string {
+  switch (type) {
+    case 'finding':
+      return 'finding of berth sshd lint';
+    case 'check':
+      return 'check of berth doctor';
+    case 'error':
+    case 'warning':
+      return `${exitText(exit_status)}; ${domain}`;
+  }
+}
+
+/** For scripts. */
+export function explainJson(codes: readonly Explanation[]): string {
+  return documentText('ErrorCodes', { codes });
+}

@@ -1,0 +1,274 @@
+import { existsSync } from 'node:fs';
+import { BerthError } from '../../errors.ts';
+import { type FileChange, fileChange, placeFile } from '../../init/file-change.ts';
+import { takeInitLock } from '../../init/init-lock.ts';
+import { commandText, isFileStep, type Setup, type SetupStep } from '../../init/setup.ts';
+import { shellWords } from '../../shell-words.ts';
+import type { Documents } from '../documents.ts';
+import type { FlowArguments } from './init-options.ts';
+import { documentText } from '../kit/json-document.ts';
+import type { Asker } from '../kit/questions.ts';
+import { CollectedText, runStep, statusOf, succeeds } from './setup-programs.ts';
+import { isChange, type OpenStep, stepFields, type StepResult, stepText } from './setup-report.ts';
+import type { Terminal, TextStream } from '../kit/terminal.ts';
+
+/**
+ * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has
+ * one document, also if a step fails, and an admin who is asked sees the changes on standard error.
+ *
+ * @param fields for the document
+ * @throws {BerthError} `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
+ *   `placeFile`
+ */
+export async function runSetup(
+  setup: Setup,
+  { 'dry-run': dryRun, yes, output }: FlowArguments,
+  asker: Asker,
+  terminal: Terminal,
+  fields: Pick<Documents['Setup'], 'osc'> = {},
+): Promise<void> {
+  const run = new SetupRun(setup, terminal, output === 'json', asker.asks);
+  await run.look();
+  if (!dryRun) await run.choose(asker, yes);
+  try {
+    if (!dryRun) {
+      await run.carryOut();
+      await run.check();
+    }
+  } catch (error) {
+    run.sayHowToUndo();
+    throw error;
+  } finally {
+    if (output === 'json') run.writeDocument({ dryRun, ...fields });
+  }
+}
+
+/** A run of `berth init` from the first look to the last line. */
+class SetupRun {
+  readonly #setup: Setup;
+  readonly #terminal: Terminal;
+  readonly #json: boolean;
+  /** For people. */
+  readonly #text: TextStream;
+  /** For what programs print. */
+  readonly #programs: TextStream;
+  readonly #results = new Map<OpenStep, StepResult>();
+  /** Those that wait for doctor. */
+  readonly #last = new Set<OpenStep>();
+  #isSound = true;
+  #doctor: Documents['DoctorReport'] | undefined;
+
+  constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
+    this.#setup = setup;
+    this.#terminal = terminal;
+    this.#json = json;
+    this.#programs = json ? terminal.stderr : terminal.stdout;
+    this.#text = json && !asks ? { write: () => undefined } : this.#programs;
+  }
+
+  /** Compares the steps with the host. Commands that have nothing to do are left out. */
+  async look(): Promise<void> {
+    const { steps, last = [] } = this.#setup;
+    for (const [index, step] of [...steps, ...last].entries()) {
+      const seen = await this.#lookAt(step);
+      if (seen !== undefined && index >= steps.length) this.#last.add(seen);
+    }
+    this.#text.write([...this.#results.keys()].map(stepText).join(''));
+    if (this.#planned.length === 0) this.#text.write('nothing to change\n');
+  }
+
+  /** @returns the step that is to be done or was done; undefined if a command has nothing to do */
+  async #lookAt(step: SetupStep): Promise<OpenStep | undefined> {
+    if (!isFileStep(step)) {
+      if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal))) return;
+      this.#results.set(step, { result: 'planned' });
+      return step;
+    }
+    const change = await fileChange(step);
+    const result = change.change === 'unchanged' ? 'unchanged' : 'planned';
+    this.#results.set(change, { result });
+    return change;
+  }
+
+  async choose(asker: Asker, yes: boolean): Promise<void> {
+    for (const step of this.#planned) {
+      if (!isChange(step)) continue;
+      const lost = (step.lost ?? []).join(', ');
+      if (step.change !== 'edited' && lost === '') continue;
+      const loss = lost === '' ? '' : ` It takes away ${lost}.`;
+      if (
+        await asker.confirm(
+          `Replace ${step.path}?${loss} The present file is kept under another name`,
+        )
+      )
+        continue;
+      if (lost !== '' && !asker.asks) throw siteOwn(step, lost);
+      if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
+      this.#results.set(step, { result: 'left' });
+      this.#text.write(`${step.path}: left as it is\n`);
+    }
+    if (this.#planned.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
+      throw new BerthError('nothing was written', {
+        code: 'init-cancelled',
+        hint: 'Run the command again with other answers or options.',
+      });
+  }
+
+  carryOut(): Promise<void> {
+    return this.#carryOut(this.#planned.filter((step) => !this.#last.has(step)));
+  }
+
+  async #carryOut(steps: readonly OpenStep[]): Promise<void> {
+    if (steps.length === 0) return;
+    const lock = await takeInitLock();
+    try {
+      for (const step of steps) {
+        this.#results.set(step, { result: 'failed' });
+        this.#results.set(step, { result: 'done', ...(await this.#do(step)) });
+      }
+    } finally {
+      await lock?.release();
+    }
+  }
+
+  async check(): Promise<void> {
+    const argv = ['berth', 'doctor', ...this.#setup.doctor];
+    this.#text.write(`\n$ ${shellWords(argv)}\n`);
+    const output = this.#json ? new CollectedText() : this.#programs;
+    const words = this.#json ? [...argv, '-o', 'json'] : argv;
+    const passed = (await statusOf(words, output, this.#terminal)) === 0;
+    if (output instanceof CollectedText && output.text !== '') {
+      const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
+      this.#doctor = { ok, summary, checks };
+    }
+    this.#isSound = passed;
+    if (passed) await this.#carryOut(this.#planned);
+    else if (this.#setup.unfinished === true)
+      this.#text.write('\nWhat failed may be what is still to do:\n');
+    else await this.#leaveUnchecked();
+    this.#tell(this.#next);
+  }
+
+  /** Nobody gets a login shell, nor access, on a host that does not work. */
+  async #leaveUnchecked(): Promise<void> {
+    this.#terminal.finish(1);
+    for (const [step, { result }] of [...this.#results].reverse()) {
+      if (isChange(step) || step.untilChecked !== true || result !== 'done') continue;
+      if (step.undo === undefined) continue;
+      for (const words of step.undo) {
+        this.#text.write(`$ ${shellWords(words)}\n`);
+        await runStep(words, this.#programs, this.#terminal);
+      }
+      this.#results.set(step, { result: 'planned' });
+    }
+    for (const step of this.#planned)
+      this.#text.write(`not done: ${isChange(step) ? step.path : commandText(step)}\n`);
+    if (this.#planned.length > 0)
+      this.#text.write('correct what failed, then run the same command again\n');
+  }
+
+  /** After a step that failed: what was done before it stays, and can be undone. */
+  sayHowToUndo(): void {
+    this.#tell(this.#back);
+  }
+
+  #tell(lines: readonly string[]): void {
+    this.#text.write(`\n${lines.map((line) => `next: ${line}\n`).join('')}`);
+  }
+
+  writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {
+    const steps = [...this.#results].map(([step, result]) => stepFields(step, result));
+    const doctor = this.#doctor === undefined ? {} : { doctor: this.#doctor };
+    const document = { ...fields, steps, ...doctor, next: this.#next };
+    this.#terminal.stdout.write(documentText('Setup', document));
+  }
+
+  get #planned(): OpenStep[] {
+    return [...this.#results]
+      .filter(([, { result }]) => result === 'planned')
+      .map(([step]) => step);
+  }
+
+  /** What the admin does then, and how each change is undone. */
+  get #next(): string[] {
+    const { next, nextIfSound = [] } = this.#setup;
+    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#back];
+  }
+
+  /** The last change first. */
+  get #back(): string[] {
+    const results = [...this.#results].reverse();
+    const undo = (isNow: boolean) =>
+      results
+        .filter(([, { result }]) => (result === 'done') === isNow)
+        .flatMap(([step, result]) => undoOf(step, result));
+    const now = undo(true);
+    const earlier = [...(this.#setup.undo ?? []).map(shellWords), ...undo(false)];
+    const back = now.length === 0 ? 'go back' : 'go back to before earlier runs, too';
+    return [
+      ...now.map((words) => `go back: ${words}`),
+      ...earlier.map((words) => `${back}: ${words}`),
+    ];
+  }
+
+  async #do(step: OpenStep): Promise<Partial<StepResult>> {
+    if (!isChange(step)) {
+      // A step before may have done it, too: with its profile, the image may be there.
+      if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal)))
+        return { result: 'unchanged' };
+      this.#text.write(`$ ${commandText(step)}\n`);
+      await runStep(step.argv, this.#programs, this.#terminal, step.input);
+      return {};
+    }
+    if (step.writtenBy !== undefined) return await this.#write(['berth', ...step.writtenBy]);
+    const kept = await placeFile(step, new Date(this.#terminal.now()));
+    this.#text.write(
+      `${step.path}: written${kept === undefined ? '' : `; ${kept} is the former file`}\n`,
+    );
+    return kept === undefined ? {} : { kept };
+  }
+
+  async #write(argv: readonly string[]): Promise<Omit<StepResult, 'result'>> {
+    this.#text.write(`$ ${shellWords(argv)}\n`);
+    if (!this.#json) {
+      await runStep(argv, this.#programs, this.#terminal);
+      return {};
+    }
+    const output = new CollectedText();
+    await runStep([...argv, '-o', 'json'], output, this.#terminal);
+    return { lint: (JSON.parse(output.text) as Documents['SshdKind']).lint };
+  }
+}
+
+/** The commands that undo a step. */
+function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
+  if (!isChange(step)) return result === 'done' ? (step.undo ?? []).map(shellWords) : [];
+  const { path, copy, change, kind } = step;
+  // An earlier run has written the file, or changed that of the host.
+  const earlier = change === 'unchanged';
+  const former = kept ?? (earlier && copy !== undefined && existsSync(copy) ? copy : undefined);
+  if (former !== undefined) return [shellWords(['cp', '-p', former, path])];
+  const isOwn = (result === 'done' && change === 'new') || (earlier && kind === 'whole');
+  return isOwn ? [shellWords(['rm', path])] : [];
+}
+
+/** Nobody can be asked whether it may be replaced. */
+function editedFile(path: string, option: string): BerthError {
+  return new BerthError(
+    `${option}: ${path} was edited and has another value; nothing was written`,
+    {
+      code: 'init-cancelled',
+      hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
+    },
+  );
+}
+
+/** Nobody can be asked whether a site can do without it. */
+function siteOwn({ path, keptBy }: FileChange, lost: string): BerthError {
+  const keep = keptBy === undefined ? '' : `, keep it with ${keptBy}`;
+  return new BerthError(`${path} has ${lost}, which would be replaced; nothing was written`, {
+    code: 'init-cancelled',
+    hint: `Remove it from the file if it is no longer needed${keep}, or run the command without --yes on a terminal: it asks.`,
+    fields: { file: path },
+  });
+}

@@ -1,0 +1,57 @@
+import { BerthError } from '../../errors.ts';
+
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/**
+ * `24h`, `90m`, `3600s` or `1d` in seconds.
+ *
+ * @param bounds lowest and highest value allowed; a timeout is at most a day: timers of Node end at 24
+ * @throws `usage`
+ */
+export function parseSeconds(
+  text: string,
+  option: string,
+  { least, most }: { readonly least: string; readonly most: string } = { least: '1s', most: '1d' },
+): number {
+  const time = secondsOf(text);
+  if (time === undefined)
+    throw unsuited(
+      option,
+      text,
+      'a time such as 24h or 90m',
+      'Write a number followed by s, m, h or d.',
+    );
+  if (time >= (secondsOf(least) ?? 0) && time <= (secondsOf(most) ?? Infinity)) return time;
+  throw unsuited(
+    option,
+    text,
+    `a time from ${least} to ${most}`,
+    `Give --${option} a value in that range.`,
+  );
+}
+
+function secondsOf(text: string): number | undefined {
+  const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
+  const factor = units[unit ?? ''];
+  return factor === undefined ? undefined : Number(count) * factor;
+}
+
+function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
+  const message = `--${option} ${text}: must be ${wanted}`;
+  return new BerthError(message, { code: 'usage', hint });
+}
+
+/** Seconds as text: `7 h 59 min`, `12 min`, `30 s`. */
+export function durationText(total: number): string {
+  const minutes = Math.round(total / 60);
+  if (total < 90) return `${Math.round(total)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+  if (hours >= 48) return `${Math.round(hours / 24)} days`;
+  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+}
+
+/** Seconds since the epoch as RFC 3339, UTC, without fractions. */
+export function timestamp(epoch: number): string {
+  return new Date(epoch * 1000).toISOString().replace('.000Z', 'Z');
+}

@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { BerthError } from '../../errors.ts';
+
+/**
+ * The path of a file that a command is told to write: in a directory that is there.
+ *
+ * @param option with its dashes
+ * @throws {BerthError} `usage`
+ */
+export function outputFile(option: string, value: string): string {
+  const path = inDirectory(option, value);
+  if (isDirectory(path) === true)
+    throw usage(`${option} ${value} is a directory`, 'Name a file in it.');
+  return path;
+}
+
+/** The same of a directory, which need not be there yet. @throws {BerthError} `usage` */
+export function outputDirectory(option: string, value: string): string {
+  const path = inDirectory(option, value);
+  if (isDirectory(path) === false)
+    throw usage(`${option} ${value} is not a directory`, 'Name a directory, or a new one.');
+  return path;
+}
+
+/**
+ * The file of `--textfile`.
+ *
+ * @param value after a `-`, as in systemd's units, no file is wanted if its directory is not there: there is no node_exporter
+ * @throws {BerthError} `usage`
+ */
+export function metricsFile(value: string | undefined): string | undefined {
+  if (value?.startsWith('-') !== true)
+    return value === undefined ? undefined : outputFile('--textfile', value);
+  const path = value.slice(1);
+  return isDirectory(dirname(path)) === undefined ? undefined : outputFile('--textfile', path);
+}
+
+function inDirectory(option: string, value: string): string {
+  const path = resolve(value);
+  if (isDirectory(dirname(path)) !== true)
+    throw usage(
+      `${option} ${value}: there is no directory ${dirname(path)}`,
+      'Correct the option, or make the directory first.',
+    );
+  return path;
+}
+
+/** Undefined if there is nothing of that name. */
+function isDirectory(path: string): boolean | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory();
+}
+
+function usage(message: string, hint: string): BerthError {
+  return new BerthError(message, { code: 'usage', hint });
+}

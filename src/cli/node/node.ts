@@ -1,0 +1,181 @@
+import type { Argv, CommandModule } from 'yargs';
+import { commandGroup } from '../kit/command-group.ts';
+import { runDir } from '../../config/default-settings.ts';
+import type { DrainState } from '../../ssh/drain/drain-state.ts';
+import { assertRoot } from '../../system/as-user.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import {
+  drainedText,
+  drainPlanText,
+  statusJson,
+  statusText,
+  undrainedText,
+  type NodeStatus,
+} from './node-text.ts';
+import { drainedSessions, waitForSessions } from './node-wait.ts';
+import { dryRunOption, outputOption } from '../kit/report-options.ts';
+import { readSessionSettings } from '../kit/session-settings.ts';
+import { openSessions } from '../sessions/select.ts';
+import { type SiteArguments, sshConfigOptions } from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
+
+interface DrainArguments extends SiteArguments {
+  readonly reason: string;
+  readonly wait: boolean;
+  readonly deadline?: string | undefined;
+  readonly message?: string | undefined;
+  readonly 'dry-run': boolean;
+}
+
+interface UndrainArguments {
+  readonly 'dry-run': boolean;
+}
+
+/** `berth node …`: takes this login node out of service and back. */
+export function nodeCommand(terminal: Terminal): CommandModule {
+  return commandGroup('node', 'Take this login node out of service for new sessions, and back', [
+    drainCommand(terminal),
+    undrainCommand(terminal),
+    statusCommand(terminal),
+  ]);
+}
+
+function drainCommand(terminal: Terminal): CommandModule<object, DrainArguments> {
+  return {
+    command: 'drain',
+    describe: 'Accept no new connections of sessions; open sessions go on',
+    builder: drainOptions,
+    handler: (args) => drain(args, terminal),
+  };
+}
+
+function drainOptions(yargs: Argv): Argv<DrainArguments> {
+  return yargs
+    .option('reason', {
+      type: 'string',
+      requiresArg: true,
+      default: '',
+      describe: 'Why, for `berth node status`',
+    })
+    .option('wait', {
+      type: 'boolean',
+      default: false,
+      describe: 'Wait until no session is left',
+    })
+    .option('deadline', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Wait at most this long, such as 2h, then end the sessions that are left',
+    })
+    .option('message', {
+      type: 'string',
+      requiresArg: true,
+      describe:
+        'Message to the terminals of all sessions except your own and those whose profile has notices: false',
+    })
+    .option('dry-run', dryRunOption('Print which listeners would be stopped, and stop none'))
+    .options(sshConfigOptions)
+    .example('berth node drain --reason "kernel update"', 'Send new connections elsewhere')
+    .example(
+      'berth node drain --deadline 2h --message "login1 restarts at 14:00" && systemctl reboot',
+      'Tell everybody, wait up to two hours, end what is left, then restart',
+    )
+    .epilogue(
+      "The listeners berth-sshd@NAME are stopped, so the balancer's check fails and new connections go to other nodes. /etc/berth/drain keeps them stopped, also after a restart of the host, until `berth node undrain`. The host's own sshd is left alone. Your own session is not waited for and not ended. Exit status: 0 drained, and with --wait no session is left; 75 something is left.",
+    );
+}
+
+function undrainCommand(terminal: Terminal): CommandModule<object, UndrainArguments> {
+  return {
+    command: 'undrain',
+    describe: 'Start the listeners again that drain stopped',
+    builder: (yargs) =>
+      yargs
+        .option('dry-run', dryRunOption('Print which listeners would be started, and start none'))
+        .example('berth node undrain', 'Back into service')
+        .epilogue('Listeners that were disabled since the drain are not started.'),
+    handler: (args) => undrain(args, terminal),
+  };
+}
+
+function statusCommand(terminal: Terminal): CommandModule<object, { readonly output: string }> {
+  return {
+    command: 'status',
+    describe: 'Whether this node is drained, its listeners, and how many sessions are open',
+    builder: (yargs) =>
+      yargs.option('output', outputOption).example('berth node status', 'Is this node in service?'),
+    handler: ({ output }) => status(output, terminal),
+  };
+}
+
+async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
+  const seconds = args.deadline === undefined ? undefined : parseSeconds(args.deadline, 'deadline');
+  assertRoot();
+  const { wait, message } = args;
+  const now = Math.floor(terminal.now() / 1000);
+  const { drainNode, planDrain } = await import('../../ssh/drain/drain-node.ts');
+  // Before anything is stopped; with a mistake in it, the node is drained all the same.
+  const read = await readSessionSettings(args);
+  const input = {
+    ...{ run: runDir, by: await admin(), reason: args.reason, now },
+    ...(seconds === undefined ? {} : { deadline: now + seconds }),
+  };
+  const openAt = async ({ units }: DrainState): Promise<number> =>
+    drainedSessions(await openSessions(), units).length;
+  if (args['dry-run']) {
+    const { running, state } = await planDrain(input);
+    const open = await openAt(state);
+    const { out, err } = drainPlanText(running, { open, wait, message, seconds }, read.error);
+    terminal.stdout.write(out);
+    terminal.stderr.write(err);
+    return;
+  }
+  const state = await drainNode(input);
+  const open = await openAt(state);
+  const waits = wait || seconds !== undefined;
+  terminal.stdout.write(drainedText(state, { open, waits }));
+  await waitForSessions(
+    state,
+    { wait, message, files: args, read, deadlineSeconds: seconds },
+    terminal,
+  );
+}
+
+async function undrain(args: UndrainArguments, terminal: Terminal): Promise<void> {
+  assertRoot();
+  const { planUndrain, undrainNode } = await import('../../ssh/drain/drain-node.ts');
+  const dryRun = args['dry-run'];
+  const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
+  const { out, err } = undrainedText(undrained, dryRun);
+  terminal.stdout.write(out);
+  terminal.stderr.write(err);
+}
+
+async function status(output: string, terminal: Terminal): Promise<void> {
+  assertRoot();
+  const [{ drainFiles, readDrainState }, { listenerUnits }] = await Promise.all([
+    import('../../ssh/drain/drain-state.ts'),
+    import('../../ssh/drain/listener-units.ts'),
+  ]);
+  const units = await listenerUnits();
+  const state = readDrainState(drainFiles.drain);
+  const sessions = await openSessions();
+  // As drain finds them: it does not wait for sessions of a listener that an admin had stopped.
+  const drainable = units.filter(({ active, enabled }) => active || enabled);
+  const found: NodeStatus = {
+    ...{ state, undrainIncomplete: readDrainState(drainFiles.undo) !== undefined, units },
+    sessions: sessions.length,
+    waitedFor: drainedSessions(sessions, [...drainable, ...(state?.units ?? [])]).length,
+  };
+  terminal.stdout.write(output === 'json' ? statusJson(found) : statusText(found));
+}
+
+/** Who logged in, by the kernel's audit UID, which sudo keeps. */
+async function admin(): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  const { userOfUid } = await import('../../identity/user-of-uid.ts');
+  const text = await readFile('/proc/self/loginuid', 'latin1').catch(() => '');
+  const uid = /^[0-9]+$/.test(text) ? Number(text) : 0;
+  // AUDIT_UID_UNSET: no login, such as a timer.
+  return uid === 0 || uid === 0xffff_ffff ? 'root' : (userOfUid(uid)?.name ?? `UID ${uid}`);
+}

@@ -1,0 +1,82 @@
+import { shellWords } from '../../shell-words.ts';
+import { stringify } from 'yaml';
+import type { SessionPlan } from '../../ssh/open/plan-session.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { escapeInvisible } from '../kit/terminal.ts';
+
+/** A planned session as text: the decision and its reason, then the command lines. */
+export function sessionPlanText(plan: SessionPlan): string {
+  const { user, outcome, reason, mistakes, obstacles, session, pod } = plan;
+  if (pod !== undefined)
+    return [
+      `${escapedForTerminal(user)} gets profile ${pod.profile}: ${escapedForTerminal(reason)}`,
+      `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${escapedForTerminal(pod.cluster)}`,
+      '',
+      'manifest of the pod (created if it is not running yet)',
+      ...escapeInvisible(stringify(pod.pod))
+        .trimEnd()
+        .split('\n')
+        .map((line) => `  ${line}`),
+      '',
+      'command in the pod',
+      `  ${escapedForTerminal(shellWords(pod.exec))}`,
+    ].join('\n');
+  if (session === undefined) {
+    const refused = isMistake(plan) ? 'gets no session' : 'is refused';
+    const what = outcome === 'refused' ? refused : 'gets a shell on the host';
+    const why = mistakes === undefined ? '' : `\n${escapedForTerminal(mistakes)}`;
+    return `${escapedForTerminal(user)} ${what}: ${escapedForTerminal(reason)}${why}`;
+  }
+  const { profile, container, mounts, skipped, becomes, environment } = session;
+  const state = container.runs
+    ? 'is running and will be joined'
+    : 'is not running and will be started';
+  return [
+    `${escapedForTerminal(user)} gets profile ${profile}: ${escapedForTerminal(reason)}`,
+    ...obstaclesText(obstacles),
+    `container ${container.name} ${state}`,
+    '',
+    'mounts',
+    ...mounts.map(
+      ({ source, target, readOnly }) =>
+        `  ${escapedForTerminal(target)} from ${escapedForTerminal(source)}${readOnly ? ', read-only' : ''}`,
+    ),
+    ...skipped.map((source) => `  ${escapedForTerminal(source)} does not exist and is left out`),
+    '',
+    'environment in the session',
+    ...Object.entries(environment).map(
+      ([name, value]) => `  ${escapedForTerminal(name)}=${escapedForTerminal(value)}`,
+    ),
+    ...(container.runs ? [] : ['', 'command that starts the container', callText(container.start)]),
+    '',
+    'command of the session (replaces the login program)',
+    callText(becomes),
+  ].join('\n');
+}
+
+/** Whether the user gets no session because of a mistake in the configuration. */
+export function isMistake({ code }: SessionPlan): boolean {
+  return code !== undefined && code !== 'profile-not-matched';
+}
+
+function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
+  if (obstacles.length === 0) return [];
+  return [
+    '',
+    'problems: a login would fail now',
+    ...obstacles.flatMap(({ id, message, next = '' }) => [
+      `  ${id}: ${escapedForTerminal(message)}`,
+      `    ${escapedForTerminal(next)}`,
+    ]),
+    '',
+  ];
+}
+
+function callText({ file, args, env }: ProgramCall): string {
+  const words = [
+    ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],
+    ...[file, ...args.slice(1)],
+  ];
+  return `  ${escapedForTerminal(shellWords(words))}`;
+}

@@ -1,0 +1,119 @@
+import type { CommandModule } from 'yargs';
+import type { AdmissionParameters } from '../../config/admission-parameters.ts';
+import { BerthError } from '../../errors.ts';
+import {
+  mutatingPolicySince,
+  validatingPolicySince,
+  minorVersion,
+} from '../../doctor/kubernetes-version.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { installedPath } from '../../installed-path.ts';
+import { configDirOption, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
+
+/** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
+const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGroupsPolicy: Strict and will be refused; see the section "Before 1.36" of ${installedPath('share/docs/admission.md')}\n`;
+
+/** The author of an image controls its /etc/group. */
+const mergeNote =
+  'berth: supplemental_groups_policy is Merge and images allows every image, so an image can give its user any group; restrict images in admission.yml\n';
+
+interface PoliciesArguments extends OverlayArguments {
+  readonly engine: string;
+  readonly kubernetes?: string | undefined;
+  readonly parameters?: string | undefined;
+  readonly output: string;
+}
+
+/** `berth render policies`: the admission policies with the parameters of the site. */
+export function renderPoliciesCommand(
+  terminal: Terminal,
+): CommandModule<object, PoliciesArguments> {
+  return {
+    command: 'policies',
+    describe: 'Print the admission policies for pods and services of users',
+    builder: (yargs) =>
+      yargs
+        .option('engine', {
+          choices: ['kubernetes', 'kyverno'],
+          default: 'kubernetes',
+          describe: 'Policy engine',
+        })
+        .option('kubernetes', {
+          type: 'string',
+          requiresArg: true,
+          describe: `Oldest Kubernetes version among your clusters; before 1.${mutatingPolicySince} the policies set no defaults`,
+        })
+        .option('parameters', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Parameters of the site [default: /etc/berth/admission.yml, if it exists]',
+        })
+        .option('config-dir', configDirOption)
+        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
+        .example('berth render policies | kubectl apply -f -', 'Install or update the policies')
+        .example(
+          'berth render policies --kubernetes 1.34',
+          'Print the policies for an older cluster',
+        )
+        .example('berth render policies --engine kyverno', 'Print the policies for Kyverno'),
+    handler: (args) => render(args, terminal),
+  };
+}
+
+async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
+  const nothingFilledIn = lacksDefaults(args);
+  const parameters = await parametersOf(args);
+  const { siteAdmission } = await import('../../admission/admission-settings.ts');
+  const { admissionManifests } = await import('../../admission/render-admission.ts');
+  const { renderJson, renderManifests } = await import('./objects.ts');
+  const engine = args.engine === 'kyverno' ? 'kyverno' : 'kubernetes';
+  const manifests = admissionManifests(engine, siteAdmission(parameters, { nothingFilledIn }));
+  if (nothingFilledIn && parameters.supplementalGroupsPolicy === 'Strict')
+    terminal.stderr.write(strictNote);
+  if (parameters.supplementalGroupsPolicy === 'Merge' && parameters.images.includes('*'))
+    terminal.stderr.write(mergeNote);
+  terminal.stdout.write(
+    args.output === 'json' ? renderJson(manifests) : renderManifests(manifests),
+  );
+}
+
+/** The policies for Kubernetes with the site's parameters, as YAML. @throws as `parseAdmissionParameters` */
+export async function policiesText(args: OverlayArguments): Promise<string> {
+  const parameters = await parametersOf(args);
+  const { siteAdmission } = await import('../../admission/admission-settings.ts');
+  const { admissionManifests } = await import('../../admission/render-admission.ts');
+  const { renderManifests } = await import('./objects.ts');
+  return renderManifests(admissionManifests('kubernetes', siteAdmission(parameters)));
+}
+
+/** @throws BerthError `usage` if the version is invalid, or has no ValidatingAdmissionPolicy */
+function lacksDefaults({ kubernetes }: PoliciesArguments): boolean {
+  if (kubernetes === undefined) return false;
+  const minor = minorVersion(kubernetes);
+  const problem =
+    minor === undefined
+      ? `--kubernetes ${kubernetes} is not a version of Kubernetes`
+      : minor < validatingPolicySince
+        ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
+        : undefined;
+  if (problem !== undefined)
+    throw new BerthError(problem, {
+      code: 'usage',
+      hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later).`,
+    });
+  return minor !== undefined && minor < mutatingPolicySince;
+}
+
+/** @throws as `loadAdmissionParameters` */
+async function parametersOf(
+  args: OverlayArguments & { readonly parameters?: string | undefined },
+): Promise<AdmissionParameters> {
+  const { admissionFile, loadAdmissionParameters } =
+    await import('../../settings/load-admission-parameters.ts');
+  const { parameters } = args;
+  if (parameters !== undefined) return loadAdmissionParameters(parameters, { required: true });
+  const overlay = await overlayOf(args);
+  return loadAdmissionParameters(overlay?.resolve(admissionFile) ?? admissionFile, {
+    required: false,
+  });
+}

@@ -1,0 +1,184 @@
+import { fstatSync } from 'node:fs';
+import type { CommandModule } from 'yargs';
+import type { ClusterSettings } from '../../config/settings.ts';
+import type { LoadedSiteSettings } from '../../config/site-files.ts';
+import { BerthError } from '../../errors.ts';
+import type { User } from '../../identity/user.ts';
+import { listOption } from '../kit/report-options.ts';
+import { renderBalancerCommand } from './balancer.ts';
+import { renderPoliciesCommand } from './policies.ts';
+import { renderSiteCommand } from './site.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { errorText, type Terminal } from '../kit/terminal.ts';
+
+interface RenderArguments extends SiteArguments {
+  readonly user: string;
+  readonly cluster?: string | undefined;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+  readonly groups?: readonly string[] | undefined;
+  readonly output: string;
+  readonly 'show-secrets': boolean;
+}
+
+/** Not for `render policies` and the others. */
+const own = { requiresArg: true, global: false } as const;
+
+/** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
+export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
+  return {
+    command: 'render',
+    describe: 'Print the Kubernetes objects of a user, policies, the balancer, or a repository',
+    builder: (yargs) =>
+      siteOptions(yargs)
+        .option('user', {
+          type: 'string',
+          ...own,
+          demandOption: true,
+          describe: 'Login name',
+        })
+        .option('cluster', {
+          type: 'string',
+          ...own,
+          describe: 'Cluster; required if several are configured',
+        })
+        .option('uid', {
+          type: 'number',
+          ...own,
+          describe: 'UID, for a user unknown to this host',
+        })
+        .option('gid', { type: 'number', ...own, describe: 'Primary group' })
+        .option('groups', {
+          ...listOption,
+          ...own,
+          describe: 'GIDs of all groups [default: the primary group]',
+        })
+        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml', global: false })
+        .option('show-secrets', {
+          type: 'boolean',
+          default: false,
+          global: false,
+          describe:
+            'Also print Secrets; refused for a terminal and for a file that others can read',
+        })
+        .command(renderPoliciesCommand(terminal))
+        .command(renderBalancerCommand(terminal))
+        .command(renderSiteCommand(terminal))
+        .example(
+          'berth render --user alice | kubectl apply --dry-run=server -f -',
+          'Test the objects',
+        )
+        .example(
+          'berth render --user eve --uid 5001 --gid 5001 -o json',
+          'Print JSON for an account that does not exist yet',
+        )
+        .epilogue(
+          'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
+        ),
+    handler: (args) => render(args, terminal),
+  };
+}
+
+async function render(args: RenderArguments, terminal: Terminal): Promise<void> {
+  if (args['show-secrets']) checkSecretsMayGo(terminal);
+  const loaded = await loadSite(args);
+  const cluster = theCluster(loaded, args.cluster, terminal);
+  const user = await wantedUser(args, loaded.settings.minimumUid);
+  const { userObjectsOn } = await import('../../clusters/bootstrap-cluster.ts');
+  const { renderJson, renderYaml } = await import('./objects.ts');
+  const objects = userObjectsOn({
+    user,
+    cluster,
+    now: Math.floor(terminal.now() / 1000),
+    ...(await dockerConfigOf(cluster, args['show-secrets'])),
+  });
+  const all = [objects.namespace, ...objects.members];
+  const shown = args['show-secrets'] ? all : all.filter(({ kind }) => kind !== 'Secret');
+  const hidden = all.filter((object) => !shown.includes(object));
+  terminal.stdout.write(
+    args.output === 'json' ? renderJson(shown) : renderYaml(shown, hidden, cluster.name),
+  );
+  if (args.output === 'json' && hidden.length > 0 && terminal.stderr.isTTY === true)
+    terminal.stderr.write('berth: the Secret is left out; --show-secrets prints it\n');
+}
+
+/** Also one whose users' credentials are not configured: their objects do not depend on them. */
+function theCluster(
+  loaded: LoadedSiteSettings,
+  name: string | undefined,
+  terminal: Terminal,
+): ClusterSettings {
+  const broken = loaded.broken.filter((one) => name === undefined || one.cluster === name);
+  const usable = broken.filter(({ withoutCredentials }) => withoutCredentials !== undefined);
+  const clusters =
+    name !== undefined && usable.length > 0 ? [] : chosenClusters(loaded, name).clusters;
+  const [cluster, ...others] = [
+    ...clusters,
+    ...usable.flatMap((one) => one.withoutCredentials ?? []),
+  ];
+  const [fault] = broken;
+  if (cluster === undefined && fault !== undefined) throw fault.error;
+  if (cluster !== undefined && others.length === 0) {
+    for (const { error, withoutCredentials } of usable)
+      if (withoutCredentials === cluster) terminal.stderr.write(errorText(error));
+    return cluster;
+  }
+  const names = [cluster, ...others].flatMap((one) => (one === undefined ? [] : [one.name]));
+  throw new BerthError(
+    names.length === 0
+      ? 'no cluster is configured'
+      : `several clusters are configured: ${names.join(', ')}`,
+    {
+      code: names.length === 0 ? 'no-kubernetes-cluster' : 'usage',
+      hint:
+        names.length === 0
+          ? 'Run `berth doctor`: it lists the files that were read.'
+          : 'Select one with --cluster, because each cluster has its own settings.',
+    },
+  );
+}
+
+async function wantedUser(args: RenderArguments, minimumUid: number): Promise<User> {
+  const { checkUserName, lookupUser } = await import('../../identity/nss.ts');
+  const { user: name, uid, gid } = args;
+  if (uid === undefined || gid === undefined) return lookupUser(name, { minimumUid });
+  checkUserName(name);
+  const groups = (args.groups ?? []).map(Number);
+  for (const id of [uid, gid, ...groups]) {
+    if (!Number.isInteger(id) || id < 1 || id > 0xfffffffe)
+      throw new BerthError(`${id} is not a UID or GID of a user`, {
+        code: 'usage',
+        hint: 'Give numbers from 1 to 4294967294, for example: --uid 5001 --gid 5001 --groups 5001,6000',
+      });
+  }
+  const all = [...new Set([gid, ...groups])].sort((a, b) => a - b);
+  return { name, uid, gid, groups: all, home: '', shell: '' };
+}
+
+/** Reads the file of the pull secret only if its contents are printed. */
+async function dockerConfigOf(
+  cluster: ClusterSettings,
+  show: boolean,
+): Promise<{ dockerConfig?: string }> {
+  if (cluster.pullSecret === undefined) return {};
+  if (!show) return { dockerConfig: '{}' };
+  const { readDockerConfig } = await import('../../clusters/bootstrap-user.ts');
+  return readDockerConfig(cluster);
+}
+
+/** Allows Secrets in a pipe or a private file only, not on a screen or in a log. */
+function checkSecretsMayGo(terminal: Terminal): void {
+  const refuse = (where: string, hint: string): never => {
+    throw new BerthError(`--show-secrets does not print Secrets ${where}`, {
+      code: 'secrets-not-protected',
+      hint,
+    });
+  };
+  if (terminal.stdout.isTTY === true) refuse('to a terminal', 'Pipe it: … | kubectl apply -f -');
+  const status = fstatSync(1);
+  if (status.isFile() && (status.mode & 0o077) !== 0)
+    refuse(
+      'into a file that others can read',
+      'Run `umask 077` before the redirection, or `chmod 600` the file.',
+    );
+}

@@ -1,0 +1,68 @@
+import { hostname } from 'node:os';
+import {
+  placeConfig,
+  type PlacedConfig,
+  type PlaceOptions,
+} from '../../balancer/place-haproxy-config.ts';
+import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import { BerthError } from '../../errors.ts';
+import { patchText } from '../kit/patch-text.ts';
+import { reportError, type Terminal } from '../kit/terminal.ts';
+
+/**
+ * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
+ * changed: the difference is printed, and `balancer-file-edited` reported.
+ *
+ * @throws as `placeConfig`
+ */
+export async function writeBalancer(
+  path: string,
+  text: string,
+  options: PlaceOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const placed = await placeConfig(path, text, options);
+  terminal.stdout.write(writtenText(path, text, placed));
+  if (placed.change !== 'edited') return;
+  const error = new BerthError(
+    `${path} was not written by Berth, or was edited since, and was not changed`,
+    {
+      code: 'balancer-file-edited',
+      hint: 'Move what was edited to balancer.yml. If it is the file of the haproxy package, or is not needed any more, replace it with --overwrite: it is kept under another name.',
+      fields: { file: path },
+    },
+  );
+  reportError(terminal, error);
+}
+
+function writtenText(path: string, text: string, placed: PlacedConfig): string {
+  if (placed.change === 'unchanged') return `${path} has these contents already\n`;
+  const reload = 'use it: systemctl reload-or-restart haproxy (a reload ends no session)';
+  if (placed.change === 'new') return `${path} was made\n\nnext: ${reload}\n`;
+  const changes = patchText(path, { before: placed.before, after: text });
+  if (placed.change === 'edited') return changes;
+  return [
+    `${path} was changed; the former file is ${placed.kept}\n`,
+    changes,
+    `next: ${reload}`,
+    `next: go back: mv ${placed.kept} ${path} && systemctl reload haproxy\n`,
+  ].join('\n');
+}
+
+/**
+ * This host's name in `balancers`, as it is there or without its domain.
+ *
+ * @returns undefined if there is one balancer at most: then haproxy needs no name
+ * @throws BerthError `balancer-unknown`
+ */
+export function ownName({ balancers }: BalancerSettings): string | undefined {
+  if (balancers.length < 2) return undefined;
+  const [short = ''] = hostname().split('.');
+  const own = balancers.find(({ name }) => name === hostname() || name === short);
+  if (own !== undefined) return own.name;
+  const names = balancers.map(({ name }) => name).join(', ');
+  throw new BerthError(`this host, ${hostname()}, is none of the balancers ${names}`, {
+    code: 'balancer-unknown',
+    hint: 'Give its name in the list with --balancer, or add it to `balancers`.',
+  });
+}

@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandModule } from 'yargs';
+import { runDir } from '../../config/default-settings.ts';
+import { BerthError } from '../../errors.ts';
+import { escapedForTerminal, logfmtLogger } from '../../log.ts';
+import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
+import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
+import type { Session } from '../../ssh/sessions/session.ts';
+import { countText } from '../../count-text.ts';
+import { durationText, parseSeconds } from '../kit/duration.ts';
+import { withProgress } from '../kit/progress.ts';
+import { dryRunOption } from '../kit/report-options.ts';
+import type { SettingsRead } from '../kit/session-settings.ts';
+import { tellBySettings } from './notice.ts';
+import { errorText, type Terminal } from '../kit/terminal.ts';
+import {
+  filterOf,
+  filterOptions,
+  scopeOptions,
+  readAll,
+  nothingFoundText,
+  sessionPositional,
+  type FilterArguments,
+  type ScopeArguments,
+} from './select.ts';
+
+interface EndArguments extends FilterArguments, ScopeArguments {
+  readonly session?: readonly string[] | undefined;
+  readonly all: boolean;
+  readonly grace: string;
+  readonly message?: string | undefined;
+  readonly 'dry-run': boolean;
+}
+
+export function endCommand(terminal: Terminal): CommandModule<object, EndArguments> {
+  return {
+    command: 'end [session..]',
+    describe: 'End sessions, with a message and time to finish',
+    builder: (yargs) =>
+      filterOptions(yargs)
+        .positional('session', sessionPositional)
+        .options(scopeOptions)
+        .option('all', {
+          type: 'boolean',
+          default: false,
+          describe:
+            'All sessions of this node (with -A, all pods too), or all that the filters select; never your own',
+        })
+        .option('grace', {
+          type: 'string',
+          requiresArg: true,
+          default: '0s',
+          describe: 'How long the sessions may go on; at least 1s if a terminal showed a message',
+        })
+        .option('message', {
+          type: 'string',
+          requiresArg: true,
+          describe:
+            'A line for the terminals of these sessions, unless their profile has notices: false',
+        })
+        .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
+        .example('berth sessions end 4711', 'End one session now')
+        .example(
+          'berth sessions end --all --grace 10m --message "Back at 14:00"',
+          'Tell everybody, and end what is left after ten minutes',
+        )
+        .example(
+          'berth sessions end u-alice/berth-base',
+          'Delete a pod, whichever login nodes use it',
+        )
+        .epilogue(
+          'A session ends as if its client had closed the connection: what it started is cleaned up. A pod is deleted after the grace; the message reaches only its sessions on this node. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
+        ),
+    handler: (args) => end(args, terminal),
+  };
+}
+
+async function end(args: EndArguments, terminal: Terminal): Promise<void> {
+  const graceSeconds = parseSeconds(args.grace, 'grace', { least: '0s', most: '1d' });
+  const { sessions, pods, alsoIn, read } = await chosen(args, terminal);
+  if (sessions.length + pods.length === 0) {
+    terminal.stderr.write(nothingFoundText(args, 'end'));
+    return;
+  }
+  const { endPodsAndReport, podText } = await import('./pods.ts');
+  if (args['dry-run']) {
+    const names = [...sessions.map(nameOf), ...pods.map(podText)];
+    for (const name of names) terminal.stdout.write(`would end ${name}\n`);
+    return;
+  }
+  const grace = performance.now() + graceSeconds * 1000;
+  await endAndReport(
+    sessions,
+    { message: args.message, graceSeconds, read, alsoTell: alsoIn },
+    terminal,
+  );
+  if (pods.length === 0) return;
+  // Who uses a pod from another login node is not known here, so it lasts as long as was promised.
+  await withProgress(
+    terminal,
+    () => `waiting to end ${countText(pods.length, 'pod')}`,
+    () => sleep(Math.max(0, grace - performance.now())),
+  );
+  await endPodsAndReport(pods, terminal);
+}
+
+/** sshd does not send what it has not read from the terminal when it is told to end. Milliseconds. */
+export const messageMs = 1000;
+
+interface EndAndReportOptions {
+  readonly graceSeconds: number;
+  readonly message?: string | undefined;
+  /** With a mistake in ssh.yml, nobody is told, and what PAM's hook does not clean up is left for the reaper. */
+  readonly read: SettingsRead;
+  /** Sessions whose pods end then. */
+  readonly alsoTell?: readonly Session[];
+}
+
+/**
+ * Tells the sessions, ends them, and prints a line for each.
+ *
+ * @returns those that could not be ended
+ */
+export async function endAndReport(
+  sessions: readonly Session[],
+  { graceSeconds, message, read, alsoTell = [] }: EndAndReportOptions,
+  terminal: Terminal,
+): Promise<readonly Session[]> {
+  const { endSessions } = await import('../../ssh/sessions/end-sessions.ts');
+  const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
+  const site = { settings: read.settings ?? read.error, run: runDir, log, now: terminal.now };
+  const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
+  let graceMs = graceSeconds * 1000;
+  if (message !== undefined || graceSeconds > 0) {
+    const text = `This session ends ${when}. ${message ?? ''}`.trim();
+    if (read.settings !== undefined) {
+      const told = await tellBySettings([...sessions, ...alsoTell], text, read.settings);
+      if (told > 0) graceMs = Math.max(graceMs, messageMs);
+    } else terminal.stderr.write('warning: no session was told, because ssh.yml cannot be read\n');
+  }
+  let over = 0;
+  const ended = await withProgress(
+    terminal,
+    () => `waiting for ${countText(sessions.length, 'session')} to end; ended: ${over}`,
+    () => endSessions(site, sessions, { graceMs, onEnd: () => (over += 1) }),
+  );
+  for (const one of ended) report(one, terminal);
+  return ended.flatMap(({ session, outcome }) => (outcome === 'failed' ? [session] : []));
+}
+
+function report({ session, outcome, failed }: EndedSession, terminal: Terminal): void {
+  if (outcome !== 'failed') {
+    const did = outcome === 'ended' ? 'ended' : 'had already ended:';
+    terminal.stdout.write(`${did} ${nameOf(session)}\n`);
+  }
+  for (const error of failed) terminal.stderr.write(errorText(error));
+  // 75 whatever failed: the reaper tries again.
+  if (failed.length > 0)
+    terminal.finish(new BerthError('', { code: 'reap-incomplete', hint: '' }).exitCode);
+}
+
+interface Chosen extends SessionsAndPods {
+  /** Sessions of this node in these pods, which are not chosen themselves. */
+  readonly alsoIn: readonly Session[];
+  readonly read: SettingsRead;
+}
+
+async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
+  const [{ filterAll, findSessions }, { sessionsIn }] = await Promise.all([
+    import('../../ssh/sessions/find-sessions.ts'),
+    import('./pods.ts'),
+  ]);
+  const words = (args.session ?? []).map(String);
+  if (args.all === words.length > 0) throw whichSessions();
+  const all = await readAll(args, words, terminal);
+  const named = filterAll(args.all ? all : findSessions(all, words), filterOf(args));
+  const found = args.all ? await withoutOwn(named, all.sessions, terminal) : named;
+  const alsoIn = sessionsIn(all.sessions, found.pods).filter(
+    (one) => !found.sessions.includes(one),
+  );
+  return { ...found, alsoIn, read: all.read };
+}
+
+/** Without the session that this command runs in, and its pod. */
+async function withoutOwn(
+  { sessions, pods }: SessionsAndPods,
+  all: readonly Session[],
+  terminal: Terminal,
+): Promise<SessionsAndPods> {
+  const [{ ownSession }, { isIn }] = await Promise.all([
+    import('../../ssh/sessions/own-session.ts'),
+    import('./pods.ts'),
+  ]);
+  const own = ownSession(all);
+  if (own === undefined) return { sessions, pods };
+  terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);
+  return {
+    sessions: sessions.filter((one) => one !== own),
+    pods: pods.filter((pod) => !isIn(own, pod)),
+  };
+}
+
+function nameOf({ id, user }: Session): string {
+  return `${id} of ${escapedForTerminal(user)}`;
+}
+
+function whichSessions(): BerthError {
+  return new BerthError('give either sessions (IDs or users) or --all', {
+    code: 'usage',
+    hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
+  });
+}

@@ -1,0 +1,116 @@
+import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import { asBerthError, BerthError, withHint } from '../../errors.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import type { Session } from '../../ssh/sessions/session.ts';
+import { countText } from '../../count-text.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { withProgress } from '../kit/progress.ts';
+import { loadSite } from '../kit/site-options.ts';
+import { errorText, type Terminal } from '../kit/terminal.ts';
+
+/** Time limit for the clusters, which are asked in parallel. Milliseconds. */
+const patienceMs = 10_000;
+/** To delete a pod, and to wait until its node has ended it. Milliseconds. */
+const endingMs = 45_000;
+const atOnce = 8;
+
+/** The pods of sessions on all clusters. The error of a cluster is reported, and the others are listed. */
+export async function readPods(terminal: Terminal): Promise<readonly PodSession[]> {
+  const [{ listClusterPods }, { deadlineIn }] = await Promise.all([
+    import('../../backends/pod/cluster-pods.ts'),
+    import('../../system/deadline.ts'),
+  ]);
+  const targets = await knownTargets();
+  if (targets.length === 0)
+    terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
+  const { signal } = deadlineIn(patienceMs);
+  const work = targets.map(async (target): Promise<readonly PodSession[]> => {
+    try {
+      return await listClusterPods(target, signal, terminal.now());
+    } catch (thrown) {
+      const error = asBerthError(thrown, `cluster ${target.name}`);
+      terminal.stderr.write(errorText(error));
+      terminal.finish(error.exitCode);
+      return [];
+    }
+  });
+  const all = await withProgress(
+    terminal,
+    () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
+    () => Promise.all(work),
+  );
+  return all.flat();
+}
+
+/** @throws {BerthError} as `loadSite`; without `clusters.d`, the next step names what the command can do */
+async function knownTargets(): Promise<readonly ClusterTarget[]> {
+  try {
+    return await sessionTargets();
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError) || thrown.code !== 'config-missing') throw thrown;
+    const hint =
+      'Give this node the clusters.d of the portal (`clusters_dir` of berth.yml), or leave out --all-nodes and names of pods.';
+    throw withHint(thrown, hint);
+  }
+}
+
+/** The clusters that allow SSH sessions, as root of this host reaches them. */
+async function sessionTargets(): Promise<readonly ClusterTarget[]> {
+  const { configuredTarget } = await import('../../clusters/cluster-target.ts');
+  const { settings, broken } = await loadSite({});
+  return [
+    ...settings.clusters
+      .filter(({ sshSessions }) => sshSessions !== undefined)
+      .map((cluster) => configuredTarget(cluster, settings)),
+    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+  ];
+}
+
+/** The sessions of this node that run in one of these pods. */
+export function sessionsIn(
+  sessions: readonly Session[],
+  pods: readonly PodSession[],
+): readonly Session[] {
+  return sessions.filter((session) => pods.some((pod) => isIn(session, pod)));
+}
+
+export function isIn({ backend, name, user }: Session, pod: PodSession): boolean {
+  return backend === 'pod' && name === pod.name && user === pod.user;
+}
+
+/** Deletes the pods, and prints a line for each. */
+export async function endPodsAndReport(
+  pods: readonly PodSession[],
+  terminal: Terminal,
+): Promise<void> {
+  const [{ endPodSession }, { deadlineIn }, { mapConcurrent }] = await Promise.all([
+    import('../../backends/pod/cluster-pods.ts'),
+    import('../../system/deadline.ts'),
+    import('../../system/map-concurrent.ts'),
+  ]);
+  const targets = new Map((await sessionTargets()).map((target) => [target.name, target]));
+  const lines: string[] = [];
+  await withProgress(
+    terminal,
+    () => `waiting for ${countText(pods.length, 'pod')} to end; ended: ${lines.length}`,
+    () =>
+      mapConcurrent(pods, atOnce, async (pod) => {
+        const target = targets.get(pod.cluster);
+        if (target === undefined) return;
+        try {
+          const wasThere = await endPodSession(target, pod, deadlineIn(endingMs).signal);
+          lines.push(`${wasThere ? 'ended' : 'had already ended:'} ${podText(pod)}\n`);
+        } catch (thrown) {
+          const error = asBerthError(thrown, `ending ${podText(pod)}`);
+          terminal.stderr.write(errorText(error));
+          terminal.finish(error.exitCode);
+        }
+      }),
+  );
+  terminal.stdout.write(lines.join(''));
+}
+
+/** `pod u-alice/berth-base of alice`. */
+export function podText({ namespace, name, user = '-' }: PodSession): string {
+  return escapedForTerminal(`pod ${namespace}/${name} of ${user}`);
+}

@@ -1,0 +1,166 @@
+import type { Argv } from 'yargs';
+import { runDir } from '../../config/default-settings.ts';
+import type { SshSettings } from '../../config/profile/profile.ts';
+import { asBerthError } from '../../errors.ts';
+import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
+import type { Session } from '../../ssh/sessions/session.ts';
+import { countText } from '../../count-text.ts';
+import { assertRoot } from '../../system/as-user.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import { withProgress } from '../kit/progress.ts';
+import { listOption } from '../kit/report-options.ts';
+import { readSessionSettings, type SettingsRead } from '../kit/session-settings.ts';
+import { type SiteArguments, sshConfigOptions } from '../kit/site-options.ts';
+import { errorText, type Terminal } from '../kit/terminal.ts';
+
+export interface FilterArguments {
+  readonly user?: readonly string[] | undefined;
+  readonly profile?: readonly string[] | undefined;
+  readonly from?: readonly string[] | undefined;
+  readonly 'idle-over'?: string | undefined;
+}
+
+/** Which hosts are asked. */
+export interface ScopeArguments extends SiteArguments {
+  readonly 'all-nodes': boolean;
+}
+
+export const scopeOptions = {
+  'all-nodes': {
+    alias: 'A',
+    type: 'boolean',
+    default: false,
+    describe: 'Also the pods of sessions of all login nodes, from the clusters',
+  },
+  ...sshConfigOptions,
+} as const;
+
+/** Options of all subcommands that select sessions. */
+export function filterOptions<T>(yargs: Argv<T>): Argv<T & FilterArguments> {
+  return yargs
+    .option('user', { ...listOption, describe: 'Only sessions of these users' })
+    .option('profile', { ...listOption, describe: 'Only sessions with these profiles' })
+    .option('from', {
+      ...listOption,
+      describe: 'Only from these addresses or networks (192.0.2.0/24)',
+    })
+    .option('idle-over', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Only sessions at whose terminals nothing was typed for longer, such as 2h',
+    });
+}
+
+export function filterOf(args: FilterArguments): SessionFilter {
+  const idle = args['idle-over'];
+  const bounds = { least: '1s', most: '365d' };
+  return {
+    users: args.user,
+    profiles: args.profile,
+    from: args.from,
+    ...(idle === undefined ? {} : { idleOverSeconds: parseSeconds(idle, 'idle-over', bounds) }),
+  };
+}
+
+/** The words that name sessions. */
+export const sessionPositional = {
+  type: 'string',
+  array: true,
+  describe: 'ID of a session, its first part (the PID of sshd), a user, or a pod: NAMESPACE/NAME',
+} as const;
+
+interface AllFound extends SessionsAndPods {
+  readonly areAllAsked: boolean;
+  /** With a mistake in it, which was reported, profiles and the addresses of clients behind a balancer are not known. */
+  readonly read: SettingsRead;
+}
+
+/** The sessions of this node, and with `--all-nodes`, or if a word is a pod's name, the pods of all. @throws {BerthError} `not-root` */
+export async function readAll(
+  args: ScopeArguments & FilterArguments,
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<AllFound> {
+  assertRoot('only root sees the sessions of this node');
+  const read = await readSessionSettings(args);
+  if (read.error !== undefined) terminal.stderr.write(errorText(read.error));
+  const sessions = await readSessions(terminal, read.settings);
+  const areAllAsked = args['all-nodes'] || words.some((word) => word.includes('/'));
+  if (!areAllAsked) return { sessions, pods: [], areAllAsked, read };
+  terminal.stderr.write(podsLeftOutText(args));
+  const { readPods } = await import('./pods.ts');
+  return { sessions, pods: await readPods(terminal), areAllAsked, read };
+}
+
+/** The sessions of this node, for counting and ending: without profiles and the addresses of clients. @throws {BerthError} `not-root` */
+export async function openSessions(): Promise<readonly Session[]> {
+  assertRoot('only root sees the sessions of this node');
+  const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
+  return listSessions({
+    ...{ run: runDir, now: Date.now, balancerLog: () => '', onTooManySockets: () => undefined },
+  });
+}
+
+/** @param settings for the profiles, for which sshd is started once for each user, and the balancer's log */
+async function readSessions(
+  terminal: Terminal,
+  settings: SshSettings | undefined,
+): Promise<readonly Session[]> {
+  const [{ listSessions }, { readBalancerLog }] = await Promise.all([
+    import('../../ssh/sessions/list-sessions.ts'),
+    import('../../connections/balancer-log.ts'),
+  ]);
+  const balancerLog = (): string => {
+    try {
+      const path = settings?.balancerLog;
+      return path === undefined ? '' : readBalancerLog(path, longestLog);
+    } catch (error) {
+      terminal.stderr.write(errorText(asBerthError(error, "reading the balancer's log")));
+      return '';
+    }
+  };
+  const onTooManySockets = (): void => {
+    terminal.stderr.write(`${tooManySockets}\n`);
+  };
+  const sessions = listSessions({
+    ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
+  });
+  if (settings === undefined || sessions.length === 0) return sessions;
+  const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
+  return await withProgress(
+    terminal,
+    () => `asking sshd for the profiles of ${countText(sessions.length, 'session')}`,
+    () => withConfiguredProfiles(sessions, settings),
+  );
+}
+
+const tooManySockets =
+  'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +
+  "next: search the balancer's log for the `source_port` that `ss -tnp` shows as the port of sshd's peer";
+
+/** On standard error, as kubectl says it: an empty list is not an error. */
+export function nothingFoundText(
+  args: FilterArguments & ScopeArguments,
+  what: 'list' | 'end',
+): string {
+  const { user, profile, from, 'idle-over': idle, 'all-nodes': all } = args;
+  const isFiltered = [user, profile, from, idle].some((value) => value !== undefined);
+  const none = all ? 'no session on this node and no pod' : 'no session';
+  if (isFiltered) return `${none} matches the filters\n`;
+  if (what === 'end') return `there is ${none} to end\n`;
+  return all ? `${none} of a session is open\n` : `${none} is open\n`;
+}
+
+/** For who asks for the pods, too. '' if nothing is left out. */
+export function podsLeftOutText({ from, 'idle-over': idle }: FilterArguments): string {
+  const given = [
+    ...(from === undefined ? [] : ['--from']),
+    ...(idle === undefined ? [] : ['--idle-over']),
+  ];
+  if (given.length === 0) return '';
+  const select = given.length === 1 ? 'selects' : 'select';
+  return `${given.join(' and ')} ${select} no pods: only the login nodes know where users come from and when they last typed\n`;
+}
+
+/** Bytes of the balancer's log: about the last 35,000 connections. */
+const longestLog = 8 * 1024 * 1024;

@@ -1,0 +1,170 @@
+import { stringify } from 'yaml';
+import type { Documents } from '../documents.ts';
+import { documentText, json } from '../kit/json-document.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import type { UserService } from '../../ssh/cleanup/user-services.ts';
+import type { Session } from '../../ssh/sessions/session.ts';
+import { endpointText } from '../../system/tcp-table.ts';
+import { timestamp } from '../kit/duration.ts';
+import { podDocument, podsTable } from './pods-output.ts';
+import { clockTime, localTime, shortTime, sizeText } from '../kit/units-text.ts';
+import { textTable } from '../kit/text-table.ts';
+
+export type SessionsFormat = 'text' | 'wide' | 'json' | 'yaml';
+
+export interface SessionsView {
+  readonly format: SessionsFormat;
+  readonly headings: boolean;
+  /** The name of this host. */
+  readonly node: string;
+  /** What systemd's managers of users run outside of sessions; undefined if it was not looked at. */
+  readonly services?: readonly UserService[];
+}
+
+interface Column {
+  readonly title: string;
+  readonly wide?: true;
+  readonly number?: true;
+  readonly value: (session: Session, node: string) => string;
+}
+
+const columns: readonly Column[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'USER', value: ({ user }) => user },
+  { title: 'PROFILE', value: ({ profile }) => profile ?? '-' },
+  { title: 'BACKEND', value: ({ backend }) => backendText(backend) },
+  { title: 'NAME', value: ({ name }) => name ?? '-' },
+  { title: 'SINCE', value: ({ opened }) => localTime(opened) },
+  { title: 'IDLE', number: true, value: ({ idleSeconds }) => shortTime(idleSeconds) },
+  { title: 'FROM', value: ({ from }) => (from === '' ? '-' : from) },
+  { title: 'CPU', number: true, value: ({ cpuSeconds }) => clockTime(cpuSeconds) },
+  { title: 'MEMORY', number: true, value: ({ memoryBytes }) => sizeText(memoryBytes) },
+  { title: 'NODE', wide: true, value: (_, node) => node },
+  { title: 'TTY', wide: true, value: ({ terminals }) => terminalNames(terminals) },
+  { title: 'PORT', wide: true, number: true, value: ({ local }) => String(local?.port ?? '-') },
+  {
+    title: 'PEER',
+    wide: true,
+    value: ({ peer }) => (peer === undefined ? '-' : endpointText(peer)),
+  },
+  { title: 'SSHD', wide: true, value: ({ unit }) => unit ?? '-' },
+  { title: 'PROCESSES', wide: true, number: true, value: ({ processes }) => String(processes) },
+];
+
+/**
+ * The list in the wanted format.
+ *
+ * @param pods undefined if only this node was asked
+ */
+export function sessionsText(
+  sessions: readonly Session[],
+  pods: readonly PodSession[] | undefined,
+  view: SessionsView,
+): string {
+  const { format, headings, node, services } = view;
+  if (format === 'json' || format === 'yaml') {
+    const fields = {
+      ...fieldsOf(sessions, node),
+      ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
+      services,
+    };
+    return documentText('SessionList', fields, format === 'json' ? json : stringify);
+  }
+  // Each kind of things is a table, as `kubectl get pods,services` prints them.
+  const isOnly = pods === undefined && (services ?? []).length === 0;
+  const tables = [
+    ...(sessions.length > 0 || isOnly ? [sessionsTable(sessions, view)] : []),
+    ...(pods === undefined || pods.length === 0
+      ? []
+      : [podsTable(pods, { headings, wide: format === 'wide' })]),
+    ...(services === undefined || services.length === 0 ? [] : [servicesTable(services, view)]),
+  ];
+  return tables.join('\n');
+}
+
+function servicesTable(services: readonly UserService[], { headings }: SessionsView): string {
+  return textTable(
+    headings ? ['SERVICE-OF-UID', 'UNIT', 'PROCESSES'] : undefined,
+    services.map(({ uid, unit, processes }) => [String(uid), unit, String(processes)]),
+    [0, 2],
+  );
+}
+
+function sessionsTable(
+  sessions: readonly Session[],
+  { format, headings, node }: SessionsView,
+): string {
+  const shown = columns.filter(({ wide }) => wide !== true || format === 'wide');
+  const rows = sessions.map((session) => shown.map(({ value }) => value(session, node)));
+  return textTable(
+    headings ? shown.map(({ title }) => title) : undefined,
+    rows,
+    shown.flatMap(({ number }, index) => (number === true ? [index] : [])),
+  );
+}
+
+/** Everything about each session, in lines as `kubectl describe` prints them. */
+export function sessionsDetails(sessions: readonly Session[], node: string): string {
+  return sessions
+    .map((session) => {
+      const { claimedName, via, peer } = session;
+      const from = columns.filter(({ title }) => title !== 'PROFILE' && title !== 'TTY');
+      const rows = [
+        ...from.map(({ title, value }) => [lowerTitle(title), value(session, node)]),
+        ['Profile', session.profile ?? '-'],
+        ...(claimedName === undefined ? [] : [['Claimed name', claimedName]]),
+        ['Terminals', session.terminals.join(', ') || '-'],
+        ...(via === undefined ? [] : [['Via balancer', endpointText(via)]]),
+      ].map(([title = '', value = '']) => [`${title}:`, value]);
+      // For a site that has only the balancer's log to look at.
+      const join =
+        via === undefined && peer !== undefined
+          ? [
+              [
+                "Balancer's log:",
+                `behind a balancer, the line with source=${peer.address} source_port=${peer.port}`,
+              ],
+            ]
+          : [];
+      return textTable(undefined, [...rows, ...join]);
+    })
+    .join('\n');
+}
+
+function lowerTitle(title: string): string {
+  return title.length <= 4 && title !== 'NAME' && title !== 'USER' && title !== 'FROM'
+    ? title
+    : `${title.slice(0, 1)}${title.slice(1).toLowerCase()}`;
+}
+
+/** Stable names; what is not known is null. Times in RFC 3339, sizes in bytes, durations in seconds. */
+function fieldsOf(sessions: readonly Session[], node: string): Documents['SessionList'] {
+  return {
+    node,
+    sessions: sessions.map(({ opened, ...session }) => ({
+      ...{ id: session.id, user: session.user, uid: session.uid, node },
+      profile: session.profile ?? null,
+      backend: session.backend ?? null,
+      name: session.name ?? null,
+      claimedName: session.claimedName ?? null,
+      since: timestamp(opened),
+      idleSeconds: session.idleSeconds ?? null,
+      from: session.from === '' ? null : session.from,
+      ...{ via: session.via ?? null, peer: session.peer ?? null, local: session.local ?? null },
+      sshd: session.unit ?? null,
+      terminals: session.terminals,
+      processes: session.processes,
+      cpuSeconds: Math.round(session.cpuSeconds * 100) / 100,
+      memoryBytes: session.memoryBytes,
+    })),
+  };
+}
+
+function backendText(backend: Session['backend']): string {
+  if (backend === undefined) return '-';
+  return backend === 'podman' ? 'container' : backend;
+}
+
+function terminalNames(terminals: readonly string[]): string {
+  return terminals.map((path) => path.replace('/dev/', '')).join(',') || '-';
+}

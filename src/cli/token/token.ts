@@ -1,0 +1,288 @@
+import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
+import { commandGroup } from '../kit/command-group.ts';
+import { readFileSync } from 'node:fs';
+import { asBerthError, BerthError } from '../../errors.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import { withProgress } from '../kit/progress.ts';
+import { dryRunOption, outputOption } from '../kit/report-options.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { reportError, type Terminal } from '../kit/terminal.ts';
+import { tokenText, tokensJson } from './token-report.ts';
+import type { ClusterSettings } from '../../config/settings.ts';
+import type { TokenSource } from '../../clusters/setup-token.ts';
+import type { RotateDeps, RotateTarget, ServiceAccountName } from '../../clusters/rotate-token.ts';
+import { installedPath } from '../../installed-path.ts';
+
+interface TokenArguments extends SiteArguments {
+  readonly cluster?: string | undefined;
+  readonly lifetime: string;
+  readonly 'service-account'?: string | undefined;
+  readonly output: string;
+  readonly 'dry-run': boolean;
+  readonly timeout: string;
+}
+
+interface RotateArguments extends TokenArguments {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+interface SetupArguments extends TokenArguments {
+  readonly from?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** `berth token …`: creates and renews the hook's own credential. */
+export function tokenCommand(terminal: Terminal): CommandModule {
+  return commandGroup('token', "Create or renew the token of the hook's ServiceAccount", [
+    rotateCommand(terminal),
+    setupCommand(terminal),
+  ]);
+}
+
+function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
+  return siteOptions(yargs)
+    .option('cluster', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Only this cluster [default: all clusters of clusters.d]',
+    })
+    .option('lifetime', {
+      type: 'string',
+      requiresArg: true,
+      default: '24h',
+      describe: 'Lifetime of the new token; the API server may issue a shorter one',
+    })
+    .option('service-account', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'ServiceAccount, as NAMESPACE/NAME',
+    })
+    .option('timeout', {
+      type: 'string',
+      requiresArg: true,
+      default: '30s',
+      describe: 'Time limit for all clusters together',
+    })
+    .option(
+      'dry-run',
+      dryRunOption('Request and test a token as the real run does, and write nothing'),
+    )
+    .option('output', outputOption);
+}
+
+function rotateCommand(terminal: Terminal): CommandModule<object, RotateArguments> {
+  return {
+    command: 'rotate',
+    describe: "Renew the token in root's kubeconfig",
+    builder: (yargs) =>
+      commonOptions(yargs)
+        .option('kubeconfig', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Renew the token in this file, without the configuration of the site',
+        })
+        .option('context', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Context in that file [default: the current one]',
+        })
+        .example(
+          'berth token rotate',
+          'Renew the tokens of all clusters, as berth-token-rotate.timer does',
+        )
+        .example(
+          'berth token rotate --cluster k8s --lifetime 8h',
+          'Renew one token, with a shorter lifetime',
+        )
+        .example('berth token rotate --dry-run', 'Test whether the next renewal will work')
+        .epilogue(
+          'The new token is tested before it is written, and only the token changes in the file. The old token stays valid until it expires. Without --cluster, the command also removes stored credentials of deleted accounts.',
+        ),
+    handler: (args) => rotate(args, terminal),
+  };
+}
+
+function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments> {
+  return {
+    command: 'setup',
+    describe: "Write root's kubeconfig for the hook, with the credentials of an admin",
+    builder: (yargs) =>
+      commonOptions(yargs)
+        .option('from', {
+          type: 'string',
+          requiresArg: true,
+          describe:
+            'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; otherwise, with Cluster API, the Secret in the management cluster]',
+        })
+        .option('context', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'Context in that file [default: the one with the address of the cluster]',
+        })
+        .example(
+          'berth token setup --cluster k8s --from ~/.kube/admin',
+          `Once, after \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\``,
+        )
+        .example(
+          'kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster k8s',
+          'Where only kubectl can use the credentials of the admin',
+        )
+        .epilogue(
+          'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). With the credentials of an admin it also grants the right to write the pull secret of the site, if that has another name than in etc/kubernetes. From then on `berth token rotate` renews the token.',
+        ),
+    handler: (args) => setup(args, terminal),
+  };
+}
+
+async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
+  const { rotateTokens } = await import('../../clusters/rotate-token.ts');
+  const deps = await rotateDeps(args, terminal);
+  const { targets, broken } = await rotateTargets(args, deps);
+  const names = targets.map(({ cluster }) => cluster).join(', ');
+  const outcomes = await withProgress(
+    terminal,
+    () => `waiting for ${names}`,
+    () => rotateTokens(targets, deps),
+  );
+  report([...outcomes, ...broken], args, terminal);
+  if (args.kubeconfig === undefined && args.cluster === undefined) await forget(args, deps);
+}
+
+/** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
+async function forget(args: SiteArguments, { log, dryRun }: RotateDeps): Promise<void> {
+  const { removeStaleCredentials } = await import('../../credentials/remove-stale-credentials.ts');
+  const { nameOfUid } = await import('../../identity/name-of-uid.ts');
+  try {
+    const { stateDir } = (await loadSite(args)).settings;
+    await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log, dryRun });
+  } catch (thrown) {
+    const { message, code, hint } = asBerthError(
+      thrown,
+      'removing stored credentials of deleted accounts',
+    );
+    log.warning(message, { code, hint });
+  }
+}
+
+async function rotateTargets(
+  args: RotateArguments,
+  deps: RotateDeps,
+): Promise<{
+  readonly targets: readonly RotateTarget[];
+  readonly broken: readonly { readonly cluster: string; readonly error: BerthError }[];
+}> {
+  const { kubeconfig: file, context } = args;
+  if (file !== undefined) {
+    const choice = { file, endpoint: '', onlyCluster: true };
+    const target = { cluster: context ?? file, choice };
+    return {
+      targets: [context === undefined ? target : { ...target, choice: { ...choice, context } }],
+      broken: [],
+    };
+  }
+  const { contextChoice } = await import('../../clusters/hook-access.ts');
+  const { setupToken } = await import('../../clusters/setup-token.ts');
+  const loaded = await loadSite(args);
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  const count = loaded.settings.clusters.length;
+  const targets = clusters.map((cluster): RotateTarget => {
+    const { name, admin } = cluster;
+    const target = { cluster: name, choice: contextChoice(cluster, count) };
+    if (admin.kind === 'kubeconfig') return target;
+    const { kind, management } = admin;
+    const input = { cluster, clusterCount: count, source: { kind, management } };
+    return { ...target, setUp: (account) => setupToken({ ...input, account }, deps) };
+  });
+  return { targets, broken };
+}
+
+async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Terminal): Promise<void> {
+  const { setupToken } = await import('../../clusters/setup-token.ts');
+  const deps = await rotateDeps(args, terminal);
+  const loaded = await loadSite(args);
+  const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
+  if (cluster === undefined)
+    throw new BerthError('no cluster has a valid configuration', {
+      code: 'cluster-unknown',
+      hint: '`berth clusters list` prints the errors in clusters.d; `berth init cluster` writes a file.',
+    });
+  if (other !== undefined) {
+    throw new BerthError('several clusters are configured', {
+      code: 'usage',
+      hint: `Select one: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
+    });
+  }
+  const { context, from } = args;
+  const rotated = await withProgress(
+    terminal,
+    () => `waiting for ${cluster.name}`,
+    () =>
+      setupToken(
+        {
+          cluster,
+          clusterCount: loaded.settings.clusters.length,
+          source:
+            from === undefined
+              ? (tokenFromStandardInput(terminal) ?? sourceOf(cluster))
+              : { kind: 'admin', file: from, context },
+          account: deps.serviceAccount ?? { namespace: 'ondemand', name: 'berth-hook' },
+        },
+        deps,
+      ),
+  );
+  report([{ rotated }], args, terminal);
+}
+
+function tokenFromStandardInput(terminal: Terminal): TokenSource | undefined {
+  const token = terminal.stdinIsTTY ? '' : readFileSync(0, 'utf8').trim();
+  return token === '' ? undefined : { kind: 'token', token };
+}
+
+/** The error for a missing source of the token. */
+function sourceOf({ admin }: ClusterSettings): TokenSource {
+  if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
+  throw new BerthError('no credentials: neither --from nor a token on standard input was given', {
+    code: 'usage',
+    hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',
+  });
+}
+
+async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<RotateDeps> {
+  const { deadlineIn } = await import('../../system/deadline.ts');
+  const { logfmtLogger } = await import('../../log.ts');
+  const named = args['service-account'];
+  return {
+    lifetimeSeconds: parseSeconds(args.lifetime, 'lifetime', lifetimes),
+    ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
+    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
+    log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
+    dryRun: args['dry-run'],
+  };
+}
+
+/** The shortest lifetime that API servers accept. */
+const lifetimes = { least: '10m', most: '365d' };
+
+function serviceAccount(text: string): ServiceAccountName {
+  const [, namespace, name] = /^([a-z0-9-]+)\/([a-z0-9.-]+)$/.exec(text) ?? [];
+  if (namespace !== undefined && name !== undefined) return { namespace, name };
+  throw new BerthError(`--service-account ${text}: must be NAMESPACE/NAME`, {
+    code: 'usage',
+    hint: `${installedPath('share/etc/kubernetes')} creates ondemand/berth-hook.`,
+  });
+}
+
+type Outcomes = Parameters<typeof tokensJson>[0];
+
+function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
+  const now = terminal.now() / 1000;
+  const wantedSeconds = parseSeconds(args.lifetime, 'lifetime', lifetimes);
+  const dryRun = args['dry-run'];
+  if (args.output === 'json') terminal.stdout.write(tokensJson(outcomes, dryRun));
+  for (const outcome of outcomes) {
+    if ('error' in outcome) reportError(terminal, outcome.error);
+    else if (args.output === 'text')
+      terminal.stdout.write(tokenText(outcome.rotated, { now, wantedSeconds, dryRun }));
+  }
+}

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { commandGroups } from '../../../../src/cli/command-line.ts';
+import {
+  type CommandNode,
+  commandTree,
+  type OptionNode,
+} from '../../../../src/cli/kit/command-tree.ts';
+import { optionRules } from '../../../../src/cli/kit/option-rules.ts';
+import type { Terminal } from '../../../../src/cli/kit/terminal.ts';
+import { refusal } from '../refusal.ts';
+
+const root = commandTree(commandGroups({} as Terminal));
+const commands = new Map<string, CommandNode>();
+const walk = (node: CommandNode, path: readonly string[]): void => {
+  commands.set(path.join(' '), node);
+  for (const one of node.commands) walk(one, [...path, one.name]);
+};
+walk(root, []);
+
+const optionNamed = (command: string, words: string): OptionNode => {
+  const name = words.split(' ', 1)[0] ?? '';
+  const found = commands.get(command)?.options.find(({ names }) => names[0] === name);
+  if (found === undefined) throw new Error(`berth ${command} has no ${name}`);
+  return found;
+};
+
+/** An option with a value that it accepts. */
+function written(command: string, words: string): string[] {
+  const { takesValue, choices, isNumber } = optionNamed(command, words);
+  if (words.includes(' ') || !takesValue) return words.split(' ');
+  return [words, choices[0] ?? (isNumber ? '1' : 'x')];
+}
+
+/** A command line that has what the command cannot do without. */
+const withWords = (command: string, ...options: string[]): string[] => {
+  const required: Readonly<Record<string, string[]>> = {
+    ...{ plan: ['--user', 'x'], render: ['--user', 'x'], 'sshd new': ['x', '--port', '1'] },
+  };
+  const all = options.flatMap((option) => written(command, option));
+  return [...command.split(' '), ...(required[command] ?? []), ...all];
+};
+
+/** The options with which others are of use, so that only the rule in question is broken. */
+const also = (command: string, option: string, but: string): string[] => {
+  const other = optionRules[command]?.needs?.[option];
+  return other === undefined || other === but ? [] : [other, ...also(command, other, but)];
+};
+
+describe('an option that a command would ignore is refused, with the other one named', () => {
+  const needs = Object.entries(optionRules).flatMap(([command, rules]) =>
+    Object.entries(rules.needs ?? {}).map((pair) => [command, ...pair] as const),
+  );
+  it.each(needs)('berth %s: %s needs %s', async (command, option, other) => {
+    expect(optionNamed(command, other)).toBeDefined();
+    expect(await refusal(...withWords(command, option))).toBe(
+      `64: berth: ${option} needs ${other} [usage]`,
+    );
+  });
+
+  const without = Object.entries(optionRules).flatMap(([command, rules]) =>
+    Object.entries(rules.without ?? {}).flatMap(([option, others]) =>
+      others.map((other) => [command, option, other] as const),
+    ),
+  );
+  it.each(without)('berth %s: %s, not with %s', async (command, option, other) => {
+    const more = [option, other].flatMap((one) => also(command, one, ''));
+    expect(await refusal(...withWords(command, option, other, ...more))).toBe(
+      `64: berth: ${option} cannot be used with ${other} [usage]`,
+    );
+  });
+});
+
+/** The options of each command; where it can do another thing, those that it uses then. */
+const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'clusters discover': {
+    '': '--config --config-dir --kubeconfig --context --namespace --clusters-dir --ca-dir --issuer --audience --dry-run --allow-none --timeout --output',
+  },
+  'clusters reap': {
+    '--in-cluster':
+      '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
+    '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
+  },
+  'clusters list': { '': '--config --config-dir --output' },
+  completion: { '': '' },
+  'config show': { '': '--config --config-dir --effective --output' },
+  doctor: {
+    '--start-session': '--config --user --cluster --timeout --output',
+    '': '--config --config-dir --user --cluster --timeout --output',
+  },
+  explain: { '': '--output' },
+  help: { '': '' },
+  'images check': { '': '--config-dir --config --output' },
+  'images files': { '': '--to' },
+  'images gc': { '': '--config-dir --config --output --grace --dry-run --timeout' },
+  'images list': { '': '--config-dir --config --output' },
+  'images pull': {
+    '--from-archive': '--config --config-dir --output --timeout --yes --dry-run',
+    '': '--config --config-dir --output --timeout --auth-file --dry-run',
+  },
+  'init cluster': {
+    '': '--yes --dry-run --output --config --config-dir --name --kubeconfig --context --credentials --apply --kubectl --ood-directory',
+  },
+  'init login-node': {
+    '--backend pod':
+      '--yes --dry-run --output --cluster --kubeconfig --context --namespace-prefix --apply --policies --kubectl --image --user --port --address --mode --start',
+    '--backend podman':
+      '--yes --dry-run --output --image --user --port --address --mode --pull --from-archive --start',
+  },
+  'init portal': {
+    '': '--yes --dry-run --output --config --config-dir --subject-prefix --audience --ca-file --token --exchange-scope --keep-hook --from-osc --ood-directory',
+  },
+  'ldap-sync': {
+    '--in-cluster': '--config --config-dir --dry-run --accept-fewer --timeout --textfile --output',
+    '': '--config --config-dir --cluster --dry-run --accept-fewer --timeout --textfile --output',
+  },
+  'node drain': { '': '--reason --wait --deadline --message --dry-run --config-dir --config' },
+  'node status': { '': '--output' },
+  'node undrain': { '': '--dry-run' },
+  plan: {
+    '--ssh': '--config --config-dir --user --output --profile --command --tty --port',
+    '': '--config --config-dir --user --output --cluster',
+  },
+  reap: { '': '--config-dir --config --dry-run --unused --turns --textfile --output' },
+  render: { '': '--config --config-dir --user --cluster --output --show-secrets' },
+  'render balancer': {
+    '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
+    '': '--list --config --config-dir --for --balancer --kind --check-nodes --write',
+  },
+  'render policies': {
+    '--engine kyverno': '--parameters --config-dir --output',
+    '': '--engine --kubernetes --parameters --config-dir --output',
+  },
+  'render site': {
+    '': '--config --config-dir --cluster --components --image --git-url --gitops',
+  },
+  'sessions end': {
+    '': '--user --profile --from --idle-over --all-nodes --config-dir --config --all --grace --message --dry-run',
+  },
+  'sessions list': {
+    '--output json':
+      '--user --profile --from --idle-over --all-nodes --config-dir --config --watch',
+    '': '--user --profile --from --idle-over --all-nodes --config-dir --config --output --no-headers --watch',
+  },
+  'sessions show': { '': '--all-nodes --config-dir --config --output' },
+  'sshd certify': {
+    '': '--ca --agent --host-key --principal --validity --identity --force --dry-run --output',
+  },
+  'sshd check': { '': '--config-dir --settings --sshd --output' },
+  'sshd lint': {
+    '': '--sshd-config --config --user --group --address --port --login --config-dir --settings --pam --sshd --output',
+  },
+  'sshd list': { '': '--output' },
+  'sshd new': {
+    '--mode login-shell':
+      '--port --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
+    '': '--port --profile --mode --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
+  },
+  'subid apply': {
+    '': '--users-from --min-uid --max-uid --first-uid --base --size --groups --directories --prefix --output --keep-going --lock-timeout',
+  },
+  'subid plan': {
+    '': '--users-from --min-uid --max-uid --first-uid --base --size --groups --directories --prefix --output',
+  },
+  'token rotate': {
+    '--kubeconfig': '--context --lifetime --service-account --timeout --dry-run --output',
+    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output',
+  },
+  'token setup': {
+    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output --from',
+  },
+  version: { '': '--output' },
+};
+
+it('each command is in the table, and each name there is an option of it', () => {
+  const own = [...commands].filter(
+    ([, node]) => node.commands.length === 0 || node.options.length > 0,
+  );
+  const names = own.map(([name]) => name).filter((name) => name !== '');
+  expect(Object.keys(modes).toSorted()).toEqual(names.toSorted());
+  for (const [command, ofCommand] of Object.entries(modes))
+    for (const used of Object.values(ofCommand))
+      for (const name of used.split(' ').filter((one) => one !== ''))
+        expect(optionNamed(command, name)).toBeDefined();
+});
+
+const refusals = [
+  /^64: berth: --\S+ (needs|cannot be used with) --\S+( \S+)? \[usage\]$/,
+  /^64: berth: --\S+ (cannot be used with --backend pod: the cluster's nodes|needs --backend pod)/,
+];
+
+describe('a mode refuses each option that it does not use, and so each new one that the table does not have', () => {
+  const cases = Object.entries(modes).flatMap(([command, own]) =>
+    Object.entries(own).flatMap(([mode, used]) => {
+      const known = [...used.split(' '), ...Object.keys(own).map((one) => one.split(' ')[0])];
+      return (commands.get(command)?.options ?? [])
+        .map(({ names: [name = ''] }) => name)
+        .filter((name) => !known.includes(name))
+        .map((name) => [command, mode, name] as const);
+    }),
+  );
+  it.each(cases)('berth %s %s: %s', async (command, mode, option) => {
+    const chosen = mode === '' ? [] : [mode];
+    const refused = await refusal(...withWords(command, ...chosen, option));
+    expect(
+      refusals.some((pattern) => pattern.test(refused)),
+      refused,
+    ).toBe(true);
+  });
+});
