@@ -33,13 +33,12 @@ const shared = [
   'connections',
   'session',
   'clusters',
-  'settings',
+  'config/load',
   'credentials',
   'admission',
-  'reconcile',
-  'desired',
+  'kube',
   'identity',
-  'config',
+  'config/schema',
 ] as const;
 
 /** Directories that compute data only: no process, no file, no socket, no clock. */
@@ -47,8 +46,8 @@ const pure = [
   'error-catalogue',
   'check-texts',
   'admission',
-  'desired',
-  'config',
+  'kube/objects',
+  'config/schema',
   'balancer/rules',
   'cluster-reap/rules',
   'cluster-discovery/rules',

@@ -5,7 +5,7 @@ import { openIssuer } from '../src/credentials/oidc/issuer.ts';
 import { asBerthError } from '../src/errors.ts';
 import { issueUserToken } from '../src/clusters/issue-user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
-import { loadSiteSettings } from '../src/settings/load-site-settings.ts';
+import { loadSiteSettings } from '../src/config/load/load-site-settings.ts';
 import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-request.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';

@@ -1,7 +1,7 @@
 import type { JsonSchema } from './json-schema.ts';
 
 /**
- * What Berth reads in OnDemand's files of clusters.d. `src/config/ood-cluster-file.ts` reads them by hand, as OnDemand does;
+ * What Berth reads in OnDemand's files of clusters.d. `src/config/schema/ood-cluster-file.ts` reads them by hand, as OnDemand does;
  * test/unit/docs/schemas.test.ts compares the two. OnDemand's other keys are allowed.
  */
 export const clustersDSchema: JsonSchema = section({

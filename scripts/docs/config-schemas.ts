@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { balancerSchema } from '../../src/config/balancer-yml.ts';
-import { admissionSchema } from '../../src/config/admission-parameters.ts';
-import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
-import { ldapSchema } from '../../src/config/ldap-schema.ts';
-import { profileSchema } from '../../src/config/profile/profile-schema.ts';
-import { quantity } from '../../src/config/quantity-schema.ts';
-import { sshSchema } from '../../src/config/ssh-settings.ts';
+import { balancerSchema } from '../../src/config/schema/balancer-yml.ts';
+import { admissionSchema } from '../../src/config/schema/admission-parameters.ts';
+import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
+import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
+import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
+import { quantity } from '../../src/config/schema/quantity-schema.ts';
+import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { clustersDSchema } from './clusters-d-schema.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { keyTexts, type KeyText, type Section } from './key-texts.ts';

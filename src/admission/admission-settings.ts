@@ -1,8 +1,8 @@
 import {
   type AdmissionParameters,
   parseAdmissionParameters,
-} from '../config/admission-parameters.ts';
-import { namespaceLabel } from '../desired/well-known-names.ts';
+} from '../config/schema/admission-parameters.ts';
+import { namespaceLabel } from '../kube/objects/well-known-names.ts';
 
 /** Names and scope of the policies, and what the site allows. */
 export interface AdmissionSettings {

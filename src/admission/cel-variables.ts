@@ -1,4 +1,4 @@
-import { annotations } from '../desired/well-known-names.ts';
+import { annotations } from '../kube/objects/well-known-names.ts';
 import type { PodForm, Variable } from './policy-types.ts';
 
 /** A UID or GID other than root's, in digits. */

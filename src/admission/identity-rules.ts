@@ -1,5 +1,5 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { annotations } from '../desired/well-known-names.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { annotations } from '../kube/objects/well-known-names.ts';
 import { containers, identity } from './cel-variables.ts';
 import {
   whenAbsent,

@@ -1,4 +1,4 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
 import { allowedValues, celString, type Rule, type Variable } from './policy-types.ts';
 
 /** The first part of a reference names a registry by the rule of distribution/reference. */

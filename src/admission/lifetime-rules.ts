@@ -1,5 +1,5 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { lifetimeAnnotation } from '../desired/well-known-names.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import { celString, type Rule, type Variable } from './policy-types.ts';
 
 /** A duration of Go's ParseDuration with hours, minutes and seconds only, without a sign. */

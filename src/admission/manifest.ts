@@ -1,4 +1,4 @@
-import type { ObjectMeta } from '../desired/kube-object.ts';
+import type { ObjectMeta } from '../kube/objects/kube-object.ts';
 
 /** A Kubernetes object of any kind, as it is written into a file. */
 export interface Manifest {

@@ -1,5 +1,5 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { reservedResources } from '../config/reserved-resources.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { reservedResources } from '../config/schema/reserved-resources.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { changedByUser, newAnnotations, newSpec } from './change-conditions.ts';
 import { allowedInKubeSystem, componentByName, componentVariables } from './cluster-components.ts';

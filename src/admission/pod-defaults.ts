@@ -1,5 +1,5 @@
-import { lifetimeAnnotation } from '../desired/well-known-names.ts';
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
 import { identity } from './cel-variables.ts';
 import { type MatchedRequests, celString, type Variable } from './policy-types.ts';
 

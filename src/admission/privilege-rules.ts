@@ -1,4 +1,4 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
 import {
   whenAbsent,
   type PodForm,

@@ -1,4 +1,4 @@
-import { annotations } from '../desired/well-known-names.ts';
+import { annotations } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import type { Manifest } from './manifest.ts';
 

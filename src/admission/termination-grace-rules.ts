@@ -1,5 +1,5 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { goDurationMs } from '../desired/go-duration.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { goDurationMs } from '../kube/objects/go-duration.ts';
 import {
   type MatchedRequests,
   containerRule,

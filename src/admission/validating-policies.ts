@@ -1,5 +1,5 @@
-import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { lifetimeAnnotation } from '../desired/well-known-names.ts';
+import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { identity, specVariables } from './cel-variables.ts';

@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
-import type { BalancerSettings } from '../config/balancer-settings.ts';
-import { hostPort } from '../config/ip-address.ts';
+import type { BalancerSettings } from '../config/schema/balancer-settings.ts';
+import { hostPort } from '../config/schema/ip-address.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 
 /** A port of a node at which no sshd answers. */

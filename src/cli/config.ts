@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import type { ShownSetting } from '../settings/shown-settings.ts';
+import type { ShownSetting } from '../config/load/shown-settings.ts';
 import { commandGroup } from './kit/command-group.ts';
 import { documentText } from './kit/json-document.ts';
 import { outputOption } from './kit/report-options.ts';
@@ -36,7 +36,7 @@ function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
         ),
     handler: async (args) => {
       const [{ settingsFiles, shownSettings }, { defaultsOf }] = await Promise.all([
-        import('../settings/shown-settings.ts'),
+        import('../config/load/shown-settings.ts'),
         import('./kit/configuration-keys.ts'),
       ]);
       const { configFile, overlay } = await siteFilesOf(args);

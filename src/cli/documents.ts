@@ -1,7 +1,7 @@
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { ListedCluster } from '../clusters/list-clusters.ts';
 import type { ListedImage } from '../images/list-images.ts';
-import type { ShownSetting } from '../settings/shown-settings.ts';
+import type { ShownSetting } from '../config/load/shown-settings.ts';
 import type { DiscoveredChange } from '../cluster-discovery/discovered-change.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import type { FileChange } from '../init/file-change.ts';

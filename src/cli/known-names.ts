@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import { defaultSettings, kindsDirectory } from '../config/default-settings.ts';
+import { defaultSettings, kindsDirectory } from '../config/schema/default-settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { getent } from '../system/getent.ts';
 import { readTrusted } from '../system/trusted-text.ts';
@@ -45,7 +45,7 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   image: async () => {
     const [{ loadSshSettings }, { wantedImages }, { imageStoreDir, readIndex }] = await Promise.all(
       [
-        import('../settings/load-ssh-settings.ts'),
+        import('../config/load/load-ssh-settings.ts'),
         import('../images/wanted-images.ts'),
         import('../images/store-transaction.ts'),
       ],
@@ -76,7 +76,7 @@ function stems(directory: string, end: string): string[] {
 }
 
 async function namesInBalancerYml(list: 'kinds' | 'balancers'): Promise<string[]> {
-  const { parseYaml } = await import('../config/yaml-document.ts');
+  const { parseYaml } = await import('../config/schema/yaml-document.ts');
   const file = '/etc/berth/balancer.yml';
   const entries = mappingOrEmpty(parseYaml(readTrusted(file), file, 'core'))[list];
   return Array.isArray(entries) ? entries.map((one) => String(mappingOrEmpty(one).name)) : [];

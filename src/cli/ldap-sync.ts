@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { defaultConfigFile } from '../config/default-settings.ts';
+import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { asBerthError } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
@@ -110,7 +110,7 @@ async function run(
   const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { parseSeconds }] =
     await Promise.all([
       import('../ldap/ldap-sync.ts'),
-      import('../settings/load-ldap-settings.ts'),
+      import('../config/load/load-ldap-settings.ts'),
       import('../system/deadline.ts'),
       import('./kit/duration.ts'),
     ]);

@@ -1,6 +1,6 @@
 import type { CommandModule } from 'yargs';
 import { countText } from '../count-text.ts';
-import { runDir } from '../config/default-settings.ts';
+import { runDir } from '../config/schema/default-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
@@ -50,7 +50,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
 async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
     import('../ssh/cleanup/reap-sessions.ts'),
-    import('../settings/load-ssh-settings.ts'),
+    import('../config/load/load-ssh-settings.ts'),
     import('../system/as-user.ts'),
   ]);
   assertRoot();

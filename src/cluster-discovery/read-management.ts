@@ -1,11 +1,11 @@
 import { capiServer, managementServer } from '../clusters/capi-admin-access.ts';
-import type { ManagementAccess, ManagementCluster } from '../config/settings.ts';
+import type { ManagementAccess, ManagementCluster } from '../config/schema/settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
-import { listAll } from '../reconcile/list-all.ts';
+import { type ApiClient, apiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { listAll } from '../kube/list-all.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { type CapiCluster, capiClusterOf, controlPlaneGroup } from './rules/capi-objects.ts';

@@ -1,7 +1,7 @@
 import { rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withBerthKeys } from '../config/berth-yml-edit.ts';
-import type { ManagementAccess } from '../config/settings.ts';
+import { withBerthKeys } from '../config/schema/berth-yml-edit.ts';
+import type { ManagementAccess } from '../config/schema/settings.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { ownerAndMode } from '../system/owner-and-mode.ts';
 import { readIfPresent } from '../system/trusted-text.ts';

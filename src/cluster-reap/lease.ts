@@ -1,7 +1,7 @@
 import type { V1Lease } from '@kubernetes/client-node';
-import type { KubeJson } from '../desired/kube-json.ts';
-import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
+import type { KubeJson } from '../kube/objects/kube-json.ts';
+import type { ApiClient, ApiResponse } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
 
 export interface LeaseName {
   readonly namespace: string;

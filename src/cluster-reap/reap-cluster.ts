@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import type { LiveObject, ObjectMeta } from '../desired/kube-object.ts';
+import type { LiveObject, ObjectMeta } from '../kube/objects/kube-object.ts';
 import { asBerthError, type BerthError, withHint } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { reduceListPages } from '../reconcile/list-all.ts';
-import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
+import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { reduceListPages } from '../kube/list-all.ts';
+import { listUserNamespaces } from '../kube/list-namespaces.ts';
 import { acquireLease } from './lease.ts';
 import {
   type NamespacesOptions,

@@ -1,14 +1,14 @@
 import { countText } from '../count-text.ts';
-import { collectionPath } from '../desired/kube-object.ts';
+import { collectionPath } from '../kube/objects/kube-object.ts';
 import {
   type NamespacesPlan,
   planNamespaceReap,
   type UnusedNamespace,
 } from './rules/reap-namespaces-plan.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { deleteObject } from '../reconcile/delete-object.ts';
-import { reduceListPages } from '../reconcile/list-all.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { deleteObject } from '../kube/delete-object.ts';
+import { reduceListPages } from '../kube/list-all.ts';
 import { recordEvent } from './record-event.ts';
 import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts';
 import type { ReapContext } from './reap-cluster.ts';

@@ -7,9 +7,9 @@ import {
   type PodsPlan,
 } from './rules/reap-pods-plan.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { deleteByLabel, deleteObject } from '../reconcile/delete-object.ts';
-import { reduceListPages } from '../reconcile/list-all.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { deleteByLabel, deleteObject } from '../kube/delete-object.ts';
+import { reduceListPages } from '../kube/list-all.ts';
 import { recordEvent } from './record-event.ts';
 import type { ReapContext } from './reap-cluster.ts';
 

@@ -1,7 +1,7 @@
 import type { CoreV1Event, V1ObjectReference } from '@kubernetes/client-node';
-import type { KubeJson } from '../desired/kube-json.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
+import type { KubeJson } from '../kube/objects/kube-json.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
 
 export interface EventInput {
   readonly about: KubeJson<V1ObjectReference> & { readonly name: string };

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import {
   apiServerFrom,
@@ -7,8 +7,8 @@ import {
   readContext,
   type ContextChoice,
   type ReadNamedFile,
-} from '../reconcile/admin-kubeconfig.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
+} from '../kube/admin-kubeconfig.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 import { asInvoker } from '../system/as-user.ts';
 import { hookAccess, contextChoice, type HookAccessDeps } from './hook-access.ts';
 import { readTrusted } from '../system/trusted-text.ts';

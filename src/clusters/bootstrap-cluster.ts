@@ -1,11 +1,11 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import { userObjects, type UserObjects } from '../desired/user-objects.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import { userObjects, type UserObjects } from '../kube/objects/user-objects.ts';
 import { BerthError } from '../errors.ts';
-import { namespaceOf, subjectOf } from '../desired/user-names.ts';
+import { namespaceOf, subjectOf } from '../kube/objects/user-names.ts';
 import type { User } from '../identity/user.ts';
-import { apiClient } from '../reconcile/api-client.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
-import { reconcileUser, type ReconcileResult } from '../reconcile/reconcile-user.ts';
+import { apiClient } from '../kube/api-client.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { reconcileUser, type ReconcileResult } from '../kube/reconcile-user.ts';
 
 export interface BootstrapInput {
   readonly user: User;

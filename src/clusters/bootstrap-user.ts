@@ -1,7 +1,7 @@
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
-import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
+import type { ReconcileResult } from '../kube/reconcile-user.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { readTrusted } from '../system/trusted-text.ts';

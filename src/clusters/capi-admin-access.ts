@@ -1,15 +1,15 @@
 import type { V1Secret } from '@kubernetes/client-node';
-import type { ManagementAccess, ManagementCluster } from '../config/settings.ts';
+import type { ManagementAccess, ManagementCluster } from '../config/schema/settings.ts';
 import {
   type kubeconfigValues,
   parseKubeconfig,
 } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
 import { BerthError, withHint } from '../errors.ts';
-import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
-import { type ApiClient, apiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
+import { apiServerFrom } from '../kube/admin-kubeconfig.ts';
+import { type ApiClient, apiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { kubectlAccess } from './admin-command-access.ts';

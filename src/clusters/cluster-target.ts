@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 import { adminCommandAccess } from './admin-command-access.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -1,4 +1,4 @@
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { Deadline } from '../system/deadline.ts';
 

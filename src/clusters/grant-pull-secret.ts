@@ -1,8 +1,8 @@
-import type { KubeObject } from '../desired/kube-object.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { applyError } from '../reconcile/api-errors.ts';
-import { applyRequest } from '../reconcile/requests.ts';
-import { canI } from '../reconcile/self-subject-review.ts';
+import type { KubeObject } from '../kube/objects/kube-object.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { applyError } from '../kube/api-errors.ts';
+import { applyRequest } from '../kube/requests.ts';
+import { canI } from '../kube/self-subject-review.ts';
 import { withHint } from '../errors.ts';
 import type { ServiceAccountName } from './rotate-token.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors.ts';
-import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
+import { apiServerFrom, type ContextChoice } from '../kube/admin-kubeconfig.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 import { asInvoker } from '../system/as-user.ts';
 import { fileIdentity, readConfigFile } from '../system/config-files.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
@@ -140,7 +140,7 @@ async function readAdminKubeconfig(
   if (kept?.file === file && kept.identity === identity) return kept.document;
 
   const read = readConfigFile(file, process.geteuid?.() ?? 0);
-  const { parseYaml } = await import('../config/yaml-document.ts');
+  const { parseYaml } = await import('../config/schema/yaml-document.ts');
   const document = parseYaml(decodeUtf8(read), file, 'kubectl');
   if (remember) keep(path, { file, identity: read.identity, document });
   return document;

@@ -1,12 +1,12 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import { describeObject } from '../desired/kube-object.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import { describeObject } from '../kube/objects/kube-object.ts';
 import { BerthError } from '../errors.ts';
-import { namespaceOf } from '../desired/user-names.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { ownership } from '../reconcile/ownership.ts';
-import { objectIfFound } from '../reconcile/read-user-objects.ts';
-import { getRequest } from '../reconcile/requests.ts';
-import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
+import { namespaceOf } from '../kube/objects/user-names.ts';
+import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { ownership } from '../kube/ownership.ts';
+import { objectIfFound } from '../kube/read-user-objects.ts';
+import { getRequest } from '../kube/requests.ts';
+import { requestToken, type IssuedToken } from '../kube/request-token.ts';
 import { hookAccess, type HookAccessDeps } from './hook-access.ts';
 
 export interface IssueDeps extends HookAccessDeps {

@@ -1,10 +1,10 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import type { LoadedSiteSettings } from '../config/site-files.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors.ts';
-import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
-import { clusterFile } from '../settings/cluster-file.ts';
+import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { clusterFile } from '../config/load/cluster-file.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { contextChoice } from './hook-access.ts';
 

@@ -5,15 +5,11 @@ import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import {
-  apiServerFrom,
-  entriesOfContext,
-  type ContextChoice,
-} from '../reconcile/admin-kubeconfig.ts';
-import { apiClient } from '../reconcile/api-client.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
-import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
-import { serviceAccountOf, whoAmI } from '../reconcile/self-subject-review.ts';
+import { apiServerFrom, entriesOfContext, type ContextChoice } from '../kube/admin-kubeconfig.ts';
+import { apiClient } from '../kube/api-client.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { requestToken, type IssuedToken } from '../kube/request-token.ts';
+import { serviceAccountOf, whoAmI } from '../kube/self-subject-review.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { asMissingTokenError } from './hook-access.ts';
 import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';

@@ -1,13 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
+import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/schema/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
 import { BerthError, withHint } from '../errors.ts';
-import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
-import { apiClient } from '../reconcile/api-client.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
-import { requestToken } from '../reconcile/request-token.ts';
+import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
+import { apiClient } from '../kube/api-client.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { requestToken } from '../kube/request-token.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { contextChoice, hookEntryName } from './hook-access.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';

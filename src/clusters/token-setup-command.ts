@@ -1,4 +1,4 @@
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 
 /** The command that creates a token for the hook; a cluster of Cluster API needs no admin kubeconfig. */
 export function tokenSetupCommand(

@@ -1,5 +1,5 @@
 import { lstatSync, type Stats } from 'node:fs';
-import { runDir } from '../config/default-settings.ts';
+import { runDir } from '../config/schema/default-settings.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';

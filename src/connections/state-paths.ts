@@ -1,4 +1,4 @@
-import type { SshSettings } from '../config/profile/profile.ts';
+import type { SshSettings } from '../config/schema/profile/profile.ts';
 import type { Logger } from '../log.ts';
 
 /** Where the state of sessions is kept, and the settings that say when they end. */

@@ -1,6 +1,6 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import {
   type CredentialCache,
   credentialCachePath,

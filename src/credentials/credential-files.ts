@@ -1,4 +1,4 @@
-import type { ClusterSettings, JsonObject, OidcSettings } from '../config/settings.ts';
+import type { ClusterSettings, JsonObject, OidcSettings } from '../config/schema/settings.ts';
 import { brokerSocket } from './broker-protocol.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import { execUser } from './kubeconfig/kubeconfig-entries.ts';

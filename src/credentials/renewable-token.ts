@@ -1,4 +1,4 @@
-import type { OidcSettings } from '../config/settings.ts';
+import type { OidcSettings } from '../config/schema/settings.ts';
 import { type CredentialCache, isFresh, pluginRefresh } from './credential-cache.ts';
 import {
   type ObtainContext,

@@ -1,7 +1,7 @@
-import type { ClusterSettings, JsonObject } from '../config/settings.ts';
-import { defaultKubeconfig } from '../config/kubeconfig-path.ts';
+import type { ClusterSettings, JsonObject } from '../config/schema/settings.ts';
+import { defaultKubeconfig } from '../config/schema/kubeconfig-path.ts';
 import { clusterEntry, type KubeconfigEntries } from './kubeconfig/kubeconfig-entries.ts';
-import { kubeconfigUserOf, namespaceOf } from '../desired/user-names.ts';
+import { kubeconfigUserOf, namespaceOf } from '../kube/objects/user-names.ts';
 
 /**
  * The entries of one cluster in the user's kubeconfig: the user entry with the credential, and cluster and

@@ -1,9 +1,9 @@
 import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
-import { lifetimeAnnotation } from '../desired/well-known-names.ts';
+import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { canI } from '../reconcile/self-subject-review.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { canI } from '../kube/self-subject-review.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { mutatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';

@@ -9,9 +9,9 @@ import {
   runCheck,
   skipped,
 } from '../check-result.ts';
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors.ts';
-import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
+import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */
 export async function checkClusterApi(

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
-import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
-import { unknownCluster } from '../config/unknown-cluster.ts';
-import type { LoadedSiteSettings } from '../config/site-files.ts';
+import type { ClusterSettings, SettingsWarning } from '../config/schema/settings.ts';
+import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
+import { unknownCluster } from '../config/schema/unknown-cluster.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
-import { type ConfigOverlay, asInstalled } from '../settings/config-overlay.ts';
-import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
+import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import {
   type CheckResult,
   failed,

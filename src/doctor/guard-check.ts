@@ -1,8 +1,8 @@
-import { clusterRoles } from '../desired/well-known-names.ts';
-import type { KubeObject } from '../desired/kube-object.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { createRequest } from '../reconcile/requests.ts';
+import { clusterRoles } from '../kube/objects/well-known-names.ts';
+import type { KubeObject } from '../kube/objects/kube-object.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { createRequest } from '../kube/requests.ts';
 import { failed, type Finding, ok } from '../check-result.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';

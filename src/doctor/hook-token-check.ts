@@ -1,5 +1,5 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
 import { tokenState } from '../clusters/token-state.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';

@@ -1,7 +1,7 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import {
   type CheckResult,
   failed,

@@ -1,6 +1,6 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { countText } from '../count-text.ts';
-import type { OidcSettings } from '../config/settings.ts';
+import type { OidcSettings } from '../config/schema/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';

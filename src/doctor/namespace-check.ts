@@ -1,12 +1,12 @@
 import { countText } from '../count-text.ts';
-import type { LiveObject } from '../desired/kube-object.ts';
-import type { UserObjects } from '../desired/user-objects.ts';
+import type { LiveObject } from '../kube/objects/kube-object.ts';
+import type { UserObjects } from '../kube/objects/user-objects.ts';
 import type { User } from '../identity/user.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { ownership } from '../reconcile/ownership.ts';
-import { driftedObjects, readUserObjects } from '../reconcile/read-user-objects.ts';
-import { getRequest } from '../reconcile/requests.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { ownership } from '../kube/ownership.ts';
+import { driftedObjects, readUserObjects } from '../kube/read-user-objects.ts';
+import { getRequest } from '../kube/requests.ts';
 import { failedWith, type Finding, ok, warning } from '../check-result.ts';
 
 /** Whether the namespace belongs to the user, and is as a login leaves it. */

@@ -1,11 +1,11 @@
-import type { KubeObject, LiveObject } from '../desired/kube-object.ts';
-import { annotations } from '../desired/well-known-names.ts';
-import type { UserObjects } from '../desired/user-objects.ts';
-import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
-import { apiError, applyError } from '../reconcile/api-errors.ts';
-import { ownership } from '../reconcile/ownership.ts';
-import { readUserObjects } from '../reconcile/read-user-objects.ts';
-import { applyRequest, createRequest, getRequest } from '../reconcile/requests.ts';
+import type { KubeObject, LiveObject } from '../kube/objects/kube-object.ts';
+import { annotations } from '../kube/objects/well-known-names.ts';
+import type { UserObjects } from '../kube/objects/user-objects.ts';
+import type { ApiClient, ApiResponse } from '../kube/api-client.ts';
+import { apiError, applyError } from '../kube/api-errors.ts';
+import { ownership } from '../kube/ownership.ts';
+import { readUserObjects } from '../kube/read-user-objects.ts';
+import { applyRequest, createRequest, getRequest } from '../kube/requests.ts';
 import { countText } from '../count-text.ts';
 import { failed, type Finding, ok, skipped } from '../check-result.ts';
 

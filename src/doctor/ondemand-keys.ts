@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import { defaultKubeconfig, kubeconfigPath } from '../config/kubeconfig-path.ts';
-import type { ClusterSettings } from '../config/settings.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+import { defaultKubeconfig, kubeconfigPath } from '../config/schema/kubeconfig-path.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
-import { clusterFile } from '../settings/cluster-file.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import { clusterFile } from '../config/load/cluster-file.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import {
   type CheckResult,
   failedWith,

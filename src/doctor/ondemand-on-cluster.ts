@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { probeNamespace } from '../admission/probe-namespace.ts';
 import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { canI } from '../reconcile/self-subject-review.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { canI } from '../kube/self-subject-review.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { runBounded } from '../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';

@@ -1,10 +1,10 @@
 import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
 import { failed, type Finding, ok, skipped } from '../check-result.ts';
-import type { Profile } from '../config/profile/profile.ts';
+import type { Profile } from '../config/schema/profile/profile.ts';
 import type { User } from '../identity/user.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { canI } from '../reconcile/self-subject-review.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { canI } from '../kube/self-subject-review.ts';
 import { podObject } from '../backends/pod/objects/pod-object.ts';
 import { podRefusal, probePod } from './admission-check.ts';
 

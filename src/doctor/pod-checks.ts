@@ -1,7 +1,7 @@
-import type { LoadedSiteSettings } from '../config/site-files.ts';
-import type { Profile, SshSettings } from '../config/profile/profile.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { User } from '../identity/user.ts';
 import { podCluster, podProfiles } from '../backends/pod/pod-cluster.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';

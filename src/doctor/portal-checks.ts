@@ -1,16 +1,16 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
-import { configError } from '../config/config-error.ts';
-import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
+import { configError } from '../config/schema/config-error.ts';
+import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
 import {
   type PortalConfig,
   portalFromApache,
   portalFromYaml,
-} from '../config/portal/portal-config.ts';
-import { isWithin } from '../config/profile/protected-directories.ts';
-import type { SiteSettings } from '../config/settings.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+} from '../config/schema/portal/portal-config.ts';
+import { isWithin } from '../config/schema/profile/protected-directories.ts';
+import type { SiteSettings } from '../config/schema/settings.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { asMapping } from '../mapping.ts';

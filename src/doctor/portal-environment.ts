@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'dotenv';
-import { parseYaml } from '../config/yaml-document.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 

@@ -1,5 +1,5 @@
 import { type CheckResult, type Finding, ok, runCheck } from '../check-result.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { fileIdentity } from '../system/config-files.ts';
 
 /** Checks the files that only `berth render` reads, if this host has them: `admission.yml` and `balancer.yml`. */
@@ -21,12 +21,12 @@ export async function checkRenderFiles(
 
 const findings: Readonly<Record<'admission' | 'balancer', (file: string) => Promise<Finding>>> = {
   admission: async (file) => {
-    const { loadAdmissionParameters } = await import('../settings/load-admission-parameters.ts');
+    const { loadAdmissionParameters } = await import('../config/load/load-admission-parameters.ts');
     loadAdmissionParameters(file, { required: true });
     return ok(`${file} is valid`);
   },
   balancer: async (file) => {
-    const { loadBalancerSettings } = await import('../settings/load-balancer-settings.ts');
+    const { loadBalancerSettings } = await import('../config/load/load-balancer-settings.ts');
     const { kinds } = loadBalancerSettings(file);
     return ok(`${file} is valid; kinds: ${kinds.map(({ name }) => name).join(', ')}`);
   },

@@ -1,10 +1,10 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import { clusterRoles, sessionServiceAccount } from '../desired/well-known-names.ts';
-import type { UserObjects } from '../desired/user-objects.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/required-rights.ts';
-import { canI, serviceAccountOf } from '../reconcile/self-subject-review.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import { clusterRoles, sessionServiceAccount } from '../kube/objects/well-known-names.ts';
+import type { UserObjects } from '../kube/objects/user-objects.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { requiredRights, type Right, rightText, tokenRight } from '../kube/required-rights.ts';
+import { canI, serviceAccountOf } from '../kube/self-subject-review.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
 import { installedPath } from '../installed-path.ts';

@@ -1,8 +1,8 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import { sessionServiceAccount } from '../desired/well-known-names.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { type Right, rightText, tokenRight } from '../reconcile/required-rights.ts';
-import { canI } from '../reconcile/self-subject-review.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
+import { sessionServiceAccount } from '../kube/objects/well-known-names.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { type Right, rightText, tokenRight } from '../kube/required-rights.ts';
+import { canI } from '../kube/self-subject-review.ts';
 import { failed, type Finding, ok } from '../check-result.ts';
 import { loginAccountHint } from './rights-checks.ts';
 import { installedPath } from '../installed-path.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import { chooseProfile } from '../config/profile/choose-profile.ts';
-import type { SshSettings } from '../config/profile/profile.ts';
-import { sessionBackends } from '../config/profile/session-backends.ts';
+import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
+import type { SshSettings } from '../config/schema/profile/profile.ts';
+import { sessionBackends } from '../config/schema/profile/session-backends.ts';
 import type { User } from '../identity/user.ts';
 import { profileMounts } from '../session/profile-mounts.ts';
 import { groupNamesOf } from '../system/group-names.ts';

@@ -1,15 +1,15 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
-import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
-import type { SshSettings } from '../config/profile/profile.ts';
-import type { LoadedSiteSettings } from '../config/site-files.ts';
-import { sessionBackends } from '../config/profile/session-backends.ts';
-import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
+import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
+import type { SshSettings } from '../config/schema/profile/profile.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import { sessionBackends } from '../config/schema/profile/session-backends.ts';
+import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import type { User } from '../identity/user.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
 import { userManagerFindings } from '../sshd-lint/lint-user-manager.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
-import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
+import type { PodmanPaths, SshSettings } from '../config/schema/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { limitsHint } from '../backends/podman/podman-errors.ts';
 import { runProgram } from '../system/run-program.ts';

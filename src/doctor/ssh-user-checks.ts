@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { SshSettings } from '../config/profile/profile.ts';
+import type { SshSettings } from '../config/schema/profile/profile.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import type { User } from '../identity/user.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../connections/runtime-dir.ts';

@@ -3,7 +3,7 @@ import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-
 import { changedSinceRead, sshdService } from '../sshd-kinds/files-newer-than-sshd.ts';
 import { kindNames } from '../sshd-kinds/kind-files.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
-import { kindsDirectory } from '../config/default-settings.ts';
+import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
 import { processProblems, reload, restartUnit } from '../sshd-kinds/rules/kind-problems.ts';
 import { endpointsOf, type SshdEndpoint } from '../sshd-kinds/rules/sshd-endpoints.ts';

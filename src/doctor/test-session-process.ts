@@ -1,4 +1,4 @@
-import type { Profile } from '../config/profile/profile.ts';
+import type { Profile } from '../config/schema/profile/profile.ts';
 import { catalogue } from '../error-catalogue/catalogue.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CheckResult, failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { chooseProfile } from '../config/profile/choose-profile.ts';
-import type { Profile, SshSettings } from '../config/profile/profile.ts';
+import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
+import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { findRuntimeDir, systemdRuntimeDir } from '../connections/runtime-dir.ts';

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import type { Profile } from '../config/profile/profile.ts';
+import type { Profile } from '../config/schema/profile/profile.ts';
 import { asBerthError } from '../errors.ts';
 import { forwardedDisplay } from './protocol/xauthority.ts';
 import type { SessionHost } from '../session/session-host.ts';

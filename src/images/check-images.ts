@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { nearestKey } from '../config/nearest-key.ts';
+import { nearestKey } from '../config/schema/nearest-key.ts';
 import { asBerthError } from '../errors.ts';
 import { findImage, layersOf, splitReference } from './image-index.ts';
 import { type WantedImage, wantedImages } from './wanted-images.ts';

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { imageProblem } from '../config/profile/image-reference.ts';
+import { imageProblem } from '../config/schema/profile/image-reference.ts';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { mappingOrEmpty } from '../mapping.ts';

@@ -1,5 +1,5 @@
 import type { ExecFileException } from 'node:child_process';
-import type { PodmanPaths } from '../config/profile/profile.ts';
+import type { PodmanPaths } from '../config/schema/profile/profile.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';

@@ -1,4 +1,4 @@
-import type { PodmanPaths, Profile } from '../config/profile/profile.ts';
+import type { PodmanPaths, Profile } from '../config/schema/profile/profile.ts';
 import type { ProgramCall } from '../program-call.ts';
 
 /** An image that profiles need. */

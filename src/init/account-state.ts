@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { BerthError } from '../errors.ts';
-import { defaultSettings } from '../config/default-settings.ts';
+import { defaultSettings } from '../config/schema/default-settings.ts';
 import { getent } from '../system/getent.ts';
 
 /** The accounts that shall log in, before anything is changed. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { findImage } from '../images/image-index.ts';
 import type { ImageArchive } from '../images/image-archive.ts';
 import { imageStoreDir, readIndex } from '../images/store-transaction.ts';
-import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import type { CommandStep } from './setup.ts';
 
 /** Where the image comes from. */

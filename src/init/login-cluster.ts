@@ -1,7 +1,7 @@
-import { defaultConfigFile, defaultSettings } from '../config/default-settings.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { clusterFile } from '../settings/cluster-file.ts';
+import { clusterFile } from '../config/load/cluster-file.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { type ClusterAnswers, contextNames, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './hook-env-file.ts';

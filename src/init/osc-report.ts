@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
-import { parseHookEnv } from '../config/hook-env/hook-env.ts';
-import type { SettingsWarning } from '../config/settings.ts';
+import { hookEnvSettings } from '../config/schema/hook-env/hook-env-settings.ts';
+import { parseHookEnv } from '../config/schema/hook-env/hook-env.ts';
+import type { SettingsWarning } from '../config/schema/settings.ts';
 import { BerthError, withHint } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { readConfigFile } from '../system/config-files.ts';

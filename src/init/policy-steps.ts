@@ -3,7 +3,7 @@ import { siteAdmission } from '../admission/admission-settings.ts';
 import { mutatingPolicySince, minorVersion } from '../doctor/kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { admissionFile } from '../settings/load-admission-parameters.ts';
+import { admissionFile } from '../config/load/load-admission-parameters.ts';
 import { sourceText } from '../source-text.ts';
 import { runProgram } from '../system/run-program.ts';
 import { readIfPresent } from '../system/trusted-text.ts';

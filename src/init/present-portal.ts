@@ -1,6 +1,6 @@
-import { defaultSettings } from '../config/default-settings.ts';
-import { parseBerthYml } from '../config/berth-yml.ts';
-import { readYaml } from '../config/yaml-document.ts';
+import { defaultSettings } from '../config/schema/default-settings.ts';
+import { parseBerthYml } from '../config/schema/berth-yml.ts';
+import { readYaml } from '../config/schema/yaml-document.ts';
 import type { PortalToken } from './portal-tokens.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 

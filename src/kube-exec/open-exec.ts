@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import type { ApiServer } from '../reconcile/api-server.ts';
-import { addressOfUrl, tlsOptions } from '../reconcile/tls-options.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { addressOfUrl, tlsOptions } from '../kube/tls-options.ts';
 import type { ExecProtocol } from './protocol/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';

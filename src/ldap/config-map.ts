@@ -1,8 +1,8 @@
 import type { V1ConfigMap } from '@kubernetes/client-node';
-import type { KubeJson } from '../desired/kube-json.ts';
-import type { ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { objectIfFound } from '../reconcile/read-user-objects.ts';
+import type { KubeJson } from '../kube/objects/kube-json.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { objectIfFound } from '../kube/read-user-objects.ts';
 
 export interface ConfigMapName {
   readonly namespace: string;

@@ -9,7 +9,7 @@ import {
 } from 'ldapts';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { LdapServer } from '../config/ldap-settings.ts';
+import type { LdapServer } from '../config/schema/ldap-settings.ts';
 import { trustedCas } from '../system/trusted-cas.ts';
 import {
   ldapConnectionLost,

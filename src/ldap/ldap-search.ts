@@ -1,5 +1,5 @@
 import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } from 'ldapts';
-import type { LdapSearch } from '../config/ldap-settings.ts';
+import type { LdapSearch } from '../config/schema/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/ldap-entry.ts';

@@ -1,8 +1,8 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import { beforeDeadline } from '../clusters/for-each-cluster.ts';
-import type { LdapSettings } from '../config/ldap-settings.ts';
+import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { LdapSecrets } from '../settings/load-ldap-settings.ts';
+import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
 import { ldapNobody } from './ldap-errors.ts';

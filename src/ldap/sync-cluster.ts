@@ -1,11 +1,11 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import type { LdapSettings } from '../config/ldap-settings.ts';
-import { collectionPath } from '../desired/kube-object.ts';
+import type { LdapSettings } from '../config/schema/ldap-settings.ts';
+import { collectionPath } from '../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
-import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
-import { objectIfFound } from '../reconcile/read-user-objects.ts';
+import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { apiError } from '../kube/api-errors.ts';
+import { listUserNamespaces } from '../kube/list-namespaces.ts';
+import { objectIfFound } from '../kube/read-user-objects.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
 import { directoryMap } from './rules/config-map-data.ts';

@@ -1,4 +1,4 @@
-import type { ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainTokenByOwnRefresh, obtainTokenByRefresh } from '../credentials/oidc/obtain-token.ts';
 import { logInAgain, restartWebServer } from '../credentials/oidc/portal-hints.ts';

@@ -5,7 +5,7 @@ import {
   forEachCluster,
 } from '../clusters/for-each-cluster.ts';
 import type { LoginRecord } from '../clusters/login-record.ts';
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
 import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-files.ts';

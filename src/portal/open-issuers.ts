@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { oidcSettingsOf } from '../config/oidc-settings-of.ts';
-import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
+import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
+import type { ClusterSettings, OidcSettings } from '../config/schema/settings.ts';
 import { type Issuer, openIssuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';
 import { asBerthError, BerthError } from '../errors.ts';

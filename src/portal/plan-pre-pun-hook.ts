@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClusterSettings, JsonObject, SiteSettings } from '../config/settings.ts';
-import { unknownCluster } from '../config/unknown-cluster.ts';
+import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema/settings.ts';
+import { unknownCluster } from '../config/schema/unknown-cluster.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
@@ -9,8 +9,8 @@ import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
-import { apiClient } from '../reconcile/api-client.ts';
-import { planUser, type PlannedChange } from '../reconcile/plan-user.ts';
+import { apiClient } from '../kube/api-client.ts';
+import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
@@ -22,7 +22,7 @@ import {
   wantedKubeconfigEntries,
 } from '../credentials/wanted-kubeconfig-entries.ts';
 import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
-import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';
 
 export interface PlanInput {

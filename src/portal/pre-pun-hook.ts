@@ -1,5 +1,5 @@
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
-import type { BrokenCluster } from '../config/site-files.ts';
+import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
+import type { BrokenCluster } from '../config/schema/site-files.ts';
 import { cachingReader, type HookAccessDeps } from '../clusters/hook-access.ts';
 import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluster.ts';
@@ -10,8 +10,8 @@ import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
-import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
-import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
+import type { ReconcileResult } from '../kube/reconcile-user.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import {

@@ -1,4 +1,4 @@
-import { shownWords } from '../config/hide-secrets.ts';
+import { shownWords } from '../config/schema/hide-secrets.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 
 /** Fields of a kubeconfig that hold credentials. */

@@ -1,5 +1,5 @@
-import { pathProblem, withoutTrailingSlash } from '../config/profile/mount-path.ts';
-import { type TemplateVariable, templateParts } from '../config/profile/template.ts';
+import { pathProblem, withoutTrailingSlash } from '../config/schema/profile/mount-path.ts';
+import { type TemplateVariable, templateParts } from '../config/schema/profile/template.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 

@@ -1,4 +1,4 @@
-import type { Profile, ProfileMount, ProfileSlurm } from '../config/profile/profile.ts';
+import type { Profile, ProfileMount, ProfileSlurm } from '../config/schema/profile/profile.ts';
 
 /** Directory of slurm.conf inside a session; SLURM_CONF points to it. */
 export const slurmDirInside = '/etc/slurm';

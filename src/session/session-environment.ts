@@ -1,4 +1,4 @@
-import type { Profile } from '../config/profile/profile.ts';
+import type { Profile } from '../config/schema/profile/profile.ts';
 import { agentInside, slurmDirInside } from './profile-mounts.ts';
 import type { SessionHost } from './session-host.ts';
 import { fillTemplate } from './fill-template.ts';

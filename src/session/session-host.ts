@@ -1,4 +1,4 @@
-import type { PodmanPaths } from '../config/profile/profile.ts';
+import type { PodmanPaths } from '../config/schema/profile/profile.ts';
 import type { User } from '../identity/user.ts';
 
 /** The user and the host's paths, as far as the plan of a session depends on them. */

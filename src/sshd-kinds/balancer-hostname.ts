@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { parseYaml } from '../config/yaml-document.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 
 /**

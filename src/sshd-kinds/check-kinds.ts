@@ -1,8 +1,8 @@
 import { BerthError } from '../errors.ts';
-import { nearestKey } from '../config/nearest-key.ts';
+import { nearestKey } from '../config/schema/nearest-key.ts';
 import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { installedPath } from '../installed-path.ts';
 import { inspectKind, type InspectedKind } from './inspect-kind.ts';
 import { kindNames } from './kind-files.ts';

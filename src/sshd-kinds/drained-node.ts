@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { drainFile } from '../config/default-settings.ts';
+import { drainFile } from '../config/schema/default-settings.ts';
 
 /** Whether `berth node drain`, or an admin, has taken this node out of service. */
 export function isNodeDrained(): boolean {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { kindsDirectory } from '../config/default-settings.ts';
+import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { directoryNames } from '../system/directory-names.ts';
 
 /** The configuration of the host's own sshd, which is read and never written. */

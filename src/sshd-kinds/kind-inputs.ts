@@ -1,12 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostPrograms } from '../bundled-transfer-argv.ts';
-import { nearestKey } from '../config/nearest-key.ts';
+import { nearestKey } from '../config/schema/nearest-key.ts';
 import { usageError } from '../usage-error.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
-import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { kindFile, kindNames } from './kind-files.ts';

@@ -1,9 +1,9 @@
 import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kindsDirectory } from '../config/default-settings.ts';
+import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { sourceText } from '../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
 import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';

@@ -1,13 +1,13 @@
 import { globSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Profile, ProfileRule } from '../config/profile/profile.ts';
+import type { Profile, ProfileRule } from '../config/schema/profile/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/sshd-finding.ts';
-import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
+import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
-import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { readProgramHead } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
 

@@ -30,7 +30,7 @@ import { userManagerFindings } from './lint-user-manager.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
-import type { ResolveConfigPath } from '../settings/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 

@@ -1,6 +1,6 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { configError } from '../config/config-error.ts';
+import { configError } from '../config/schema/config-error.ts';
 import { type BerthError, isErrno } from '../errors.ts';
 import { readAtMost } from '../system/user-file.ts';
 

@@ -1,4 +1,4 @@
-import type { ClusterSettings } from '../../src/config/settings.ts';
+import type { ClusterSettings } from '../../src/config/schema/settings.ts';
 import type { User } from '../../src/identity/user.ts';
 
 /** A cluster whose users get tokens of a ServiceAccount. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { oidcArguments } from '../../src/cluster-discovery/rules/oidc-arguments.ts';
 import { problemOfCluster } from '../../src/cluster-discovery/rules/usable-cluster.ts';
-import { parseIssuer } from '../../src/config/issuer-url.ts';
-import { excessOfYaml, isPlainYaml } from '../../src/config/yaml-bounds.ts';
+import { parseIssuer } from '../../src/config/schema/issuer-url.ts';
+import { excessOfYaml, isPlainYaml } from '../../src/config/schema/yaml-bounds.ts';
 import { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import { kubeconfigTooLarge } from '../../src/credentials/kubeconfig/kubeconfig-too-large.ts';
 import { decodeUnverifiedClaims } from '../../src/credentials/oidc/verify-token.ts';

@@ -1,12 +1,12 @@
 import { existsSync, globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { admissionSchema } from '../../src/config/admission-parameters.ts';
-import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
-import { balancerSchema } from '../../src/config/balancer-yml.ts';
-import { ldapSchema } from '../../src/config/ldap-schema.ts';
-import { profileSchema } from '../../src/config/profile/profile-schema.ts';
-import { sshSchema } from '../../src/config/ssh-settings.ts';
+import { admissionSchema } from '../../src/config/schema/admission-parameters.ts';
+import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
+import { balancerSchema } from '../../src/config/schema/balancer-yml.ts';
+import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
+import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
+import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { hintTexts, type Text } from './hint-texts.ts';
 
 const root = new URL('../..', import.meta.url).pathname;

@@ -14,7 +14,7 @@ const neverOne: Readonly<Record<string, readonly string[]>> = {
   'src/cli/clusters/reap.ts': ['deleted'],
   'src/cli/sessions/select.ts': ['select'],
   'src/cli/subid/subid-report.ts': ['problems.length'],
-  'src/config/hook-env/hook-env.ts': ['bytes.length'],
+  'src/config/schema/hook-env/hook-env.ts': ['bytes.length'],
   'src/credentials/kubeconfig/read-kubeconfig.ts': ['status.size'],
   'src/credentials/oidc/verify-token.ts': ['jwt.length'],
   'src/images/load-archive.ts': ['loaded.length'],

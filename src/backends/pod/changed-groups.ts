@@ -1,12 +1,12 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { objectPath } from '../../desired/kube-object.ts';
+import { objectPath } from '../../kube/objects/kube-object.ts';
 import { asBerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
-import { apiClient } from '../../reconcile/api-client.ts';
-import { apiError } from '../../reconcile/api-errors.ts';
-import { deletePod } from '../../reconcile/delete-pod.ts';
+import { apiClient } from '../../kube/api-client.ts';
+import { apiError } from '../../kube/api-errors.ts';
+import { deletePod } from '../../kube/delete-pod.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
 import type { PodStatus } from './objects/pod-state.ts';
 import { leftoversArgv } from './objects/leftovers-script.ts';

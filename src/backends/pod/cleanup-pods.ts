@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { asBerthError, BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
-import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
+import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';
 import type { RemovalResult } from '../podman/remove-containers.ts';

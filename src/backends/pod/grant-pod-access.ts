@@ -1,11 +1,11 @@
-import type { SshSettings } from '../../config/profile/profile.ts';
-import { sessionServiceAccount } from '../../desired/well-known-names.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
-import { namespaceOf } from '../../desired/user-names.ts';
+import { namespaceOf } from '../../kube/objects/user-names.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
-import { apiClient } from '../../reconcile/api-client.ts';
-import { requestToken } from '../../reconcile/request-token.ts';
+import { apiClient } from '../../kube/api-client.ts';
+import { requestToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';

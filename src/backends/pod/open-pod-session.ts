@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { Profile } from '../../config/profile/profile.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { transferProgram } from '../../session/transfer-program.ts';

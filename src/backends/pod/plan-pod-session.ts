@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
-import type { Profile } from '../../config/profile/profile.ts';
-import { namespaceOf } from '../../desired/user-names.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
+import { namespaceOf } from '../../kube/objects/user-names.ts';
 import { podSession } from './objects/exec-argv.ts';
 import { podObject, type PodObject } from './objects/pod-object.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { sessionRequest } from '../../session/session-request.ts';
 import { groupNamesById } from '../../system/group-names.ts';
-import { loadSiteSettings } from '../../settings/load-site-settings.ts';
-import type { ResolveConfigPath } from '../../settings/config-overlay.ts';
+import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
+import type { ResolveConfigPath } from '../../config/load/config-overlay.ts';
 import { podCluster } from './pod-cluster.ts';
 
 /** What a login would create and run on a cluster. */

@@ -1,6 +1,6 @@
-import type { Profile, SshSettings } from '../../config/profile/profile.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
-import type { LoadedSiteSettings } from '../../config/site-files.ts';
+import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
+import type { ClusterSettings } from '../../config/schema/settings.ts';
+import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
 import { BerthError } from '../../errors.ts';
 
 /** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */

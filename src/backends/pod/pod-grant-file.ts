@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors.ts';
-import type { ApiServer } from '../../reconcile/api-server.ts';
+import type { ApiServer } from '../../kube/api-server.ts';
 import { directoryNames } from '../../system/directory-names.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';

@@ -1,6 +1,6 @@
 import { BerthError } from '../../errors.ts';
-import { objectPath } from '../../desired/kube-object.ts';
-import { apiClient } from '../../reconcile/api-client.ts';
+import { objectPath } from '../../kube/objects/kube-object.ts';
+import { apiClient } from '../../kube/api-client.ts';
 import { podState, type PodStatus } from './objects/pod-state.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';

@@ -1,7 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import type { KubeJson } from '../../desired/kube-json.ts';
-import type { LiveObject } from '../../desired/kube-object.ts';
-import { annotations as names } from '../../desired/well-known-names.ts';
+import type { KubeJson } from '../../kube/objects/kube-json.ts';
+import type { LiveObject } from '../../kube/objects/kube-object.ts';
+import { annotations as names } from '../../kube/objects/well-known-names.ts';
 import { openNodes } from './objects/node-claim.ts';
 import { podLabels } from './objects/pod-object.ts';
 import type { PodUsage } from './pod-usage.ts';

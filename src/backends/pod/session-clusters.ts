@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import type { SshSettings } from '../../config/profile/profile.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { HookAccessDeps } from '../../clusters/hook-access.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
-import { namespaceOf } from '../../desired/user-names.ts';
+import { namespaceOf } from '../../kube/objects/user-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
-import { loadSiteSettings } from '../../settings/load-site-settings.ts';
+import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { ClaimPlace } from './presence/node-claims.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';

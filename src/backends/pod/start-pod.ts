@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collectionPath } from '../../desired/kube-object.ts';
+import { collectionPath } from '../../kube/objects/kube-object.ts';
 import { BerthError } from '../../errors.ts';
 import { podState, type PodState, type PodStatus } from './objects/pod-state.ts';
 import type { PodObject } from './objects/pod-object.ts';
-import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
-import { apiError } from '../../reconcile/api-errors.ts';
-import { deletePod, type PodId } from '../../reconcile/delete-pod.ts';
-import { watchObject } from '../../reconcile/watch-object.ts';
+import { apiClient, type ApiClient } from '../../kube/api-client.ts';
+import { apiError } from '../../kube/api-errors.ts';
+import { deletePod, type PodId } from '../../kube/delete-pod.ts';
+import { watchObject } from '../../kube/watch-object.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';
 import { podFailed, podRejected, podStartTimeout } from './pod-start-errors.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Lifetime } from '../../config/profile/profile.ts';
+import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { endProcesses } from '../../system/end-processes.ts';

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Profile } from '../../config/profile/profile.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { isLoginShell } from '../../session/login-shell.ts';

@@ -1,5 +1,5 @@
 import { unlink } from 'node:fs/promises';
-import type { Lifetime } from '../../config/profile/profile.ts';
+import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { endProcesses } from '../../system/end-processes.ts';

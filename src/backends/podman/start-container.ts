@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
-import type { Profile, ProfileLimits } from '../../config/profile/profile.ts';
-import { isWithin } from '../../config/profile/protected-directories.ts';
+import type { Profile, ProfileLimits } from '../../config/schema/profile/profile.ts';
+import { isWithin } from '../../config/schema/profile/protected-directories.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { ProgramCall } from '../../program-call.ts';

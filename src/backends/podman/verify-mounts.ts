@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Profile } from '../../config/profile/profile.ts';
-import { isWithin } from '../../config/profile/protected-directories.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
+import { isWithin } from '../../config/schema/profile/protected-directories.ts';
 import { BerthError } from '../../errors.ts';
 
 /** A line of /proc/PID/mountinfo, proc(5). */

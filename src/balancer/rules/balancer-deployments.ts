@@ -1,4 +1,4 @@
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import type { Manifest } from './manifest.ts';
 import { podHealthPort, podNames } from './pod-placement.ts';
 

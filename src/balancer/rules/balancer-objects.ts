@@ -3,9 +3,9 @@ import type {
   BalancerPods,
   BalancerSettings,
   SessionKind,
-} from '../../config/balancer-settings.ts';
-import { networkOfAddress } from '../../config/cidr.ts';
-import { isIpAddress } from '../../config/ip-address.ts';
+} from '../../config/schema/balancer-settings.ts';
+import { networkOfAddress } from '../../config/schema/cidr.ts';
+import { isIpAddress } from '../../config/schema/ip-address.ts';
 import { balancerDeployments, podLabels } from './balancer-deployments.ts';
 import { haproxyConfig } from './haproxy-config.ts';
 import type { Manifest } from './manifest.ts';

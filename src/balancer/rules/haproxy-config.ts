@@ -3,8 +3,8 @@ import type {
   LoginNode,
   SessionKind,
   SourceLimits,
-} from '../../config/balancer-settings.ts';
-import { hostPort, isIpv6 } from '../../config/ip-address.ts';
+} from '../../config/schema/balancer-settings.ts';
+import { hostPort, isIpv6 } from '../../config/schema/ip-address.ts';
 
 /** Where haproxy runs, as far as its configuration depends on it. */
 export interface Placement {

@@ -1,5 +1,5 @@
-import type { BalancerPods, BalancerSettings } from '../../config/balancer-settings.ts';
-import { nearestKey } from '../../config/nearest-key.ts';
+import type { BalancerPods, BalancerSettings } from '../../config/schema/balancer-settings.ts';
+import { nearestKey } from '../../config/schema/nearest-key.ts';
 import { BerthError } from '../../errors.ts';
 
 /**

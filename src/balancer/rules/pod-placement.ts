@@ -1,5 +1,5 @@
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
-import { isIpv6 } from '../../config/ip-address.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
+import { isIpv6 } from '../../config/schema/ip-address.ts';
 import { BerthError } from '../../errors.ts';
 import type { Placement } from './haproxy-config.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { defaultConfigFile, defaultSettings } from '../../config/default-settings.ts';
+import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { DiscoveredChange } from '../../cluster-discovery/discovered-change.ts';
 import { BerthError } from '../../errors.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -91,7 +91,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
   const [{ discoverClusters }, { readSiteProvider }, { assertRoot }, { deadlineIn }] =
     await Promise.all([
       import('../../cluster-discovery/discover.ts'),
-      import('../../settings/read-site-files.ts'),
+      import('../../config/load/read-site-files.ts'),
       import('../../system/as-user.ts'),
       import('../../system/deadline.ts'),
     ]);

@@ -1,5 +1,5 @@
 import type { Argv } from 'yargs';
-import type { SshSettings } from '../../config/profile/profile.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { outputOption } from '../kit/report-options.ts';
 import { siteFilesOf, type SiteArguments, sshConfigOptions } from '../kit/site-options.ts';
 
@@ -14,6 +14,6 @@ export function imagesOptions(yargs: Argv): Argv<ImagesArguments> {
 
 /** @throws {BerthError} the errors of `loadSshSettings` */
 export async function imageSettings(args: ImagesArguments): Promise<SshSettings> {
-  const { loadSshSettings } = await import('../../settings/load-ssh-settings.ts');
+  const { loadSshSettings } = await import('../../config/load/load-ssh-settings.ts');
   return await loadSshSettings(await siteFilesOf(args));
 }

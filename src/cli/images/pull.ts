@@ -127,7 +127,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
 
 /** Refuses transports (`dir:`, `docker-archive:`) and options. */
 async function assertReferences(images: readonly string[]): Promise<void> {
-  const { imageProblem } = await import('../../config/profile/image-reference.ts');
+  const { imageProblem } = await import('../../config/schema/profile/image-reference.ts');
   for (const image of images) {
     const problem = imageProblem(image);
     if (problem !== undefined) throw usageError(helpOf, `${image} ${problem}`);

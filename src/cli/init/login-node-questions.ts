@@ -1,4 +1,4 @@
-import { imageProblem } from '../../config/profile/image-reference.ts';
+import { imageProblem } from '../../config/schema/profile/image-reference.ts';
 import { accountState } from '../../init/account-state.ts';
 import type { ImageArchive } from '../../images/image-archive.ts';
 import {

@@ -5,7 +5,7 @@ import clustersD from '../../../etc/schema/clusters.d.yml.json' with { type: 'js
 import profile from '../../../etc/schema/profile.yml.json' with { type: 'json' };
 import ssh from '../../../etc/schema/ssh.yml.json' with { type: 'json' };
 
-import type { SettingsFiles, ShownSetting } from '../../settings/shown-settings.ts';
+import type { SettingsFiles, ShownSetting } from '../../config/load/shown-settings.ts';
 
 /** A file of the configuration. */
 interface ConfigurationFile {

@@ -4,7 +4,7 @@ import { errorMonitor } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
-import { shownUrl, shownWords } from '../../config/hide-secrets.ts';
+import { shownUrl, shownWords } from '../../config/schema/hide-secrets.ts';
 
 /**
  * Writes a line for each request, failed connection and started program of this process, when it ends. Node reports them on

@@ -1,4 +1,4 @@
-import type { SshSettings } from '../../config/profile/profile.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { siteFilesOf, type SiteArguments } from './site-options.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 
@@ -8,7 +8,7 @@ export type SettingsRead =
   | { readonly settings?: undefined; readonly error: BerthError };
 
 export async function readSessionSettings(args: SiteArguments): Promise<SettingsRead> {
-  const { loadSshSettings } = await import('../../settings/load-ssh-settings.ts');
+  const { loadSshSettings } = await import('../../config/load/load-ssh-settings.ts');
   const files = await siteFilesOf(args);
   try {
     return { settings: await loadSshSettings(files) };

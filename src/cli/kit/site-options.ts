@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
-import { defaultConfigFile } from '../../config/default-settings.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
-import type { BrokenCluster, LoadedSiteSettings } from '../../config/site-files.ts';
-import { unknownCluster } from '../../config/unknown-cluster.ts';
-import type { ConfigOverlay, ResolveConfigPath } from '../../settings/config-overlay.ts';
+import { defaultConfigFile } from '../../config/schema/default-settings.ts';
+import type { ClusterSettings } from '../../config/schema/settings.ts';
+import type { BrokenCluster, LoadedSiteSettings } from '../../config/schema/site-files.ts';
+import { unknownCluster } from '../../config/schema/unknown-cluster.ts';
+import type { ConfigOverlay, ResolveConfigPath } from '../../config/load/config-overlay.ts';
 
 /** Options of each command that reads the configuration of the site. */
 export interface SiteArguments {
@@ -50,7 +50,7 @@ export function former<Name extends string>(replacedBy: Name) {
 export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay | undefined> {
   const { 'config-dir': directory } = args;
   if (directory === undefined) return undefined;
-  const { configOverlay } = await import('../../settings/config-overlay.ts');
+  const { configOverlay } = await import('../../config/load/config-overlay.ts');
   return configOverlay(directory);
 }
 
@@ -71,7 +71,7 @@ export function configFileOf({ config, 'config-dir': directory }: SiteArguments)
 
 /** The settings of the site. Parser and schemas are loaded here, not at the start. */
 export async function loadSite(args: SiteArguments): Promise<LoadedSiteSettings> {
-  const { loadSiteSettings } = await import('../../settings/load-site-settings.ts');
+  const { loadSiteSettings } = await import('../../config/load/load-site-settings.ts');
   return loadSiteSettings(await siteFilesOf(args), { cache: 'read' });
 }
 

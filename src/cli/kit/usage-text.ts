@@ -1,4 +1,4 @@
-import { nearestKey } from '../../config/nearest-key.ts';
+import { nearestKey } from '../../config/schema/nearest-key.ts';
 import type { CommandPlace } from './command-place.ts';
 
 /**

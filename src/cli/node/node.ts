@@ -1,6 +1,6 @@
 import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from '../kit/command-group.ts';
-import { runDir } from '../../config/default-settings.ts';
+import { runDir } from '../../config/schema/default-settings.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { parseSeconds } from '../kit/duration.ts';

@@ -2,7 +2,7 @@ import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
 import type { PlanSection } from '../../portal/plan-pre-pun-hook.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { PlannedChange } from '../../reconcile/plan-user.ts';
+import type { PlannedChange } from '../../kube/plan-user.ts';
 
 export interface TextStyle {
   readonly colour: boolean;

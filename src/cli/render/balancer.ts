@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { outputFile } from '../kit/output-path.ts';
 import { configDirOption, former, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
@@ -123,7 +123,7 @@ async function output(
 async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { kind } = args;
   const list = args.list ?? args.config ?? '/etc/berth/balancer.yml';
-  const { loadBalancerSettings } = await import('../../settings/load-balancer-settings.ts');
+  const { loadBalancerSettings } = await import('../../config/load/load-balancer-settings.ts');
   const { onlyKind } = await import('../../balancer/rules/only-kind.ts');
   const overlay = await overlayOf(args);
   const settings = loadBalancerSettings(overlay?.resolve(list) ?? list);

@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import type { AdmissionParameters } from '../../config/admission-parameters.ts';
+import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
 import { BerthError } from '../../errors.ts';
 import {
   mutatingPolicySince,
@@ -109,7 +109,7 @@ async function parametersOf(
   args: OverlayArguments & { readonly parameters?: string | undefined },
 ): Promise<AdmissionParameters> {
   const { admissionFile, loadAdmissionParameters } =
-    await import('../../settings/load-admission-parameters.ts');
+    await import('../../config/load/load-admission-parameters.ts');
   const { parameters } = args;
   if (parameters !== undefined) return loadAdmissionParameters(parameters, { required: true });
   const overlay = await overlayOf(args);

@@ -1,5 +1,5 @@
 import { checkNodes, type SilentNode } from '../../balancer/check-nodes.ts';
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { withProgress } from '../kit/progress.ts';
 import type { Terminal } from '../kit/terminal.ts';

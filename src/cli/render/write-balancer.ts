@@ -4,7 +4,7 @@ import {
   type PlacedConfig,
   type PlaceOptions,
 } from '../../balancer/place-haproxy-config.ts';
-import type { BalancerSettings } from '../../config/balancer-settings.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { patchText } from '../kit/patch-text.ts';
 import { reportError, type Terminal } from '../kit/terminal.ts';

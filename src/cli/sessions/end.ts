@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandModule } from 'yargs';
-import { runDir } from '../../config/default-settings.ts';
+import { runDir } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { escapedForTerminal, logfmtLogger } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';

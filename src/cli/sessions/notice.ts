@@ -1,4 +1,4 @@
-import type { SshSettings } from '../../config/profile/profile.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { Session } from '../../ssh/sessions/session.ts';
 
 /**

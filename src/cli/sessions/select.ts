@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs';
-import { runDir } from '../../config/default-settings.ts';
-import type { SshSettings } from '../../config/profile/profile.ts';
+import { runDir } from '../../config/schema/default-settings.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError } from '../../errors.ts';
 import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/session.ts';

@@ -167,7 +167,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
 /** @throws what `loadSshSettings` throws */
 async function storageOfSite(): Promise<string> {
   if (fileIdentity('/etc/berth/ssh.yml') === 'absent') return '/var/lib/berth-ssh';
-  const { loadSshSettings } = await import('../../settings/load-ssh-settings.ts');
+  const { loadSshSettings } = await import('../../config/load/load-ssh-settings.ts');
   return (await loadSshSettings()).storage;
 }
 

@@ -8,7 +8,7 @@ import { dryRunOption, outputOption } from '../kit/report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
 import { reportError, type Terminal } from '../kit/terminal.ts';
 import { tokenText, tokensJson } from './token-report.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
+import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { TokenSource } from '../../clusters/setup-token.ts';
 import type { RotateDeps, RotateTarget, ServiceAccountName } from '../../clusters/rotate-token.ts';
 import { installedPath } from '../../installed-path.ts';

@@ -1,4 +1,4 @@
-import { isObjectName } from '../../config/object-name.ts';
+import { isObjectName } from '../../config/schema/object-name.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 
 /** The API group of KubeadmControlPlanes. */

@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml';
-import type { KeyValues } from '../../config/berth-yml-edit.ts';
-import type { ManagementAccess } from '../../config/settings.ts';
+import type { KeyValues } from '../../config/schema/berth-yml-edit.ts';
+import type { ManagementAccess } from '../../config/schema/settings.ts';
 import { asMapping, mappingOrEmpty } from '../../mapping.ts';
 import type { CapiCluster } from './capi-objects.ts';
 import { pathOf } from './cluster-names.ts';

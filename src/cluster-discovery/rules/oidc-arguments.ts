@@ -1,5 +1,5 @@
-import { configError } from '../../config/config-error.ts';
-import { excessOfYaml } from '../../config/yaml-bounds.ts';
+import { configError } from '../../config/schema/config-error.ts';
+import { excessOfYaml } from '../../config/schema/yaml-bounds.ts';
 import type { BerthError } from '../../errors.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 import { listOf } from './capi-objects.ts';

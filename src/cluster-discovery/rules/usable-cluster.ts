@@ -1,4 +1,4 @@
-import { parseIssuer } from '../../config/issuer-url.ts';
+import { parseIssuer } from '../../config/schema/issuer-url.ts';
 import type { UsableCluster } from './cluster-files.ts';
 
 /**

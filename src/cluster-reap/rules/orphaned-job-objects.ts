@@ -1,4 +1,4 @@
-import type { LiveObject } from '../../desired/kube-object.ts';
+import type { LiveObject } from '../../kube/objects/kube-object.ts';
 
 /** Label with the job of a pod, Service, ConfigMap or Secret. */
 export const jobLabel = 'job';

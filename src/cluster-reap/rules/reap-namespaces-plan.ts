@@ -1,5 +1,5 @@
-import type { LiveObject } from '../../desired/kube-object.ts';
-import { annotations } from '../../desired/well-known-names.ts';
+import type { LiveObject } from '../../kube/objects/kube-object.ts';
+import { annotations } from '../../kube/objects/well-known-names.ts';
 
 /** Label of a namespace that is never reaped, unless its value is `false`. */
 const keepLabel = 'berth.dev/keep';

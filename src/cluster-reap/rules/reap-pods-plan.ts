@@ -1,6 +1,6 @@
-import { goDurationMs } from '../../desired/go-duration.ts';
-import type { LiveObject } from '../../desired/kube-object.ts';
-import { lifetimeAnnotation } from '../../desired/well-known-names.ts';
+import { goDurationMs } from '../../kube/objects/go-duration.ts';
+import type { LiveObject } from '../../kube/objects/kube-object.ts';
+import { lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
 import { jobKey, type JobObjects, jobOf, type ServerTime } from './orphaned-job-objects.ts';
 
 /** An expired pod that can be deleted. */

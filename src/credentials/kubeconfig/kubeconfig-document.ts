@@ -11,9 +11,9 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import type { JsonObject, JsonValue } from '../../config/settings.ts';
-import { excessOfYaml, isTooLargeWithAliases } from '../../config/yaml-bounds.ts';
-import { yamlErrorText } from '../../config/yaml-error-texts.ts';
+import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
+import { excessOfYaml, isTooLargeWithAliases } from '../../config/schema/yaml-bounds.ts';
+import { yamlErrorText } from '../../config/schema/yaml-error-texts.ts';
 import { BerthError } from '../../errors.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';

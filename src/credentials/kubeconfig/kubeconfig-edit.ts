@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 import { BerthError } from '../../errors.ts';
 import {
   isMapping,

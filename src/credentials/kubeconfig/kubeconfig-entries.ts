@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 
 /** One named entry of a kubeconfig list. */
 export interface NamedEntry {

@@ -1,5 +1,5 @@
 import { isMap, isPair, isSeq, type Node, type Pair, type YAMLMap } from 'yaml';
-import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 import { pairOf } from './kubeconfig-document.ts';
 import type { EntryChange } from './kubeconfig-entries.ts';
 import {

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 
 /** A piece of new text for the offsets `start` to `end` of the old; offsets in UTF-16 units. */
 export interface Splice {

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { JsonObject } from '../../config/settings.ts';
-import { isPlainYaml } from '../../config/yaml-bounds.ts';
+import type { JsonObject } from '../../config/schema/settings.ts';
+import { isPlainYaml } from '../../config/schema/yaml-bounds.ts';
 import { BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';

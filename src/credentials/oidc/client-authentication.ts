@@ -1,6 +1,6 @@
 import { createPrivateKey, type webcrypto } from 'node:crypto';
 import * as oidc from 'openid-client';
-import type { ClientAuth } from '../../config/settings.ts';
+import type { ClientAuth } from '../../config/schema/settings.ts';
 
 /**
  * How a request to the token endpoint proves which client it is from: OpenID Connect Core section 9. With

@@ -1,4 +1,4 @@
-import type { OidcSettings } from '../../config/settings.ts';
+import type { OidcSettings } from '../../config/schema/settings.ts';
 import type { Issuer } from './issuer.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
 import { chooseToken } from './token-choice.ts';

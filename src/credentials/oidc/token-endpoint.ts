@@ -1,5 +1,5 @@
 import * as oidc from 'openid-client';
-import type { ClientAuth } from '../../config/settings.ts';
+import type { ClientAuth } from '../../config/schema/settings.ts';
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';

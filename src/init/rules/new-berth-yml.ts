@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { type KeyValues, withBerthKeys } from '../../config/berth-yml-edit.ts';
+import { type KeyValues, withBerthKeys } from '../../config/schema/berth-yml-edit.ts';
 import { exampleWith } from './example-text.ts';
 
 /** A new berth.yml: the example with these values, and everything else as a comment. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseYaml } from '../../config/yaml-document.ts';
+import { parseYaml } from '../../config/schema/yaml-document.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 
 type Keys = Readonly<Record<string, unknown>>;

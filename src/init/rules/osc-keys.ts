@@ -1,5 +1,8 @@
-import { isShownVariable, type HookEnvSettings } from '../../config/hook-env/hook-env-settings.ts';
-import type { HookEnv } from '../../config/hook-env/hook-env.ts';
+import {
+  isShownVariable,
+  type HookEnvSettings,
+} from '../../config/schema/hook-env/hook-env-settings.ts';
+import type { HookEnv } from '../../config/schema/hook-env/hook-env.ts';
 
 /** A line of OSC's configuration, and what it is with Berth. */
 export interface OscKey {

@@ -1,4 +1,4 @@
-import type { ConfigMapKind } from '../../config/ldap-schema.ts';
+import type { ConfigMapKind } from '../../config/schema/ldap-schema.ts';
 import { caseIgnoreKey } from './case-ignore-key.ts';
 import type { LdapUsers, LdapUser } from './ldap-users.ts';
 

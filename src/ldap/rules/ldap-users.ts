@@ -1,4 +1,4 @@
-import type { LdapSettings } from '../../config/ldap-settings.ts';
+import type { LdapSettings } from '../../config/schema/ldap-settings.ts';
 import { caseIgnoreKey } from './case-ignore-key.ts';
 import { firstRdn, normalDn } from './ldap-dn.ts';
 import { type LdapAnswers, type LdapEntry, valuesOf } from './ldap-entry.ts';

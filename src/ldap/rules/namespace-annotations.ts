@@ -1,7 +1,7 @@
 import { caseIgnoreKey } from './case-ignore-key.ts';
 import type { LdapUsers, LdapUser } from './ldap-users.ts';
-import type { LiveObject } from '../../desired/kube-object.ts';
-import { annotations } from '../../desired/well-known-names.ts';
+import type { LiveObject } from '../../kube/objects/kube-object.ts';
+import { annotations } from '../../kube/objects/well-known-names.ts';
 
 /** When the user was first missing in the directory: epoch seconds, as a string. */
 const removedAnnotation = 'openondemand.org/removed';

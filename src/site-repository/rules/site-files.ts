@@ -1,5 +1,5 @@
 import { parseAllDocuments, stringify } from 'yaml';
-import type { ClusterSettings } from '../../config/settings.ts';
+import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { sourceText } from '../../source-text.ts';
 
 /** A file of the repository. */

@@ -1,4 +1,4 @@
-import { drainFile } from '../../config/default-settings.ts';
+import { drainFile } from '../../config/schema/default-settings.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 

@@ -1,4 +1,4 @@
-import { kindsDirectory } from '../../config/default-settings.ts';
+import { kindsDirectory } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { directoryNames } from '../../system/directory-names.ts';

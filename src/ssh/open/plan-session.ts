@@ -1,5 +1,5 @@
-import type { SshSettings } from '../../config/profile/profile.ts';
-import { chooseProfile } from '../../config/profile/choose-profile.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
@@ -20,7 +20,7 @@ import { sessionRequest } from '../../session/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { CheckResult } from '../../check-result.ts';
-import { loadSshSettings, type SshSettingsFiles } from '../../settings/load-ssh-settings.ts';
+import { loadSshSettings, type SshSettingsFiles } from '../../config/load/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../../backends/pod/plan-pod-session.ts';
 import { type ResolvedMounts, resolveMounts } from '../../backends/podman/resolve-mounts.ts';
 import { findRuntimeDir, mountedRuntimeDir } from '../../connections/runtime-dir.ts';

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
-import { runDir } from '../../config/default-settings.ts';
+import { runDir } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors.ts';
 import { currentUser } from '../../identity/nss.ts';
 import { escapeControl, logfmtLogger } from '../../log.ts';
-import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
+import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';

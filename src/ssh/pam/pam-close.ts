@@ -2,7 +2,7 @@ import { lookupUser } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
-import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
+import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { callingMonitor } from '../../connections/sshd-monitor.ts';
 import { connectionRecordPath } from '../../connections/state-paths.ts';
 

@@ -1,5 +1,5 @@
-import { runDir } from '../../config/default-settings.ts';
-import type { SshSettings } from '../../config/profile/profile.ts';
+import { runDir } from '../../config/schema/default-settings.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
@@ -8,7 +8,7 @@ import type { LogFields, Logger } from '../../log.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { ConnectionRecord } from '../../connections/connection-record.ts';
-import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
+import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { usesPods } from '../../backends/pod/pod-cluster.ts';
 import { callingMonitor } from '../../connections/sshd-monitor.ts';
 import { registerConnection, type PamItems } from '../../connections/register-connection.ts';

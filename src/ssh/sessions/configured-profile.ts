@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { chooseProfile, type ProfileChoice } from '../../config/profile/choose-profile.ts';
-import type { Profile, SshSettings } from '../../config/profile/profile.ts';
+import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
+import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';

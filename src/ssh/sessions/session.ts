@@ -1,4 +1,4 @@
-import type { Backend } from '../../config/profile/profile.ts';
+import type { Backend } from '../../config/schema/profile/profile.ts';
 import type { Endpoint } from '../../system/tcp-table.ts';
 
 /** An open SSH connection of a user, with what it runs and uses. */

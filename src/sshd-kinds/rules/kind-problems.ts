@@ -1,4 +1,4 @@
-import { kindsDirectory } from '../../config/default-settings.ts';
+import { kindsDirectory } from '../../config/schema/default-settings.ts';
 import { countText } from '../../count-text.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { HostCertificate } from './host-certificate.ts';

@@ -1,6 +1,6 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Profile } from '../../../src/config/profile/profile.ts';
+import type { Profile } from '../../../src/config/schema/profile/profile.ts';
 import { podmanRunCommand } from '../../../src/backends/podman/argv/podman-run.ts';
 import type { SessionHost } from '../../../src/session/session-host.ts';
 import type { Account } from '../../rig/site/accounts.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { valueKinds } from '../../../src/cli/kit/option-values.ts';
-import * as defaults from '../../../src/config/default-settings.ts';
+import * as defaults from '../../../src/config/schema/default-settings.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { doctorRows } from './broken-files/doctor-rows.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
-import type { AdmissionParameters } from '../../../src/config/admission-parameters.ts';
+import type { AdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
 import type { AdmissionSettings } from '../../../src/admission/admission-settings.ts';
 import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';

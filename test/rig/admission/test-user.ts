@@ -1,4 +1,4 @@
-import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
+import { parseAdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 
 /** The fields of a pod that tests change. */

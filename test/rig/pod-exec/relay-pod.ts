@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import type { ExecProtocol } from '../../../src/kube-exec/protocol/channels.ts';
 import type { Heartbeat } from '../../../src/kube-exec/exec-stream.ts';
-import type { ApiServer } from '../../../src/reconcile/api-server.ts';
+import type { ApiServer } from '../../../src/kube/api-server.ts';
 import { CompiledRelay } from './compiled-relay.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { ensureNode } from '../site/kubernetes-node/node.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';

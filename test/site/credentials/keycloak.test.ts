@@ -3,11 +3,11 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
+import type { ClusterSettings, OidcSettings } from '../../../src/config/schema/settings.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
-import { loadSiteSettings } from '../../../src/settings/load-site-settings.ts';
+import { loadSiteSettings } from '../../../src/config/load/load-site-settings.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { OidcSettings } from '../../../src/config/settings.ts';
+import type { OidcSettings } from '../../../src/config/schema/settings.ts';
 import {
   type StoredCredential,
   storedCredentialPath,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ApiServer } from '../../../src/reconcile/api-server.ts';
-import { watchObject, type WatchEvent } from '../../../src/reconcile/watch-object.ts';
+import type { ApiServer } from '../../../src/kube/api-server.ts';
+import { watchObject, type WatchEvent } from '../../../src/kube/watch-object.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { openSite } from '../../rig/site/site.ts';
 

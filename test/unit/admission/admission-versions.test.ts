@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
+import { parseAdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
 import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { admissionManifests } from '../../../src/admission/render-admission.ts';

@@ -8,8 +8,8 @@ import { podPorts } from '../../../src/balancer/rules/pod-placement.ts';
 import {
   type BalancerSettings,
   parseBalancerSettings,
-} from '../../../src/config/balancer-settings.ts';
-import { refusal } from '../config/refusal.ts';
+} from '../../../src/config/schema/balancer-settings.ts';
+import { refusal } from '../config/schema/refusal.ts';
 import { example } from './example.ts';
 
 const etc = new URL('../../../etc/kubernetes/ssh-balancer/', import.meta.url);

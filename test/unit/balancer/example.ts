@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import {
   type BalancerSettings,
   parseBalancerSettings,
-} from '../../../src/config/balancer-settings.ts';
-import { parseYaml } from '../../../src/config/yaml-document.ts';
+} from '../../../src/config/schema/balancer-settings.ts';
+import { parseYaml } from '../../../src/config/schema/yaml-document.ts';
 
 const file = new URL('../../../etc/berth/balancer.yml.example', import.meta.url);
 

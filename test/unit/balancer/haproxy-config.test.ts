@@ -5,8 +5,8 @@ import { hostPlacement } from '../../../src/balancer/rules/host-placement.ts';
 import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
 import { haproxyMark } from '../../../src/balancer/place-haproxy-config.ts';
 import { withChecksum } from '../../../src/checksum-line.ts';
-import { parseBalancerSettings } from '../../../src/config/balancer-settings.ts';
-import { refusal } from '../config/refusal.ts';
+import { parseBalancerSettings } from '../../../src/config/schema/balancer-settings.ts';
+import { refusal } from '../config/schema/refusal.ts';
 import { example } from './example.ts';
 
 const etc = new URL('../../../etc/', import.meta.url);

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { parseBerthYml } from '../../../src/config/berth-yml.ts';
+import { parseBerthYml } from '../../../src/config/schema/berth-yml.ts';
 import { codeBlocks, pages } from '../../rig/markdown-pages.ts';
 
 describe.each(pages)('the berth.yml in %s', (name) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ldapSchema } from '../../../src/config/ldap-schema.ts';
-import { parseLdap } from '../../../src/config/ldap-settings.ts';
+import { ldapSchema } from '../../../src/config/schema/ldap-schema.ts';
+import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
 import { codeBlocks, tableRows } from '../../rig/markdown-pages.ts';
 import { keysOf } from './schema-keys.ts';
 

@@ -7,12 +7,12 @@ import { formattedPage } from '../../../scripts/docs/pages.ts';
 import { schemaPages } from '../../../scripts/docs/config-schemas.ts';
 import type { JsonSchema } from '../../../scripts/docs/json-schema.ts';
 import { keyTexts, type Section } from '../../../scripts/docs/key-texts.ts';
-import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
-import { defaultSettings } from '../../../src/config/default-settings.ts';
-import { parseOodCluster } from '../../../src/config/ood-cluster-file.ts';
-import { parseLdap } from '../../../src/config/ldap-settings.ts';
-import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
-import { parseSshSettings } from '../../../src/config/ssh-settings.ts';
+import { parseAdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
+import { defaultSettings } from '../../../src/config/schema/default-settings.ts';
+import { parseOodCluster } from '../../../src/config/schema/ood-cluster-file.ts';
+import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
+import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
+import { parseSshSettings } from '../../../src/config/schema/ssh-settings.ts';
 import { codeBlocks, pages } from '../../rig/markdown-pages.ts';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });

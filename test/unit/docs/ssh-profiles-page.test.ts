@@ -1,9 +1,9 @@
 import type * as z from 'zod/mini';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
-import { profileSchema } from '../../../src/config/profile/profile-schema.ts';
-import { parseSshSettings, sshSchema } from '../../../src/config/ssh-settings.ts';
+import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
+import { profileSchema } from '../../../src/config/schema/profile/profile-schema.ts';
+import { parseSshSettings, sshSchema } from '../../../src/config/schema/ssh-settings.ts';
 import { codeBlocks, pages, tableRows } from '../../rig/markdown-pages.ts';
 
 const page = 'docs/ssh-profiles.md';

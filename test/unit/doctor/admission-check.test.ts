@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
 import type { Finding } from '../../../src/check-result.ts';
-import type { ApiClient, ApiResponse } from '../../../src/reconcile/api-client.ts';
+import type { ApiClient, ApiResponse } from '../../../src/kube/api-client.ts';
 
 /** A cluster whose policies are in force, or whose hook has no right to try them. */
 function cluster({ kinds, allowed = true }: { kinds: string[]; allowed?: boolean }): ApiClient {

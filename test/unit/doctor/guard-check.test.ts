@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { guardFinding } from '../../../src/doctor/guard-check.ts';
-import type { ApiClient } from '../../../src/reconcile/api-client.ts';
+import type { ApiClient } from '../../../src/kube/api-client.ts';
 
 /** Stands for clusters that the site of the tests is not: it answers the dry run as they do. */
 const answering = (status: number, message = ''): ApiClient => ({

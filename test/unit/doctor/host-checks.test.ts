@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SiteSettings } from '../../../src/config/settings.ts';
+import type { SiteSettings } from '../../../src/config/schema/settings.ts';
 import { ok, runCheck } from '../../../src/check-result.ts';
 import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
 import { certificateFinding, clockFinding } from '../../../src/doctor/server-checks.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/check-result.ts';
-import type { ClusterSettings } from '../../../src/config/settings.ts';
+import type { ClusterSettings } from '../../../src/config/schema/settings.ts';
 import { checkOndemandKeys, checkOndemandPortal } from '../../../src/doctor/ondemand-keys.ts';
 import { kubectlFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import { exampleCluster } from '../example-cluster.ts';

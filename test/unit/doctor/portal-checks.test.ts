@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { OidcSettings, SiteSettings } from '../../../src/config/settings.ts';
+import type { OidcSettings, SiteSettings } from '../../../src/config/schema/settings.ts';
 import { checkPortal } from '../../../src/doctor/portal-checks.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 

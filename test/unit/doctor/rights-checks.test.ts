@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { ClusterSettings } from '../../../src/config/settings.ts';
+import type { ClusterSettings } from '../../../src/config/schema/settings.ts';
 import { userObjectsOn } from '../../../src/clusters/bootstrap-cluster.ts';
 import { rightsFinding } from '../../../src/doctor/rights-checks.ts';
-import type { ApiClient } from '../../../src/reconcile/api-client.ts';
+import type { ApiClient } from '../../../src/kube/api-client.ts';
 import { exampleCluster, exampleUser } from '../example-cluster.ts';
 
 const cluster: ClusterSettings = {

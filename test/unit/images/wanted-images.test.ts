@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import { wantedImages } from '../../../src/images/wanted-images.ts';
 
 it("knows the images of the profiles on this host, each once, and none of a cluster's", () => {

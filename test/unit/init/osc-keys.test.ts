@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
-import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
-import { withBerthKeys } from '../../../src/config/berth-yml-edit.ts';
+import { hookEnvSettings } from '../../../src/config/schema/hook-env/hook-env-settings.ts';
+import { parseHookEnv } from '../../../src/config/schema/hook-env/hook-env.ts';
+import { withBerthKeys } from '../../../src/config/schema/berth-yml-edit.ts';
 import { newBerthYml } from '../../../src/init/rules/new-berth-yml.ts';
 import { oscKeys } from '../../../src/init/rules/osc-keys.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { parseOodCluster } from '../../../src/config/ood-cluster-file.ts';
-import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { parseOodCluster } from '../../../src/config/schema/ood-cluster-file.ts';
+import { parseYaml } from '../../../src/config/schema/yaml-document.ts';
 import { clustersDExample } from '../../../scripts/man/file-pages.ts';
 
 it('the example of berth-clusters.d(5) is a cluster that Berth can use', () => {

@@ -1,4 +1,4 @@
-import type { Profile } from '../../../config/profile/profile.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { transferProgram } from '../../../session/transfer-program.ts';
 import { appendInstalledTools, sftpServerArgv } from './transfer-scripts.ts';
 import { withExitMarker } from '../../../kube-exec/protocol/exit-marker.ts';

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import type { Lifetime, Profile } from '../../../config/profile/profile.ts';
-import { collectionPath, objectPath } from '../../../desired/kube-object.ts';
+import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
+import { collectionPath, objectPath } from '../../../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../../../errors.ts';
-import type { ApiClient } from '../../../reconcile/api-client.ts';
-import { apiError } from '../../../reconcile/api-errors.ts';
-import { reduceListPages } from '../../../reconcile/list-all.ts';
-import { waitForPodDeletion, deletePod, type PodId } from '../../../reconcile/delete-pod.ts';
+import type { ApiClient } from '../../../kube/api-client.ts';
+import { apiError } from '../../../kube/api-errors.ts';
+import { reduceListPages } from '../../../kube/list-all.ts';
+import { waitForPodDeletion, deletePod, type PodId } from '../../../kube/delete-pod.ts';
 import { hostLabel, podLabels, podSelector } from '../objects/pod-object.ts';
 import type { PodStatus } from '../objects/pod-state.ts';
 import type { PodGrant } from '../pod-grant-file.ts';

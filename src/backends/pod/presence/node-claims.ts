@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collectionPath, type ObjectMeta } from '../../../desired/kube-object.ts';
-import type { ApiClient } from '../../../reconcile/api-client.ts';
-import { apiError } from '../../../reconcile/api-errors.ts';
+import { collectionPath, type ObjectMeta } from '../../../kube/objects/kube-object.ts';
+import type { ApiClient } from '../../../kube/api-client.ts';
+import { apiError } from '../../../kube/api-errors.ts';
 import {
   claimAnnotation,
   claimText,

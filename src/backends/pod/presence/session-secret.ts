@@ -3,12 +3,12 @@ import {
   objectPath,
   type KubeObject,
   type ObjectMeta,
-} from '../../../desired/kube-object.ts';
+} from '../../../kube/objects/kube-object.ts';
 import { BerthError } from '../../../errors.ts';
-import type { ApiClient } from '../../../reconcile/api-client.ts';
-import { apiError, applyError } from '../../../reconcile/api-errors.ts';
-import { deleteObject } from '../../../reconcile/delete-object.ts';
-import { applyRequest } from '../../../reconcile/requests.ts';
+import type { ApiClient } from '../../../kube/api-client.ts';
+import { apiError, applyError } from '../../../kube/api-errors.ts';
+import { deleteObject } from '../../../kube/delete-object.ts';
+import { applyRequest } from '../../../kube/requests.ts';
 import { correctClaims, writeClaim, type ClaimPlace, type NamespaceClaims } from './node-claims.ts';
 import { claimAnnotation, isSecretHeld } from '../objects/node-claim.ts';
 import { hostLabel } from '../objects/pod-object.ts';

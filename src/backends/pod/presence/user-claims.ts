@@ -1,7 +1,7 @@
 import { hookAccess } from '../../../clusters/hook-access.ts';
 import { asBerthError, type BerthError } from '../../../errors.ts';
 import type { User } from '../../../identity/user.ts';
-import { apiClient, type ApiClient } from '../../../reconcile/api-client.ts';
+import { apiClient, type ApiClient } from '../../../kube/api-client.ts';
 import { deadlineIn } from '../../../system/deadline.ts';
 import type { PodGrantContext } from '../grant-pod-access.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Profile } from '../../../config/profile/profile.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
 import type { IdMapEntry } from './id-map.ts';
 import { podmanCommand } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';

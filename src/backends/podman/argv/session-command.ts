@@ -1,4 +1,4 @@
-import type { Profile } from '../../../config/profile/profile.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
 import { transferProgram } from '../../../session/transfer-program.ts';
 import {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { apiClient } from '../../../../src/reconcile/api-client.ts';
+import { apiClient } from '../../../../src/kube/api-client.ts';
 import { ensureAccount } from '../../../rig/site/accounts.ts';
 import { CertificateAuthority, type KeyPair } from '../../../rig/site/certificates.ts';
 import { send } from '../../../rig/site/https.ts';

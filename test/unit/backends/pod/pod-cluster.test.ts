@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { parseProfile } from '../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { podCluster } from '../../../../src/backends/pod/pod-cluster.ts';
-import { site } from '../../config/site-from-texts.ts';
+import { site } from '../../config/schema/site-from-texts.ts';
 
 /** The cluster of a profile, on a login node with the portal's file of the cluster (`auth: oidc`) and without hook.env. */
 function chosen(pod: object, credentials: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LiveObject } from '../../../../src/desired/kube-object.ts';
+import type { LiveObject } from '../../../../src/kube/objects/kube-object.ts';
 import { findSessions } from '../../../../src/ssh/sessions/find-sessions.ts';
 import {
   podOwners,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import {
   type ResolvedMounts,
   resolveMounts,

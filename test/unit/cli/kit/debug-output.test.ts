@@ -4,7 +4,7 @@ import { connect } from 'node:http2';
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { stackLines, writeDebugLines } from '../../../../src/cli/kit/debug-output.ts';
-import { shownUrl, shownWords } from '../../../../src/config/hide-secrets.ts';
+import { shownUrl, shownWords } from '../../../../src/config/schema/hide-secrets.ts';
 
 const lines: string[] = [];
 writeDebugLines((line) => lines.push(line));

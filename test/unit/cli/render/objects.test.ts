@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { renderJson, renderYaml } from '../../../../src/cli/render/objects.ts';
-import type { KubeObject } from '../../../../src/desired/kube-object.ts';
+import type { KubeObject } from '../../../../src/kube/objects/kube-object.ts';
 
 const namespace: KubeObject = {
   apiVersion: 'v1',

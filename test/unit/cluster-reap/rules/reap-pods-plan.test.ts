@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { JobObjects } from '../../../../src/cluster-reap/rules/orphaned-job-objects.ts';
-import type { LiveObject } from '../../../../src/desired/kube-object.ts';
+import type { LiveObject } from '../../../../src/kube/objects/kube-object.ts';
 import {
   planOrphans,
   planPods,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { ClientMetadata } from 'oidc-provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientAuth, OidcSettings } from '../../../../src/config/settings.ts';
+import type { ClientAuth, OidcSettings } from '../../../../src/config/schema/settings.ts';
 import { fetchIssuer } from '../../../../src/credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../../../../src/credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';

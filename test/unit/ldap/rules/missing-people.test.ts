@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLdap } from '../../../../src/config/ldap-settings.ts';
+import { parseLdap } from '../../../../src/config/schema/ldap-settings.ts';
 import { directoryMap } from '../../../../src/ldap/rules/config-map-data.ts';
 import type { LdapEntry } from '../../../../src/ldap/rules/ldap-entry.ts';
 import { type LdapUsers, ldapUsersOf } from '../../../../src/ldap/rules/ldap-users.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseProfile } from '../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { withGiven } from '../../../../src/ssh/sessions/configured-profile.ts';
 import { filterAll } from '../../../../src/ssh/sessions/find-sessions.ts';
 import type { Session } from '../../../../src/ssh/sessions/session.ts';

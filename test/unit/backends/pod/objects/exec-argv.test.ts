@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../../src/config/schema/profile/profile-parse.ts';
 import { podSession } from '../../../../../src/backends/pod/objects/exec-argv.ts';
 import { sessionRequest } from '../../../../../src/session/session-request.ts';
 import { host } from '../../../session/host.ts';

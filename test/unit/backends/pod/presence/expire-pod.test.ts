@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { listSessionPods } from '../../../../../src/backends/pod/presence/expire-pod.ts';
-import type { ApiClient, ApiRequest } from '../../../../../src/reconcile/api-client.ts';
+import type { ApiClient, ApiRequest } from '../../../../../src/kube/api-client.ts';
 
 /** A stand-in for a namespace with ten thousand pods, of which the first are deleted and held by finalizers. */
 function crowd(held: number): { readonly client: ApiClient; readonly asked: ApiRequest[] } {

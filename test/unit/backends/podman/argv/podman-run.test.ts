@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../../src/config/schema/profile/profile-parse.ts';
 import {
   containerName,
   podmanRunCommand,

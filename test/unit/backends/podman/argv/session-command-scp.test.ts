@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Profile } from '../../../../../src/config/profile/profile.ts';
+import type { Profile } from '../../../../../src/config/schema/profile/profile.ts';
 import { containerSession } from '../../../../../src/backends/podman/argv/session-command.ts';
 import { sessionRequest } from '../../../../../src/session/session-request.ts';
 

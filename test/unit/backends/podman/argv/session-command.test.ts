@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../../../src/config/profile/profile-parse.ts';
+import { parseProfile } from '../../../../../src/config/schema/profile/profile-parse.ts';
 import {
   containerSession,
   sessionCommand,

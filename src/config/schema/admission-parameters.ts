@@ -1,0 +1,204 @@
+import * as z from 'zod/mini';
+import { configProblemsError } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { noPosition, type Locate } from './config-problem.ts';
+import { type Quantity, quantity } from './quantity-schema.ts';
+import { reservedResources } from './reserved-resources.ts';
+import { schemaMessages } from './schema-messages.ts';
+import { installedPath } from '../../installed-path.ts';
+
+/** What a site permits in its users' pods. */
+export interface AdmissionParameters {
+  /** Whom a user should contact; part of each refusal. */
+  readonly contact: string;
+  /** Permitted hostPath volumes; `*` stands for one path component, `{user}` for the owner's name. */
+  readonly hostPaths: readonly { readonly path: string; readonly readOnly: boolean }[];
+  /** Permitted NFS volumes, `SERVER:/PATH`, with the same placeholders. */
+  readonly nfs: readonly string[];
+  readonly csiDrivers: readonly string[];
+  /** Permitted StorageClasses of ephemeral volumes and PersistentVolumeClaims. */
+  readonly storageClasses: readonly string[];
+  /** Permitted classes of Services of type LoadBalancer; `default` permits a Service without a class. */
+  readonly loadBalancerClasses: readonly string[];
+  /** Annotations that pods and Services may have besides the harmless ones; `DOMAIN/*` is a whole domain. */
+  readonly annotations: readonly string[];
+  /** Permitted registries, or parts of one; `*` permits all. */
+  readonly images: readonly string[];
+  /** Maximum lifetime of a pod, as a Go duration: `168h`. */
+  readonly maxLifetime: string;
+  /** Lifetime of a pod that does not set one; if absent, such a pod is refused. */
+  readonly defaultLifetime?: string;
+  /** Maximum termination grace period of a pod: `5m`. */
+  readonly maxGracePeriod: string;
+  /** Requests and limits of a container that sets none; if absent, such a container is refused. */
+  readonly defaultResources: { readonly cpu?: string; readonly memory?: string };
+  /** ServiceAccounts that pods may use, besides `default`. */
+  readonly serviceAccounts: readonly string[];
+  /** Reserved resources that users may write if RBAC lets them. */
+  readonly writableResources: readonly string[];
+  /** Permitted audiences of projected tokens, besides the API server's own. */
+  readonly tokenAudiences: readonly string[];
+  /** Taints that pods may tolerate, by their keys. */
+  readonly tolerations: readonly string[];
+  readonly priorityClasses: readonly string[];
+  readonly runtimeClasses: readonly string[];
+  /** Permitted DeviceClasses of dynamic resource allocation; if empty, pods may have no claims. */
+  readonly deviceClasses: readonly string[];
+  /** Permitted profiles of type Localhost. */
+  readonly seccompProfiles: readonly string[];
+  readonly apparmorProfiles: readonly string[];
+  /** `Merge` adds groups of the image's /etc/group: only for nodes that do not support `Strict`. */
+  readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
+  /** ServiceAccounts, `NAMESPACE:NAME`, that write identities: the hook's and the LDAP sync's. */
+  readonly stampers: readonly string[];
+}
+
+const text = z
+  .string()
+  .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
+const name = z
+  .string()
+  .check(z.regex(/^[A-Za-z0-9._:/@-]{1,253}$/, 'must consist of letters, digits and . _ : / @ -'));
+/** Other names are in Docker Hub: their full form is `docker.io/library/NAME`. */
+const image = z
+  .string()
+  .check(
+    z.regex(
+      /^(?:\*|(?:localhost|[A-Za-z0-9-]*[.:][A-Za-z0-9.:-]*)(?:\/[A-Za-z0-9._:@-]+)*(?:\/\*)?)$/,
+      "must be '*', or a registry or a part of one, such as registry.example.org, localhost/* or docker.io/library",
+    ),
+  );
+const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
+const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
+const directory = z.string().check(
+  z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro if read-only'),
+  z.refine(
+    (one) => !crooked.test(one),
+    'must not contain . or .. components, nor special characters except * and {user}',
+  ),
+);
+const served = z.string().check(
+  z.regex(new RegExp(`^[A-Za-z0-9._-]+:${path}$`), 'must be SERVER:/PATH'),
+  z.refine(
+    (one) => !crooked.test(one),
+    'must not contain . or .. components, nor special characters except * and {user}',
+  ),
+);
+const lifetime = z
+  .string()
+  .check(
+    z.regex(
+      /^(?=.*[1-9])([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$/,
+      'must be a time such as 8h or 1h30m',
+    ),
+  );
+const annotationKey = z
+  .string()
+  .check(
+    z.regex(
+      /^(?:[A-Za-z0-9.-]{1,253}\/)?(?:[A-Za-z0-9._-]{1,63}|(?<=\/)\*)$/,
+      'must be the key of an annotation or DOMAIN/*',
+    ),
+  );
+/** A pod with the token of one of these could make the next one, for ever. */
+const podMakers = ['berth-session', 'berth-user'];
+const podAccount = name.check(
+  z.refine(
+    (one) => !podMakers.includes(one),
+    `must not be ${podMakers.join(' or ')}: a pod with a token of an account that may create pods could create the next one, beyond max_lifetime and the end of the account`,
+  ),
+);
+const account = z
+  .string()
+  .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
+
+/** `admission.yml` as it is written. */
+export const admissionSchema = z.strictObject({
+  contact: z.optional(text),
+  host_paths: z.optional(z.array(directory)),
+  nfs: z.optional(z.array(served)),
+  csi_drivers: z.optional(z.array(name)),
+  storage_classes: z.optional(z.array(name)),
+  load_balancer_classes: z.optional(z.array(name)),
+  annotations: z.optional(z.array(annotationKey)),
+  images: z.optional(z.array(image)),
+  max_lifetime: z.optional(lifetime),
+  default_lifetime: z.optional(z.nullable(lifetime)),
+  max_grace_period: z.optional(lifetime),
+  default_resources: z.optional(
+    z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
+  ),
+  service_accounts: z.optional(z.array(podAccount)),
+  writable_resources: z.optional(z.array(z.enum(reservedResources))),
+  token_audiences: z.optional(z.array(name)),
+  tolerations: z.optional(z.array(name)),
+  priority_classes: z.optional(z.array(name)),
+  runtime_classes: z.optional(z.array(name)),
+  device_classes: z.optional(z.array(name)),
+  seccomp_profiles: z.optional(z.array(name)),
+  apparmor_profiles: z.optional(z.array(name)),
+  supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
+  stampers: z.optional(z.array(account)),
+});
+
+/**
+ * Checks a parsed `admission.yml`. `etc/berth/admission.yml.example` has the default of each key.
+ *
+ * @throws BerthError `admission-yml-invalid`, with the path, line and column of each problem; exit 78
+ */
+export function parseAdmissionParameters(
+  document: unknown,
+  file: string,
+  place: Locate = noPosition,
+): AdmissionParameters {
+  const parsed = admissionSchema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) {
+    throw configProblemsError(
+      'admission-yml-invalid',
+      { file, place },
+      schemaMessages(parsed.error, admissionSchema, []),
+      `${installedPath('share/docs/configuration-reference.md')} lists the keys of this file.`,
+    );
+  }
+  const { data } = parsed;
+  const defaultLifetime = data.default_lifetime === undefined ? '8h' : data.default_lifetime;
+  return deepFreeze({
+    contact: data.contact ?? 'the administrators of this cluster',
+    hostPaths: (data.host_paths ?? []).map((one) => ({
+      path: one.replace(/:ro$/, ''),
+      readOnly: one.endsWith(':ro'),
+    })),
+    nfs: data.nfs ?? [],
+    csiDrivers: data.csi_drivers ?? [],
+    storageClasses: data.storage_classes ?? [],
+    loadBalancerClasses: data.load_balancer_classes ?? [],
+    annotations: data.annotations ?? [],
+    // A registry or directory includes all that is in it.
+    images: (data.images ?? ['*']).map((one) => one.replace(/\/\*$/, '')),
+    maxLifetime: data.max_lifetime ?? '168h',
+    ...(defaultLifetime === null ? {} : { defaultLifetime }),
+    maxGracePeriod: data.max_grace_period ?? '5m',
+    defaultResources: defined(data.default_resources ?? { cpu: '1', memory: '1Gi' }),
+    serviceAccounts: data.service_accounts ?? [],
+    writableResources: data.writable_resources ?? [],
+    tokenAudiences: data.token_audiences ?? [],
+    tolerations: data.tolerations ?? [],
+    priorityClasses: data.priority_classes ?? [],
+    runtimeClasses: data.runtime_classes ?? [],
+    deviceClasses: data.device_classes ?? [],
+    seccompProfiles: data.seccomp_profiles ?? [],
+    apparmorProfiles: data.apparmor_profiles ?? [],
+    supplementalGroupsPolicy: data.supplemental_groups_policy ?? 'Strict',
+    stampers: data.stampers ?? ['ondemand:berth-hook'],
+  });
+}
+
+function defined({ cpu, memory }: { cpu?: Quantity | undefined; memory?: Quantity | undefined }): {
+  readonly cpu?: string;
+  readonly memory?: string;
+} {
+  return {
+    ...(cpu === undefined ? {} : { cpu: String(cpu) }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+  };
+}

@@ -1,0 +1,204 @@
+import * as z from 'zod/mini';
+import { isCidr, network, rewrittenNetwork } from './cidr.ts';
+import { configProblemsError } from './config-error.ts';
+import { durationBetween } from './duration.ts';
+import { namespaceName, objectName } from './object-name.ts';
+import { parseIssuer } from './issuer-url.ts';
+import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
+import { limitRange, resourceQuota } from './quota-schema.ts';
+import { schemaMessages } from './schema-messages.ts';
+import { BerthError } from '../../errors.ts';
+import { installedPath } from '../../installed-path.ts';
+import type { SettingsWarning } from './settings.ts';
+
+/** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */
+const maximumId = 4_294_967_294;
+const text = z.string().check(z.minLength(1, 'must not be empty'));
+const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
+const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
+const issuer = z
+  .string()
+  .check(
+    z.refine(
+      (url) => 'issuer' in parseIssuer(url),
+      'must be an https URL without query or fragment',
+    ),
+  );
+const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes object name'));
+const namespace = z
+  .string()
+  .check(z.regex(namespaceName, 'must be the name of a Kubernetes namespace'));
+
+const admin = z.strictObject({
+  kubeconfig: z.optional(path),
+  context: z.optional(text),
+  cluster_api: z.optional(
+    z.strictObject({
+      kubeconfig: z.optional(path),
+      context: z.optional(text),
+      namespace,
+      cluster: dnsName,
+    }),
+  ),
+});
+
+const credentials = z.strictObject({
+  mode: z.optional(z.enum(['oidc', 'service-account', 'legacy', 'none'])),
+  issuer: z.optional(issuer),
+  ca_file: z.optional(path),
+  client_id: z.optional(text),
+  client_secret_file: z.optional(path),
+  // `token_endpoint_auth_method` of OpenID Connect Core section 9 and RFC 8705 section 2.1.
+  client_auth_method: z.optional(
+    z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth']),
+  ),
+  client_key_file: z.optional(path),
+  client_key_id: z.optional(text),
+  client_certificate_file: z.optional(path),
+  audience: z.optional(text),
+  exchange: z.optional(z.boolean()),
+  exchange_scope: z.optional(text),
+  own_refresh_token: z.optional(z.boolean()),
+  username_claim: z.optional(text),
+  clock_skew: z.optional(durationBetween('0s', '10m')),
+  token: z.optional(z.enum(['id', 'access'])),
+  service_account: z.optional(dnsName),
+  // The shortest that the API server issues.
+  lifetime: z.optional(durationBetween('10m', '720h')),
+});
+
+export const clusterSchema = z.strictObject({
+  admin: z.optional(admin),
+  subject_prefix: z.optional(z.string()),
+  allow_cidrs: z.optional(z.array(cidr)),
+  // null removes the value of `defaults` or hook.env.
+  pull_secret: z.optional(z.nullable(z.strictObject({ name: dnsName, docker_config_json: path }))),
+  job_pod_reaper: z.optional(z.boolean()),
+  resource_quota: z.optional(z.nullable(resourceQuota)),
+  limit_range: z.optional(z.nullable(limitRange)),
+  credentials: z.optional(credentials),
+  ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
+});
+
+export const siteSchema = z.strictObject({
+  minimum_uid: z.optional(
+    z
+      .int()
+      .check(
+        z.minimum(1, 'must be 1 or more: root has no namespace'),
+        z.maximum(maximumId, `must be ${maximumId} or less`),
+      ),
+  ),
+  // The user's first request waits for the hook, and Apache times out after a minute (`Timeout`).
+  deadline: z.optional(durationBetween('100ms', '1m')),
+  state_dir: z.optional(path),
+  kube_credential: z.optional(path),
+  // null: the site has no hook.env.
+  hook_env: z.optional(z.nullable(path)),
+  clusters_dir: z.optional(path),
+  defaults: z.optional(clusterSchema),
+  clusters: z.optional(z.record(z.string(), z.unknown())),
+  // Checked by `berth ldap-sync` alone, so that a mistake in it does not affect the hook.
+  ldap: z.optional(z.unknown()),
+});
+
+export type ClusterOptions = z.output<typeof clusterSchema>;
+type SiteOptions = Omit<z.output<typeof siteSchema>, 'clusters'>;
+
+/** Berth's own configuration. Every key is optional. Times are in milliseconds. */
+export interface BerthOptions extends SiteOptions {
+  /** By OnDemand's name of the cluster. An invalid entry affects only its own cluster. */
+  readonly clusters: ReadonlyMap<string, ClusterOptions | BerthError>;
+  readonly warnings: readonly SettingsWarning[];
+}
+
+/** The options of a site without a `berth.yml`. */
+export const emptyBerthOptions: BerthOptions = { clusters: new Map(), warnings: [] };
+
+/**
+ * Checks a parsed `berth.yml`. An invalid entry below `clusters` is replaced by its error.
+ *
+ * @throws BerthError `berth-yml-invalid`, with the path, line and column of each problem, and for an
+ *   unknown key the nearest known one
+ */
+export function parseBerthYml(
+  document: unknown,
+  file: string,
+  place: Locate = noPosition,
+): BerthOptions {
+  const source = { file, place };
+  // A file with comments only sets nothing.
+  const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, siteSchema, []));
+  const { clusters = {}, defaults, ...site } = parsed.data;
+  const warnings: SettingsWarning[] = [];
+  const masked = (options: ClusterOptions, path: readonly string[]): ClusterOptions =>
+    withNetworks(options, [...path, 'allow_cidrs'], source, (one) => warnings.push(one));
+  const ofAll = defaults === undefined ? {} : { defaults: masked(defaults, ['defaults']) };
+  const entries = Object.entries(clusters).map(([name, entry]) => {
+    const options = clusterOptions(name, entry, source);
+    return [
+      name,
+      options instanceof BerthError ? options : masked(options, ['clusters', name]),
+    ] as const;
+  });
+  return {
+    ...site,
+    ...ofAll,
+    clusters: new Map(entries),
+    warnings,
+  };
+}
+
+/** `allow_cidrs` as every API server accepts them. */
+function withNetworks(
+  options: ClusterOptions,
+  path: readonly string[],
+  { file, place }: Source,
+  warn: (warning: SettingsWarning) => unknown,
+): ClusterOptions {
+  const { allow_cidrs: cidrs } = options;
+  if (cidrs === undefined) return options;
+  return {
+    ...options,
+    allow_cidrs: cidrs.map((text, index) => {
+      const { cidr = text, refused } = network(text) ?? {};
+      if (refused !== undefined)
+        warn({
+          code: 'network-rewritten',
+          message: `${path.join('.')}: ${rewrittenNetwork(text, cidr, refused)}`,
+          file,
+          ...place({ path: [...path, index] }),
+        });
+      return cidr;
+    }),
+  };
+}
+
+interface Source {
+  readonly file: string;
+  readonly place: Locate;
+}
+
+function clusterOptions(name: string, entry: unknown, source: Source): ClusterOptions | BerthError {
+  const parsed = clusterSchema.safeParse(entry ?? {}, { reportInput: true });
+  if (!parsed.success) {
+    const problems = schemaMessages(parsed.error, clusterSchema, ['clusters', name]);
+    return invalid(source, problems, name);
+  }
+  return parsed.data;
+}
+
+function invalid(
+  source: Source,
+  problems: readonly ProblemMessage[],
+  cluster?: string,
+): BerthError {
+  return configProblemsError(
+    'berth-yml-invalid',
+    source,
+    problems,
+    `${installedPath('share/etc/berth/berth.yml.example')} shows every key.`,
+    cluster === undefined ? {} : { cluster },
+  );
+}

@@ -1,0 +1,167 @@
+import { type ProblemMessage, writtenPath } from '../config-problem.ts';
+import type { ProfileDocument } from './profile-schema.ts';
+import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
+import { isWithin } from './protected-directories.ts';
+
+/** Paths inside that podman or Berth uses. */
+const takenTargets = ['/run/berth', '/proc', '/sys'];
+/** Paths at which each pod has something mounted already. */
+const takenInPods = ['/', '/etc/passwd', '/etc/group', transferToolsDir];
+
+/** Keys that contradict each other, one sentence each. Every key has been checked by itself. */
+export function profileContradictions(profile: ProfileDocument): ProblemMessage[] {
+  return [
+    ...lifetimes(profile),
+    ...mounts(profile),
+    ...variables(profile),
+    ...networks(profile),
+    ...failure(profile),
+    ...capabilities(profile),
+    ...tolerations(profile),
+    ...volumes(profile),
+  ];
+}
+
+function* lifetimes({
+  lifetime = 'connection',
+  grace,
+  linger,
+}: ProfileDocument): Generator<ProblemMessage> {
+  if (grace !== undefined && lifetime !== 'user') {
+    yield {
+      path: ['grace'],
+      text: 'grace needs lifetime: user, because other containers do not outlive their connection',
+    };
+  }
+  if (linger === true && lifetime === 'connection') {
+    yield {
+      path: ['linger'],
+      text: 'linger needs lifetime: user or a duration, because a container of lifetime: connection ends with the connection',
+    };
+  }
+}
+
+function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {
+  const targets = new Set<string>();
+  for (const [index, mount] of (profile.mounts ?? []).entries()) {
+    const target = mount.target ?? mount.source;
+    const taken = takenTargets.find(
+      (reserved) => isWithin(target, reserved) || isWithin(reserved, target),
+    );
+    if (taken !== undefined)
+      yield {
+        path: ['mounts', index],
+        text: `mounts.${index + 1} would hide ${taken} inside the session, which is reserved`,
+      };
+    if (targets.has(target))
+      yield {
+        path: ['mounts', index],
+        text: `mounts.${index + 1} has the same target as an earlier mount`,
+      };
+    targets.add(target);
+  }
+}
+
+function* variables({ environment }: ProfileDocument): Generator<ProblemMessage> {
+  const { pass = [], set = {} } = environment ?? {};
+  for (const name of Object.keys(set)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+      yield {
+        path: ['environment', 'set', name],
+        text: `environment.set.${JSON.stringify(name.slice(0, 40))} is not a valid variable name`,
+      };
+    }
+  }
+  for (const name of [...pass, ...Object.keys(set)]) {
+    if (name.startsWith('BERTH_'))
+      yield {
+        path: [
+          'environment',
+          ...(pass.includes(name) ? ['pass', pass.indexOf(name)] : ['set', name]),
+        ],
+        text: `environment names ${name}: names that begin with BERTH_ are reserved`,
+      };
+  }
+}
+
+function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator<ProblemMessage> {
+  if (network === 'host') return;
+  if (slurm !== undefined)
+    yield {
+      path: ['slurm'],
+      text: 'slurm needs network: host, because compute nodes connect back to srun',
+    };
+  if (x11 === true)
+    yield {
+      path: ['x11'],
+      text: "x11 needs network: host, because sshd listens on the host's loopback",
+    };
+}
+
+function* failure({ image, on_failure: policy }: ProfileDocument): Generator<ProblemMessage> {
+  if (policy === undefined) return;
+  const { action } = policy;
+  if (action === 'fallback' && policy.image === undefined) {
+    yield {
+      path: ['on_failure', 'action'],
+      text: 'on_failure.action fallback needs on_failure.image',
+    };
+  }
+  if (action === 'fallback' && policy.image === image) {
+    yield { path: ['on_failure', 'image'], text: 'on_failure.image is the same as image' };
+  }
+  if (action !== 'fallback' && policy.image !== undefined) {
+    yield {
+      path: ['on_failure', 'image'],
+      text: `on_failure.image needs action: fallback, not ${action}`,
+    };
+  }
+  if (action === 'host-shell' && policy.groups === undefined) {
+    yield {
+      path: ['on_failure', 'action'],
+      text: 'on_failure.action host-shell needs on_failure.groups, which say who gets a shell on the host',
+    };
+  }
+  if (action !== 'host-shell' && policy.groups !== undefined) {
+    yield {
+      path: ['on_failure', 'groups'],
+      text: `on_failure.groups needs action: host-shell, not ${action}`,
+    };
+  }
+}
+
+function* capabilities({ podman }: ProfileDocument): Generator<ProblemMessage> {
+  const { add = [], drop = [] } = podman?.capabilities ?? {};
+  for (const name of add) {
+    if (drop.includes(name))
+      yield {
+        path: ['podman', 'capabilities', 'add', add.indexOf(name)],
+        text: `podman.capabilities has ${name} both in add and in drop`,
+      };
+  }
+}
+
+/** What the API server refuses: Kubernetes, `ValidateTolerations`. */
+function* tolerations({ pod }: ProfileDocument): Generator<ProblemMessage> {
+  for (const [index, one] of (pod?.tolerations ?? []).entries()) {
+    const path = ['pod', 'tolerations', index];
+    const written = writtenPath(path);
+    if (one.key === undefined && one.operator !== 'Exists')
+      yield { path, text: `${written} needs a key, or operator: Exists` };
+    if (one.operator === 'Exists' && (one.value ?? '') !== '')
+      yield { path, text: `${written}.value must be absent with operator: Exists` };
+    if (one.seconds !== undefined && one.effect !== 'NoExecute')
+      yield { path, text: `${written}.seconds needs effect: NoExecute` };
+  }
+}
+
+/** Each path in a pod can be mounted once. */
+function* volumes({ mounts, pod }: ProfileDocument): Generator<ProblemMessage> {
+  const targets = (mounts ?? []).map(({ source, target = source }) => target);
+  for (const target of Object.keys(pod?.volumes ?? {})) {
+    const path = ['pod', 'volumes', target];
+    if (targets.includes(target))
+      yield { path, text: `pod.volumes.${target} is also the target of a mount` };
+    if (takenInPods.includes(target)) yield { path, text: `pod.volumes.${target} is reserved` };
+  }
+}

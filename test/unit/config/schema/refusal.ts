@@ -1,0 +1,12 @@
+import { BerthError } from '../../../../src/errors.ts';
+
+/** @returns the error with which `act` refuses what it is given */
+export function refusal(act: () => unknown): BerthError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof BerthError) return error;
+    throw error;
+  }
+  throw new Error('accepted');
+}
