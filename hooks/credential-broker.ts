@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
-import { asBerthError } from '../src/errors.ts';
+import { asBerthError } from '../src/errors/berth-error.ts';
 import { issueUserToken } from '../src/clusters/issue-user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
 import { loadSiteSettings } from '../src/config/load/load-site-settings.ts';

@@ -1,7 +1,7 @@
 import { realpathSync, writeSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { asBerthError } from '../src/errors.ts';
+import { asBerthError } from '../src/errors/berth-error.ts';
 import { openSession } from '../src/ssh/open/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';

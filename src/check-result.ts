@@ -1,5 +1,5 @@
 import type { CheckId } from './check-texts/check-texts.ts';
-import { asBerthError, type BerthError } from './errors.ts';
+import { asBerthError, type BerthError } from './errors/berth-error.ts';
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped';
 

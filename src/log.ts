@@ -1,5 +1,5 @@
-import type { LogCode } from './error-codes.ts';
-import type { BerthError } from './errors.ts';
+import type { LogCode } from './errors/error-codes.ts';
+import type { BerthError } from './errors/berth-error.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
 export interface LogFields extends Readonly<Record<string, string | number | boolean | undefined>> {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { isErrno } from './errors.ts';
+import { isErrno } from './errors/berth-error.ts';
 
 /**
  * Arguments and environment variables that are not UTF-8. SSH transmits a command as bytes (RFC 4254, 6.5), and a

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { writePrivateFile } from '../system/private-file.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';

@@ -1,5 +1,5 @@
 import yargs, { type Argv, type CommandModule } from 'yargs';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
 import { clustersCommand } from './clusters/clusters.ts';
 import { type CommandPlace, commandPlace } from './kit/command-place.ts';

@@ -1,5 +1,5 @@
 import { countText } from '../count-text.ts';
-import type { BerthError } from '../errors.ts';
+import type { BerthError } from '../errors/berth-error.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
 import type { DocumentError } from './documents.ts';

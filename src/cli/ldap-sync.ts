@@ -1,6 +1,6 @@
 import type { CommandModule } from 'yargs';
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';

@@ -1,7 +1,7 @@
 import type { CommandModule } from 'yargs';
 import { countText } from '../count-text.ts';
 import { runDir } from '../config/schema/default-settings.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import { metricsFile } from './kit/output-path.ts';

@@ -1,4 +1,4 @@
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import type { TestSessionFailure } from '../doctor/test-session-process.ts';
 import type { Terminal } from './kit/terminal.ts';
 

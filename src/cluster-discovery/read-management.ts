@@ -1,7 +1,7 @@
 import { capiServer, managementServer } from '../clusters/capi-admin-access.ts';
 import type { ManagementAccess, ManagementCluster } from '../config/schema/settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { type ApiClient, apiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import type { ApiServer } from '../kube/api-server.ts';

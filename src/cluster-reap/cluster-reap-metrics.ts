@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { sampleName, writeMetrics, type Metric } from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 

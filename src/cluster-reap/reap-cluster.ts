@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LiveObject, ObjectMeta } from '../kube/objects/kube-object.ts';
-import { asBerthError, type BerthError, withHint } from '../errors.ts';
+import { asBerthError, type BerthError, withHint } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';

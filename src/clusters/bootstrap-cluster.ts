@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import { userObjects, type UserObjects } from '../kube/objects/user-objects.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { namespaceOf, subjectOf } from '../kube/objects/user-names.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../kube/api-client.ts';

@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import { describeObject } from '../kube/objects/kube-object.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { namespaceOf } from '../kube/objects/user-names.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { ownership } from '../kube/ownership.ts';

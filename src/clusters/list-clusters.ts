@@ -1,7 +1,7 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { clusterFile } from '../config/load/cluster-file.ts';

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
-import { asBerthError, BerthError, withHint } from '../errors.ts';
+import { asBerthError, BerthError, withHint } from '../errors/berth-error.ts';
 import type { Logger } from '../log.ts';
 import { apiServerFrom, entriesOfContext, type ContextChoice } from '../kube/admin-kubeconfig.ts';
 import { apiClient } from '../kube/api-client.ts';

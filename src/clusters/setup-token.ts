@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/schema/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
-import { BerthError, withHint } from '../errors.ts';
+import { BerthError, withHint } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
 import { apiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';

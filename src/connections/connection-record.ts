@@ -1,5 +1,5 @@
 import { readFileSync, renameSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { writeStateFile } from '../system/private-file.ts';
 import type { ProcessId } from '../system/processes.ts';
 import type { Endpoint } from '../system/tcp-table.ts';

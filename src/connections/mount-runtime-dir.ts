@@ -1,6 +1,6 @@
 import { lstatSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';

@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/schema/default-settings.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';
 

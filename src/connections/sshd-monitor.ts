@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { SignalTarget } from '../system/end-processes.ts';
 import { processStartTime } from '../system/process-start.ts';

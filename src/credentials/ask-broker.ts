@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 import { restartWebServer } from './oidc/portal-hints.ts';

@@ -34,7 +34,7 @@ import {
   storedCredentialLock,
   storedCredentialPath,
 } from './root-credential-store.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';

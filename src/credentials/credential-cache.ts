@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
 import { restartWebServer } from './oidc/portal-hints.ts';

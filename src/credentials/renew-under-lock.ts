@@ -1,6 +1,6 @@
 import { countText } from '../count-text.ts';
 import { readFileSync, rmSync } from 'node:fs';
-import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/file-lock.ts';
 

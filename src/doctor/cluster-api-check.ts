@@ -10,7 +10,7 @@ import {
   skipped,
 } from '../check-result.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { CheckId } from '../check-texts/check-texts.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { UserObjects } from '../kube/objects/user-objects.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';

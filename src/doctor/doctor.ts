@@ -3,7 +3,7 @@ import type { ClusterSettings, SettingsWarning } from '../config/schema/settings
 import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
 import { unknownCluster } from '../config/schema/unknown-cluster.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';

@@ -1,4 +1,4 @@
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 
 /** Undefined if the file does not exist; other errors are thrown. */
 export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {

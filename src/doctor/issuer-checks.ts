@@ -4,7 +4,7 @@ import type { OidcSettings } from '../config/schema/settings.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { probeServer } from '../system/probe-server.ts';
 import { readTrusted } from '../system/trusted-text.ts';

@@ -4,7 +4,7 @@ import type { ClusterSettings } from '../config/schema/settings.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
 import { realPathIfPresent } from '../system/real-path.ts';
 import { readTrusted } from '../system/trusted-text.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { clusterFile } from '../config/load/cluster-file.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';

@@ -11,7 +11,7 @@ import {
 import { isWithin } from '../config/schema/profile/protected-directories.ts';
 import type { SiteSettings } from '../config/schema/settings.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { asMapping } from '../mapping.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/schema/profile/profile.ts';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { limitsHint } from '../backends/podman/podman-errors.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';

@@ -1,6 +1,6 @@
 import type { Profile } from '../config/schema/profile/profile.ts';
-import { catalogue } from '../error-catalogue/catalogue.ts';
-import { BerthError } from '../errors.ts';
+import { catalogue } from '../errors/catalogue.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CheckResult, failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { findRuntimeDir, systemdRuntimeDir } from '../connections/runtime-dir.ts';
 import { assertRoot } from '../system/as-user.ts';

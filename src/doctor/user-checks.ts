@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { SiteSettings } from '../config/schema/settings.ts';
 import { defaultKubeconfig } from '../config/schema/kubeconfig-path.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { asUser } from '../system/as-user.ts';
 import { groupByKubeconfig } from '../credentials/wanted-kubeconfig-entries.ts';

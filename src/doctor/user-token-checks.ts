@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ClusterSettings, OidcSettings } from '../config/schema/settings.ts';
 import { credentialCachePath, readCredentialCacheAsync } from '../credentials/credential-cache.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { subjectOf } from '../kube/objects/user-names.ts';
 import type { User } from '../identity/user.ts';
 import { escapeControl } from '../log.ts';

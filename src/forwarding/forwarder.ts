@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import type { Logger } from '../log.ts';
 import type { MultiplexerSink } from './protocol/multiplexer.ts';
 import { parsePortRanges } from './protocol/forwardable-endpoints.ts';

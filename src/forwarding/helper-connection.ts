@@ -1,4 +1,4 @@
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { sourceText } from '../source-text.ts';
 import { ExecStream } from '../kube-exec/exec-stream.ts';

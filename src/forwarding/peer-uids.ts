@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import {
   addressOf,
   listening,

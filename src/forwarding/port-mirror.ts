@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import type { LogFields, Logger } from '../log.ts';
 import type { ForwardedConnection, ConnectionSink } from './protocol/multiplexed-connection.ts';
 import type { Multiplexer } from './protocol/multiplexer.ts';

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import type { Profile } from '../config/schema/profile/profile.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { forwardedDisplay } from './protocol/xauthority.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { displayAddress, SshdListeners } from './sshd-listeners.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 
 /** getent(1): none of the keys was found. */
 const notFound = 2;

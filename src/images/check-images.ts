@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { nearestKey } from '../config/schema/nearest-key.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { findImage, layersOf, splitReference } from './image-index.ts';
 import { type WantedImage, wantedImages } from './wanted-images.ts';
 import {

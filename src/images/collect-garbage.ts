@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { findImage, type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 import { removeArgs, wantedImages } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import {
   type BundledProgram,
   bundledScript,

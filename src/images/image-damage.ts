@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 
 /**

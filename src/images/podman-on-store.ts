@@ -1,6 +1,6 @@
 import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/schema/profile/profile.ts';
-import { BerthError, type ErrorCode } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';
 import { runProgram } from '../system/run-program.ts';

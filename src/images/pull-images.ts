@@ -1,4 +1,4 @@
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { findImage, layersOf, type StoredImage, splitReference } from './image-index.ts';
 import { keepPinned, renameImages } from './image-names.ts';
 import { pullArgs, removeArgs, type WantedImage, wantedImages } from './wanted-images.ts';

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { asMapping } from '../mapping.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { diskErrors, readUserFileSync } from '../system/user-file.ts';
 import { maxStoreListBytes } from '../system/stored-containers.ts';
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { defaultSettings } from '../config/schema/default-settings.ts';
 import { getent } from '../system/getent.ts';
 

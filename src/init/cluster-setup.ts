@@ -7,7 +7,7 @@ import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { hookEnvSettings } from '../config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/schema/hook-env/hook-env.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { readContext } from '../kube/admin-kubeconfig.ts';

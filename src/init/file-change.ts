@@ -1,6 +1,6 @@
 import { link } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { ownerAndMode } from '../system/owner-and-mode.ts';
 import { readIfPresent } from '../system/trusted-text.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { type FileLock, takeLock } from '../system/file-lock.ts';
 
 /** In a directory that only root can write. It is gone after a reboot. */

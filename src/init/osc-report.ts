@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { hookEnvSettings } from '../config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/schema/hook-env/hook-env.ts';
 import type { SettingsWarning } from '../config/schema/settings.ts';
-import { BerthError, withHint } from '../errors.ts';
+import { BerthError, withHint } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { directoryNames } from '../system/directory-names.ts';

@@ -5,7 +5,7 @@ import { defaultConfigFile, defaultSettings } from '../config/schema/default-set
 import { parseOodCluster } from '../config/schema/ood-cluster-file.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
 import { readPortal } from '../doctor/portal-checks.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/directory-names.ts';

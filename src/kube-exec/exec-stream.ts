@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
 import {
   parseStatus,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { BerthError, type ErrorDetails } from '../errors.ts';
+import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { addressOfUrl, tlsOptions } from '../kube/tls-options.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';

@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { openRawTerminal, type RawTerminal } from './raw-terminal.ts';
 import { relayCommand, type RelayInput } from './relay-command.ts';

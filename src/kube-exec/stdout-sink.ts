@@ -1,6 +1,6 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { isTerminal } from '../system/is-terminal.ts';
 
 /** Descriptor 1 or 2 of this process, written to without blocking. */

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from './api-server.ts';
 import { installedPath } from '../installed-path.ts';
 import { asMapping, type Mapping } from '../mapping.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from './api-server.ts';
 import type { WireResponse, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';

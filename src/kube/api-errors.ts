@@ -1,4 +1,4 @@
-import { BerthError, type ErrorDetails } from '../errors.ts';
+import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { describeObject, type Kind, type KubeObject } from './objects/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
 import { installedPath } from '../installed-path.ts';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 
 /** A request as it is sent. */
 export interface WireRequest {

@@ -1,5 +1,5 @@
 import type { V1ListMeta } from '@kubernetes/client-node';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { KubeJson } from './objects/kube-json.ts';
 import type { LiveObject } from './objects/kube-object.ts';
 import type { ApiClient } from './api-client.ts';

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorDetails } from '../errors.ts';
+import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 

@@ -1,6 +1,6 @@
 import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } from 'ldapts';
 import type { LdapSearch } from '../config/schema/ldap-settings.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/ldap-entry.ts';
 import { leadsToNobody } from './rules/search-reference.ts';

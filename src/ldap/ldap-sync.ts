@@ -1,7 +1,7 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import { beforeDeadline } from '../clusters/for-each-cluster.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';

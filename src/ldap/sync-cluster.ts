@@ -1,7 +1,7 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { collectionPath } from '../kube/objects/kube-object.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import { listUserNamespaces } from '../kube/list-namespaces.ts';

@@ -3,7 +3,7 @@ import {
   type BrokerRequest,
   brokerSocketUnit,
 } from '../credentials/broker-protocol.ts';
-import { asBerthError, BerthError, type ErrorCode } from '../errors.ts';
+import { asBerthError, BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapeControl } from '../log.ts';
 import { type BrokerDeps, brokerToken } from './broker-token.ts';

@@ -1,6 +1,6 @@
 import { countText } from '../count-text.ts';
 import { join } from 'node:path';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import {
   type AttemptTimes,
   isRecent as isRecentWithin,

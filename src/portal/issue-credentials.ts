@@ -17,7 +17,7 @@ import {
   groupByKubeconfig,
   wantedKubeconfigEntries,
 } from '../credentials/wanted-kubeconfig-entries.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 import { installedPath } from '../installed-path.ts';
 import type { Logger } from '../log.ts';

@@ -6,7 +6,7 @@ import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../kube/api-client.ts';

@@ -6,7 +6,7 @@ import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluste
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
 import { issueUserToken } from '../clusters/issue-user-token.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';

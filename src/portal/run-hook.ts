@@ -1,4 +1,4 @@
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { logfmtLogger, type Logger } from '../log.ts';
 import { tuneStartup } from '../system/tune-startup.ts';
 import { stderrSink } from '../system/exit-now.ts';

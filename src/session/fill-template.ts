@@ -1,6 +1,6 @@
 import { pathProblem, withoutTrailingSlash } from '../config/schema/profile/mount-path.ts';
 import { type TemplateVariable, templateParts } from '../config/schema/profile/template.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/user.ts';
 
 /** The fields of an account that a template can use. */

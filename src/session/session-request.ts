@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 
 /** What a client asked for. */
 export interface SessionRequest {

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { nearestKey } from '../config/schema/nearest-key.ts';
 import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { isNodeDrained } from './drained-node.ts';

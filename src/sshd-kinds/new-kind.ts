@@ -2,7 +2,7 @@ import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { sourceText } from '../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';

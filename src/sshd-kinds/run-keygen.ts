@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 
 const program = '/usr/bin/ssh-keygen';
 

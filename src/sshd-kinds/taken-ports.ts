@@ -1,4 +1,4 @@
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import {
   listeningTcpSockets,

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { saidBySshd } from '../sshd-lint/sshd-effective.ts';
 import { runProgram } from '../system/run-program.ts';
 

@@ -1,7 +1,7 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
 import type { LintAccount } from './rules/match-coverage.ts';
 import { isPattern, type UnlistedAccounts } from './rules/unlisted-findings.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { getent, unlistedServices } from '../system/getent.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';

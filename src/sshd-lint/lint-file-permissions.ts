@@ -2,7 +2,7 @@ import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathCheck, SshdFinding } from './rules/sshd-finding.ts';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 
 /** The kernel's limit. */
 const mostLinks = 40;

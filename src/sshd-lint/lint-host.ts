@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/schema/profile/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/sshd-finding.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';

@@ -6,7 +6,7 @@ import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/
 import { namedByPam } from './rules/pam-lists.ts';
 import type { NamedAccounts } from './rules/directives.ts';
 import type { SshdFinding } from './rules/sshd-finding.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { readConfigText } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
 

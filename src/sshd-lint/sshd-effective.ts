@@ -9,7 +9,7 @@ import {
   type SshdConnection,
 } from './rules/match.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { getent } from '../system/getent.ts';
 import { runProgram } from '../system/run-program.ts';
 import { readConfigText } from './read-config-text.ts';

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
 import type { SubordinateFileName } from './rules/subordinate-ids.ts';
 import { assertRoot } from '../system/as-user.ts';

@@ -1,6 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import {
   type SubordinateFileName,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
 import type { KnownId } from './rules/subordinate-faults.ts';
 import type { SubordinateFileName, SubordinateUser } from './rules/subordinate-ids.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
 import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
 import { firstDirectoryNames } from './user-file.ts';
 

@@ -8,7 +8,7 @@ import {
   readFileSync,
   statSync,
 } from 'node:fs';
-import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { assertParentDirectories } from './config-directories.ts';
 

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 
 /** Names in a directory; none if it does not exist. */
 export function directoryNames(directory: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { ProgramCall } from '../program-call.ts';
 import { holdsRawBytes, throughShell } from '../raw-bytes.ts';
 

@@ -3,7 +3,7 @@ import { link, lstat, mkdir, readlink, rename, symlink, unlink } from 'node:fs/p
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
 import { isDeadMark, markPattern, pidOfMark, processMark } from './process-identity.ts';

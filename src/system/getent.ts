@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { runProgram } from './run-program.ts';
 
 /** Keys in one call: the length of arguments is limited (ARG_MAX). */

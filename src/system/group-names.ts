@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { runProgram } from './run-program.ts';
 
 /** Time limit, in milliseconds. A decision that depends on the names is not made without them. */

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 
 /**
  * Creates a directory below a home, and missing parents, with mode 0700. Call it as the user. Node's `recursive` is not

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { WriteOptions } from './atomic-file.ts';
 
 /**

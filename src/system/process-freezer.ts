@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { BerthError } from '../errors.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { freezeScript } from '../freeze-script.ts';
 import { sourceText } from '../source-text.ts';
 import { isRunning, type ProcessId } from './processes.ts';

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorDetails } from '../errors.ts';
+import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { programPath } from '../installed-path.ts';
 import { runBounded } from './run-bounded.ts';
 

@@ -8,7 +8,7 @@ import {
   openSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 
 /** The owner of a directory. */
 export interface DirectoryOwner {

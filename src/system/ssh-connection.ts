@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { processStartTime } from './process-start.ts';
 
 /** How many ancestors are checked: sshd's processes, the shell of a forced command, and some more. */

@@ -1,4 +1,4 @@
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { Credentials } from './as-user.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
 import { asUserThenRoot } from './as-user-then-root.ts';

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { catalogue, exitStatuses, exitText } from '../../src/error-catalogue/catalogue.ts';
-import { exitClasses, warningCodes } from '../../src/error-codes.ts';
+import { catalogue, exitStatuses, exitText } from '../../src/errors/catalogue.ts';
+import { exitClasses, warningCodes } from '../../src/errors/error-codes.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const entries = catalogue.flatMap(({ entries: ofDomain }) => ofDomain);
@@ -19,7 +19,7 @@ interface Use {
 function literalsOfPrograms(): Use[] {
   const uses: Use[] = [];
   const files = globSync('{src,hooks,shell}/**/*.ts', { cwd: root });
-  for (const file of files.filter((name) => !/^src\/error-(?:catalogue\/|codes)/.test(name))) {
+  for (const file of files.filter((name) => !name.startsWith('src/errors/error-codes'))) {
     const source = ts.createSourceFile(
       file,
       readFileSync(root + file, 'utf8'),
@@ -92,10 +92,10 @@ describe('the catalogue of error codes', () => {
 
   it('is bundled with `berth` only, not with what runs at a login', async () => {
     const entryPoints = globSync('{hooks,shell}/*.ts', { cwd: root });
-    expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/error-catalogue/catalogue.ts');
+    expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/errors/catalogue.ts');
     const others = await bundledWith(entryPoints);
-    expect(others).toContain('src/errors.ts');
-    expect(others.filter((path) => /^src\/(?:error-catalogue|check-texts)\//.test(path))).toEqual(
+    expect(others).toContain('src/errors/berth-error.ts');
+    expect(others.filter((path) => /^src\/(?:errors\/catalogue|check-texts\/)/.test(path))).toEqual(
       [],
     );
   });

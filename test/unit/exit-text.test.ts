@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { commandGroups } from '../../src/cli/command-line.ts';
 import { commandTree, type CommandNode } from '../../src/cli/kit/command-tree.ts';
 import type { Terminal } from '../../src/cli/kit/terminal.ts';
-import { exitStatusTexts } from '../../src/error-catalogue/catalogue.ts';
-import { exitCodes } from '../../src/exit-codes.ts';
+import { exitStatusTexts } from '../../src/errors/catalogue.ts';
+import { exitCodes } from '../../src/errors/exit-codes.ts';
 
 const texts = new Map(exitStatusTexts);
 

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { objectPath } from '../../kube/objects/kube-object.ts';
-import { asBerthError } from '../../errors.ts';
+import { asBerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { apiClient } from '../../kube/api-client.ts';

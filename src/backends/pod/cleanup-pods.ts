@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { asBerthError, BerthError } from '../../errors.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';

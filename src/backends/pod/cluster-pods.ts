@@ -1,7 +1,7 @@
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { objectPath } from '../../kube/objects/kube-object.ts';
 import { namespaceLabel, sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
-import { asBerthError, BerthError, withHint } from '../../errors.ts';
+import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { apiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';

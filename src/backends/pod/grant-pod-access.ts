@@ -1,6 +1,6 @@
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { namespaceOf } from '../../kube/objects/user-names.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';

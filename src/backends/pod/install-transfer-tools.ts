@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { BundledProgram } from '../../bundled-transfer-argv.ts';
 import { notInstalled, probeArgv, unpackArgv } from './objects/transfer-scripts.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';

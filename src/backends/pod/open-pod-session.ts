@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { transferProgram } from '../../session/transfer-program.ts';
 import {

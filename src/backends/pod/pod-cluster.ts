@@ -1,7 +1,7 @@
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */
 export function usesPods({ profiles, rules }: Pick<SshSettings, 'profiles' | 'rules'>): boolean {

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { directoryNames } from '../../system/directory-names.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';

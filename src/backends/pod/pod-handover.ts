@@ -1,5 +1,5 @@
 import { mkdir, truncate } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { objectPath } from '../../kube/objects/kube-object.ts';
 import { apiClient } from '../../kube/api-client.ts';
 import { podState, type PodStatus } from './objects/pod-state.ts';

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import type { PodFault, PodState } from './objects/pod-state.ts';
 import { type PullFailure, pullFailure } from './objects/pull-failure.ts';
 import { installedPath } from '../../installed-path.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { signalArgv } from './objects/signal-script.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';
 import { runPodCommand } from '../../kube-exec/pod-command.ts';

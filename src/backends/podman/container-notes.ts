@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, readdirSync, utimesSync, writeSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import { readUserFileSync } from '../../system/user-file.ts';

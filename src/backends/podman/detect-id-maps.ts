@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isErrno } from '../../errors.ts';
+import { isErrno } from '../../errors/berth-error.ts';
 import type { IdMaps } from './argv/podman-run.ts';
 import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
 import { podmanCommand } from './argv/podman-argv.ts';

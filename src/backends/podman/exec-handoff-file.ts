@@ -1,6 +1,6 @@
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCallWithFile } from '../../program-call.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { containerFilesDir } from './running-container.ts';

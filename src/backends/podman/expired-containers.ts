@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
-import { isErrno } from '../../errors.ts';
+import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { removeStoreArgs } from './repair-store.ts';
 import { maxStoreListBytes, storedContainers } from '../../system/stored-containers.ts';

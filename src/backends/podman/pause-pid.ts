@@ -1,5 +1,5 @@
 import { unlink } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { pausePidFile } from './argv/podman-argv.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { readUserFile, readUserFileSync, type FileRequirements } from '../../system/user-file.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { brokenStores } from './podman-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';

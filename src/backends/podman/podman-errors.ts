@@ -1,5 +1,5 @@
 import type { ExecFileException } from 'node:child_process';
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 
 interface Known {

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { isLoginShell } from '../../session/login-shell.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';

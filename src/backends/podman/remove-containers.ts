@@ -1,6 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
-import { asBerthError, BerthError, isErrno } from '../../errors.ts';
+import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { firstDirectoryNames } from '../../system/user-file.ts';

@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { randomDigits } from '../../system/random-digits.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';

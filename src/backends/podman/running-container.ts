@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { SessionContainer } from './argv/session-command.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import type { Profile, ProfileLimits } from '../../config/schema/profile/profile.ts';
 import { isWithin } from '../../config/schema/profile/protected-directories.ts';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';

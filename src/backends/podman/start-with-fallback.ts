@@ -1,4 +1,4 @@
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { startContainer, type StartContainerInput } from './start-container.ts';

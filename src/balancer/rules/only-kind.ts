@@ -1,6 +1,6 @@
 import type { BalancerPods, BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { nearestKey } from '../../config/schema/nearest-key.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /**
  * The settings of a balancer for one kind of sessions, of each system that has it. Its name is the kind's own, if it

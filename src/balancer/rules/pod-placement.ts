@@ -1,6 +1,6 @@
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { isIpv6 } from '../../config/schema/ip-address.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { Placement } from './haproxy-config.ts';
 
 /**

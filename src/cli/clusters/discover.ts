@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { DiscoveredChange } from '../../cluster-discovery/discovered-change.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { parseSeconds } from '../kit/duration.ts';

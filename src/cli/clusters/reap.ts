@@ -15,7 +15,7 @@ import {
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
 import { errorText, type Terminal, writeIdle } from '../kit/terminal.ts';
 import { documentText } from '../kit/json-document.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 const helpOf = 'berth clusters reap';
 

@@ -1,11 +1,6 @@
-import {
-  catalogue,
-  exitStatuses,
-  exitText,
-  type CatalogueEntry,
-} from '../../error-catalogue/catalogue.ts';
+import { catalogue, exitStatuses, exitText, type CatalogueEntry } from '../../errors/catalogue.ts';
 import { checkTexts } from '../../check-texts/check-texts.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
 import { documentText } from '../kit/json-document.ts';

@@ -8,7 +8,7 @@ import { confirmMoves, reportPlan, reportPull } from './pull-report.ts';
 import { withProgress } from '../kit/progress.ts';
 import { dryRunOption } from '../kit/report-options.ts';
 import { reportErrors, type Terminal } from '../kit/terminal.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 const helpOf = 'berth images pull';
 

@@ -5,7 +5,7 @@ import type { ClusterAnswers } from '../../init/cluster-setup.ts';
 import type { Backend } from '../../init/login-node-profile.ts';
 import { clusterName } from './cluster.ts';
 import { type Question, yesAndNo, yesOrNo } from '../kit/questions.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 /** Options of `berth init login-node` for sessions in pods. */
 export interface PodArguments {

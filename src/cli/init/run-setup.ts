@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { type FileChange, fileChange, placeFile } from '../../init/file-change.ts';
 import { takeInitLock } from '../../init/init-lock.ts';
 import { commandText, isFileStep, type Setup, type SetupStep } from '../../init/setup.ts';

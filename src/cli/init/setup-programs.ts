@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { shellWords } from '../../shell-words.ts';
 import { runProgram } from '../../system/run-program.ts';
 import type { Terminal, TextStream } from '../kit/terminal.ts';

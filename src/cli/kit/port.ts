@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /** @throws {BerthError} `usage` for a value that is not a TCP port, such as two values */
 export function checkPort(port: unknown, given: unknown = port): number {

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import type { Terminal } from './terminal.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 import { listValues } from './report-options.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */

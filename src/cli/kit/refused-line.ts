@@ -1,9 +1,9 @@
-import type { BerthError } from '../../errors.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
 import { type CommandPlace, commandPlace, optionsAt } from './command-place.ts';
 import type { CommandNode } from './command-tree.ts';
 import { ignoredOption } from './option-rules.ts';
 import { unknownText, usageText } from './usage-text.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 /** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
 export function isYargsError(thrown: unknown): thrown is Error {

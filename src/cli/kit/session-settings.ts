@@ -1,6 +1,6 @@
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { siteFilesOf, type SiteArguments } from './site-options.ts';
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 
 /** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
 export type SettingsRead =

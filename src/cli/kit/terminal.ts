@@ -1,5 +1,5 @@
 import { escapedForTerminal } from '../../log.ts';
-import type { BerthError } from '../../errors.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
 import { apiVersion } from './api-version.ts';
 import type { Documents } from '../documents.ts';
 

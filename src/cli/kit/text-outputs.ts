@@ -1,4 +1,4 @@
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { isTerminal } from '../../system/is-terminal.ts';
 import { processOutput } from '../../kube-exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';

@@ -2,7 +2,7 @@ import type { Undrained } from '../../ssh/drain/drain-node.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../../ssh/drain/listener-units.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { BerthError } from '../../errors.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
 import { durationText, timestamp } from '../kit/duration.ts';
 import type { Documents } from '../documents.ts';
 import { documentText } from '../kit/json-document.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { drainFiles, readDrainState, type DrainState } from '../../ssh/drain/drain-state.ts';
 import { ownSession } from '../../ssh/sessions/own-session.ts';
 import type { Session } from '../../ssh/sessions/session.ts';

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { SessionPlan } from '../../ssh/open/plan-session.ts';
 import type { PlanFormat } from './plan-output.ts';
-import { exitCodes } from '../../exit-codes.ts';
+import { exitCodes } from '../../errors/exit-codes.ts';
 import { isMistake, sessionPlanText } from './session-plan-text.ts';
 import { type Terminal } from '../kit/terminal.ts';
 import { documentText, json } from '../kit/json-document.ts';

@@ -1,6 +1,6 @@
 import type { CommandModule } from 'yargs';
 import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import {
   mutatingPolicySince,
   validatingPolicySince,

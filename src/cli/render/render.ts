@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs';
 import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { listOption } from '../kit/report-options.ts';
 import { renderBalancerCommand } from './balancer.ts';

@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { optionalComponents } from '../../site-repository/rules/optional-components.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { policiesText } from './policies.ts';

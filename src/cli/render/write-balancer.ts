@@ -5,7 +5,7 @@ import {
   type PlaceOptions,
 } from '../../balancer/place-haproxy-config.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { patchText } from '../kit/patch-text.ts';
 import { reportError, type Terminal } from '../kit/terminal.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandModule } from 'yargs';
 import { runDir } from '../../config/schema/default-settings.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal, logfmtLogger } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';

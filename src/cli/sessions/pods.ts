@@ -1,5 +1,5 @@
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
-import { asBerthError, BerthError, withHint } from '../../errors.ts';
+import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session } from '../../ssh/sessions/session.ts';
 import { countText } from '../../count-text.ts';

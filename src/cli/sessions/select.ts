@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { asBerthError } from '../../errors.ts';
+import { asBerthError } from '../../errors/berth-error.ts';
 import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/session.ts';
 import { countText } from '../../count-text.ts';

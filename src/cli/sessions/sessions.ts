@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
 import { commandGroup } from '../kit/command-group.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { UserService } from '../../ssh/cleanup/user-services.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';

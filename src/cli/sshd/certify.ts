@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { dryRunOption, listOption, outputOption } from '../kit/report-options.ts';
 import type { Terminal } from '../kit/terminal.ts';

@@ -5,7 +5,7 @@ import { withProgress } from '../kit/progress.ts';
 import { listOption, outputOption } from '../kit/report-options.ts';
 import { configDirOption, former, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
 import { type Terminal, wantsColour } from '../kit/terminal.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 const helpOf = 'berth sshd lint';
 

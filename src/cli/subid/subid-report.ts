@@ -1,5 +1,5 @@
 import { countText } from '../../count-text.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { SubidResult } from '../../subid/apply-subids.ts';
 import type { SubidPlan } from '../../subid/plan-subids.ts';
 import { entryLine } from '../../identity/subordinate-file.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { commandGroup } from '../kit/command-group.ts';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { SubidInput } from '../../subid/plan-subids.ts';
 import { outputOption } from '../kit/report-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { fileIdentity } from '../../system/config-files.ts';
-import { usageError } from '../../usage-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 
 const helpOf = 'berth subid plan';
 

@@ -1,7 +1,7 @@
 import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
 import { commandGroup } from '../kit/command-group.ts';
 import { readFileSync } from 'node:fs';
-import { asBerthError, BerthError } from '../../errors.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { parseSeconds } from '../kit/duration.ts';
 import { withProgress } from '../kit/progress.ts';
 import { dryRunOption, outputOption } from '../kit/report-options.ts';

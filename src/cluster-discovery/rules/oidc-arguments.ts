@@ -1,6 +1,6 @@
 import { configError } from '../../config/schema/config-error.ts';
 import { excessOfYaml } from '../../config/schema/yaml-bounds.ts';
-import type { BerthError } from '../../errors.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
 import { listOf } from './capi-objects.ts';
 import { parsedYaml } from './parsed-yaml.ts';

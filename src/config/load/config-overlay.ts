@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, normalize, resolve as absolutePath } from 'node:path';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 
 /** From the installed path of a configuration file to the path that is read instead. */

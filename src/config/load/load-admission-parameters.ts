@@ -3,7 +3,7 @@ import {
   parseAdmissionParameters,
 } from '../schema/admission-parameters.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
 
 /** Where a site keeps its parameters, if it has any. */

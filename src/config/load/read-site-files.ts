@@ -10,7 +10,7 @@ import { hookEnvSettings } from '../schema/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../schema/settings.ts';
 import type { BrokenCluster, SiteFileContents } from '../schema/site-files.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { ConfigFile } from '../../system/config-files.ts';
 import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { deepFreeze } from '../schema/deep-freeze.ts';
-import { BerthError, type ErrorDetails } from '../../errors.ts';
+import { BerthError, type ErrorDetails } from '../../errors/berth-error.ts';
 import { fileIdentity, readConfigFile } from '../../system/config-files.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 

@@ -7,7 +7,7 @@ import { parseIssuer } from './issuer-url.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
 import { limitRange, resourceQuota } from './quota-schema.ts';
 import { schemaMessages } from './schema-messages.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { SettingsWarning } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import type { ProblemMessage, Locate, Position } from './config-problem.ts';
 
 /** An error in a configuration file, exit code 78, with the file in the message and in the fields. */

@@ -1,4 +1,4 @@
-import type { LogCode } from '../../error-codes.ts';
+import type { LogCode } from '../../errors/error-codes.ts';
 
 /**
  * The site's checked and frozen settings, from OnDemand's `hook.env` and `clusters.d/*.yml` and from

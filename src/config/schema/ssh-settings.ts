@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { BerthError } from '../../errors.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
 import { isCidr } from './cidr.ts';
 import { configProblemsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';

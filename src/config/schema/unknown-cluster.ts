@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /** For a command line that names a cluster which is not configured. */
 export function unknownCluster(name: string, known: readonly string[]): BerthError {

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /**
  * @param file its name, for the message

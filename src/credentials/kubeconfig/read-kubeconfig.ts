@@ -2,7 +2,7 @@ import { constants, type BigIntStats, type Stats } from 'node:fs';
 import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
-import { BerthError, isErrno } from '../../errors.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { escapeControl } from '../../log.ts';
 import { readAtMost } from '../../system/user-file.ts';

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { JsonObject } from '../../config/schema/settings.ts';
 import { isPlainYaml } from '../../config/schema/yaml-bounds.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';

@@ -1,6 +1,6 @@
 import * as oidc from 'openid-client';
 import type { ClientAuth } from '../../config/schema/settings.ts';
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';
 import { clientAuthentication } from './client-authentication.ts';

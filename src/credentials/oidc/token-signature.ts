@@ -5,7 +5,7 @@ import {
   verify,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 
 /** A public key of a JWKS, RFC 7517; only the members that matter here. */

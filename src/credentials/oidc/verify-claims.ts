@@ -1,5 +1,5 @@
 import { countText } from '../../count-text.ts';
-import { BerthError, type ErrorCode } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { logInAgain } from './portal-hints.ts';
 

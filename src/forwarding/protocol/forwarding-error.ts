@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /**
  * The forwarding helper in the pod sent something that Berth's program never sends. Forwarding ends, because its next byte

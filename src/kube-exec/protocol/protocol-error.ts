@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 
 /** The server, or a proxy in between, violates the protocol. The stream ends, because its next byte could mean anything. */
 export function protocolError(what: string): BerthError {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { execProtocols, type ExecProtocol } from './channels.ts';
 import { protocolError } from './protocol-error.ts';
 

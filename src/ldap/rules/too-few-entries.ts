@@ -1,5 +1,5 @@
 import { countText } from '../../count-text.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { LdapUsers } from './ldap-users.ts';
 import type { NamespacePlan } from './namespace-annotations.ts';
 

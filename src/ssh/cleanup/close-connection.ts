@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import type { ConnectionFilter } from '../../backends/podman/connection-processes.ts';
 import {

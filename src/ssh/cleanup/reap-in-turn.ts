@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { BerthError, type ExitClass } from '../../errors.ts';
+import { BerthError, type ExitClass } from '../../errors/berth-error.ts';
 import { emptyReap, reapUser, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 

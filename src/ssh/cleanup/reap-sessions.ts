@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { asBerthError, BerthError } from '../../errors.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { directoryNames } from '../../system/directory-names.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';

@@ -1,5 +1,5 @@
 import { lstatSync, rmSync } from 'node:fs';
-import { asBerthError, type BerthError } from '../../errors.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
 import { directoryNames } from '../../system/directory-names.ts';

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { runDir } from '../../config/schema/default-settings.ts';
 import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { currentUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';

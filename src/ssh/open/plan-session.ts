@@ -1,6 +1,6 @@
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
-import type { ErrorCode } from '../../errors.ts';
+import type { ErrorCode } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import {

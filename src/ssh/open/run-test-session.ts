@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { runDir } from '../../config/schema/default-settings.ts';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser } from '../../identity/nss.ts';
 import { escapeControl, logfmtLogger } from '../../log.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';

@@ -1,6 +1,6 @@
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { asBerthError, BerthError } from '../../errors.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { BerthError } from '../../errors.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session } from './session.ts';
 

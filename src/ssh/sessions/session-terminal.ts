@@ -7,7 +7,7 @@ import {
   type Stats,
   writeSync,
 } from 'node:fs';
-import { isErrno } from '../../errors.ts';
+import { isErrno } from '../../errors/berth-error.ts';
 import { ptyNumber } from '../../system/process-usage.ts';
 
 /** `/dev/pts`, where only the kernel makes and removes entries. */

@@ -1,4 +1,4 @@
-import type { ErrorCode, LogCode } from '../../error-codes.ts';
+import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
 import { endOf, indexRanges, type RangeIndex, formatRange } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import { existingFaults, type KnownId } from './subordinate-faults.ts';

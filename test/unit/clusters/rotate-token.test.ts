@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { explained } from '../../../src/clusters/rotate-token.ts';
-import { BerthError, type ErrorCode } from '../../../src/errors.ts';
+import { BerthError, type ErrorCode } from '../../../src/errors/berth-error.ts';
 
 const hintOf = (code: ErrorCode, name: string): string =>
   (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BerthError, type ErrorDetails } from '../../../src/errors.ts';
+import { BerthError, type ErrorDetails } from '../../../src/errors/berth-error.ts';
 import { userAdvice } from '../../../src/session/user-advice.ts';
 
 const adviceOf = (more: Partial<ErrorDetails>): string =>

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import { collectionPath, objectPath } from '../../../kube/objects/kube-object.ts';
-import { asBerthError, BerthError } from '../../../errors.ts';
+import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
 import { apiError } from '../../../kube/api-errors.ts';
 import { reduceListPages } from '../../../kube/list-all.ts';

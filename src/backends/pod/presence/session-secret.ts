@@ -4,7 +4,7 @@ import {
   type KubeObject,
   type ObjectMeta,
 } from '../../../kube/objects/kube-object.ts';
-import { BerthError } from '../../../errors.ts';
+import { BerthError } from '../../../errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
 import { apiError, applyError } from '../../../kube/api-errors.ts';
 import { deleteObject } from '../../../kube/delete-object.ts';

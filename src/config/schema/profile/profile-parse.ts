@@ -1,4 +1,4 @@
-import type { BerthError } from '../../../errors.ts';
+import type { BerthError } from '../../../errors/berth-error.ts';
 import { configProblemsError, configError } from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { podFields } from './pod-fields.ts';

@@ -1,4 +1,4 @@
-import type { BerthError } from '../../../errors.ts';
+import type { BerthError } from '../../../errors/berth-error.ts';
 import type { PodFields } from './pod-fields.ts';
 
 /**

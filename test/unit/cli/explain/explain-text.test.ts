@@ -6,7 +6,7 @@ import {
   explanations,
 } from '../../../../src/cli/explain/explain-text.ts';
 import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
-import { catalogue } from '../../../../src/error-catalogue/catalogue.ts';
+import { catalogue } from '../../../../src/errors/catalogue.ts';
 
 describe('berth explain CODE', () => {
   it.each(['token-expired', 'code=token-expired', '[token-expired]'])('finds %s', (wanted) => {

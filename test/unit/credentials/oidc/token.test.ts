@@ -13,7 +13,7 @@ import {
   verifyToken,
 } from '../../../../src/credentials/oidc/verify-token.ts';
 import type { SigningKey } from '../../../../src/credentials/oidc/token-signature.ts';
-import { BerthError } from '../../../../src/errors.ts';
+import { BerthError } from '../../../../src/errors/berth-error.ts';
 
 const now = 1_800_000_000;
 const algorithms = [

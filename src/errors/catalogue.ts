@@ -1,5 +1,5 @@
-import { exitClasses, type ErrorCode, type LogCode } from '../error-codes.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitClasses, type ErrorCode, type LogCode } from './error-codes.ts';
+import { exitCodes } from './exit-codes.ts';
 import { sourceText } from '../source-text.ts';
 
 /** What `berth explain CODE` and docs/errors.md say about one code: Markdown in one line, with commands in backticks. */

@@ -1,4 +1,4 @@
-import { BerthError } from './errors.ts';
+import { BerthError } from './berth-error.ts';
 
 /** A mistake on the command line of `command`, such as `berth images pull`, whose help is the next step. */
 export function usageError(command: string, message: string): BerthError {
