@@ -191,24 +191,32 @@ interface WithValues {
     /** Argo CD's Application. */
     readonly source?: { readonly helm: { readonly valuesObject: object } };
   };
+  /** capi-helm-charts. */
+  readonly addons?: {
+    readonly custom: { readonly berth: { readonly spec: { readonly values: object } } };
+  };
 }
 
 it.each([
   'cluster-api/stackhpc.yaml',
   'cluster-api/helm-chart-proxy.yaml',
+  'cluster-api/capi-helm-charts-values.yaml',
   'argo-cd/berth.yaml',
   'flux/helm-release.yaml',
   'helmfile.yaml',
 ])('takes the values of etc/gitops/%s', async (file) => {
   const [first] = parseAllDocuments(await readFile(gitops + file, 'utf8'));
-  const { releases, spec = {} } = first?.toJS() as WithValues;
+  const { releases, addons, spec = {} } = first?.toJS() as WithValues;
   const { valuesSources, valuesTemplate, source } = spec;
   const ofRelease = releases?.find(({ name }) => name === 'berth')?.values?.[0];
   const values = join(directory, 'values.yaml');
   const inline = valuesTemplate ?? valuesSources?.[0]?.template;
   await writeFile(
     values,
-    inline ?? stringify(spec.values ?? ofRelease ?? source?.helm.valuesObject),
+    inline ??
+      stringify(
+        spec.values ?? ofRelease ?? addons?.custom.berth.spec.values ?? source?.helm.valuesObject,
+      ),
   );
 
   expect(await template('--values', values)).toContain(
