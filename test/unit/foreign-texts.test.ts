@@ -168,7 +168,7 @@ const edit = (text: string): Promise<{ readonly changed: boolean }> =>
     (why) => kubeconfigTooLarge('f', why),
   );
 
-describe('a kubeconfig in another process', () => {
+describe.concurrent('a kubeconfig in another process', () => {
   const many = (number: number, text: (index: number) => string): string =>
     Array.from({ length: number }, (_, index) => text(index)).join('');
 

@@ -2,16 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { BerthError } from '../../../src/errors/berth-error.ts';
 import { withIssuerBackoff } from '../../../src/portal/open-issuers.ts';
 import type { HttpsClient, HttpsRequest } from '../../../src/system/https-request.ts';
 
 const site = 'https://id.example.org/realms/site';
 const tenant = 'https://id.example.org/realms/tenant';
-let stateDir: string;
-beforeEach(() => (stateDir = mkdtempSync(join(tmpdir(), 'issuer-backoff-'))));
-afterEach(() => rmSync(stateDir, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'issuer-backoff-'));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** What a server does with a request. A stand-in: no real server is silent on demand and quick to test. */
 type Server = 'answers' | 'refuses' | 'never answers' | 'accepts no connection';
@@ -28,6 +27,7 @@ async function isSkipped(
     if (server !== 'refuses') await sleep(1_050);
     throw new BerthError('no answer', { code: 'issuer-timeout', hint: '' });
   };
+  const stateDir = mkdtempSync(join(directory, 'state-'));
   const backoff = { stateDir, issuers: [site, tenant], now: () => 1_000 };
   const client = withIssuerBackoff(ask, backoff);
   await client({ ...first, timeoutMs: 5_000 }).catch(() => undefined);
@@ -43,14 +43,14 @@ const token = (issuer: string) => ({ method: 'POST', url: `${issuer}/token` }) a
 describe.skipIf(process.geteuid?.() !== 0)(
   'an identity provider is skipped by the next login',
   () => {
-    it.each<[string, Server, Parameters<typeof isSkipped>[1], string]>([
+    it.concurrent.each<[string, Server, Parameters<typeof isSkipped>[1], string]>([
       ['does not give its keys', 'never answers', keys(site), site],
       ['accepts no connection', 'accepts no connection', token(site), site],
     ])('if it %s', async (_what, server, first, then) => {
       expect(await isSkipped(server, first, `${then}/token`)).toBe(true);
     });
 
-    it.each<[string, Server, Parameters<typeof isSkipped>[1], string]>([
+    it.concurrent.each<[string, Server, Parameters<typeof isSkipped>[1], string]>([
       ['it answers', 'answers', keys(site), site],
       ['it refuses the connection at once', 'refuses', keys(site), site],
       ['it is slow with the token of one user', 'never answers', token(site), site],
