@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { reapInTurn, reapProcessCommand } from '../../../../src/ssh/cleanup/reap-in-turn.ts';
-import { emptyReap } from '../../../../src/ssh/cleanup/reap-user.ts';
+import { reapInTurn, reapProcessCommand } from '../../../src/ssh/cleanup/reap-in-turn.ts';
+import { emptyReap } from '../../../src/ssh/cleanup/reap-user.ts';
 
 /** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, dies at 4, and
  * ends in the middle of a line at 6. */
