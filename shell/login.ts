@@ -9,8 +9,8 @@ import { userAdvice } from '../src/session/user-advice.ts';
 import { execProcess } from '../src/system/exec-process.ts';
 import { exitNow } from '../src/system/exit-now.ts';
 import { type ProcessInput, withRawBytes } from '../src/raw-bytes.ts';
-import { isTerminal } from '../src/system/is-terminal.ts';
-import { randomDigits } from '../src/system/random-digits.ts';
+import { isTerminal } from '../src/system/terminal.ts';
+import { randomDigits } from '../src/system/temporary-name.ts';
 import { logToSyslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) exits with if there is no session. Commands do not use it. */

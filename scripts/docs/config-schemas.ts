@@ -4,7 +4,7 @@ import { admissionSchema } from '../../src/config/schema/admission-parameters.ts
 import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
 import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
 import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
-import { quantity } from '../../src/config/schema/quantity-schema.ts';
+import { quantity } from '../../src/config/schema/quota-schema.ts';
 import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { clustersDSchema } from './clusters-d-schema.ts';
 import type { JsonSchema } from './json-schema.ts';

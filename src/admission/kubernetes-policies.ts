@@ -1,5 +1,5 @@
 import type { AdmissionSettings } from './admission-settings.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../kube/objects/kube-object.ts';
 import { debugDefaults, type Defaults, podDefaults } from './pod-defaults.ts';
 import {
   celString,

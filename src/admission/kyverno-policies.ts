@@ -1,6 +1,6 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { contactText, constraints } from './kubernetes-policies.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../kube/objects/kube-object.ts';
 import { debugDefaults, type Defaults, podDefaults } from './pod-defaults.ts';
 import { admissionPolicies } from './validating-policies.ts';
 import type { Policy, Variable } from './policy-types.ts';

@@ -1,7 +1,7 @@
 import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
-import { reservedResources } from '../config/schema/reserved-resources.ts';
+import { reservedResources } from '../config/schema/admission-parameters.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { changedByUser, newAnnotations, newSpec } from './change-conditions.ts';
+import { changedByUser, newAnnotations, newSpec } from './cluster-components.ts';
 import { allowedInKubeSystem, componentByName, componentVariables } from './cluster-components.ts';
 import { claimedClasses, deviceClaimRules } from './device-rules.ts';
 import {

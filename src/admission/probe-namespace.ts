@@ -1,6 +1,6 @@
 import { annotations } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../kube/objects/kube-object.ts';
 
 /** The owner of the probe namespace: nobody. */
 export const probeIdentity = { owner: 'nobody', uid: 65534, gid: 65534 } as const;

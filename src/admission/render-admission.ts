@@ -1,7 +1,7 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { kubernetesPolicies } from './kubernetes-policies.ts';
 import { kyvernoPolicies } from './kyverno-policies.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../kube/objects/kube-object.ts';
 import { stampRight } from './namespace-rules.ts';
 import { probeManifests } from './probe-namespace.ts';
 

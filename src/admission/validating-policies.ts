@@ -3,7 +3,7 @@ import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { identity, specVariables } from './cel-variables.ts';
-import { changedByUser, newAnnotations, newSpec } from './change-conditions.ts';
+import { changedByUser, newAnnotations, newSpec } from './cluster-components.ts';
 import { allowedInKubeSystem } from './cluster-components.ts';
 import { deviceRules } from './device-rules.ts';
 import { identityRules, identityVariables } from './identity-rules.ts';

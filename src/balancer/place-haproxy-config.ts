@@ -5,7 +5,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
 import { assertParentDirectories } from '../system/config-directories.ts';
-import { realPathIfPresent } from '../system/real-path.ts';
+import { realPathIfPresent } from '../system/if-present.ts';
 import { runProgram } from '../system/run-program.ts';
 
 /** In its first line. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { directoryNames } from '../system/directory-names.ts';
+import { directoryNames } from '../system/if-present.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasOidc, madeFrom } from './rules/cluster-files.ts';
 import { pathOf } from './rules/cluster-names.ts';

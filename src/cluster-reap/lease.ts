@@ -1,5 +1,5 @@
 import type { V1Lease } from '@kubernetes/client-node';
-import type { KubeJson } from '../kube/objects/kube-json.ts';
+import type { KubeJson } from '../kube/objects/kube-object.ts';
 import type { ApiClient, ApiResponse } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 

@@ -6,7 +6,7 @@ import { installedPath } from '../installed-path.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import { reduceListPages } from '../kube/list-all.ts';
-import { listUserNamespaces } from '../kube/list-namespaces.ts';
+import { listUserNamespaces } from '../kube/list-all.ts';
 import { acquireLease } from './lease.ts';
 import {
   type NamespacesOptions,

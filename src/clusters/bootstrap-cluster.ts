@@ -2,7 +2,7 @@ import type { ClusterSettings } from '../config/schema/settings.ts';
 import { userObjects, type UserObjects } from '../kube/objects/user-objects.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { namespaceOf, subjectOf } from '../kube/objects/user-names.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { apiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { reconcileUser, type ReconcileResult } from '../kube/reconcile-user.ts';

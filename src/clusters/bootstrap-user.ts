@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../kube/reconcile-user.ts';
 import { asInvoker } from '../system/as-user.ts';
@@ -8,7 +8,7 @@ import { readTrusted } from '../system/trusted-text.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
 import { clusterOutcome, type ClusterOutcome } from './for-each-cluster.ts';
 import { hookAccessAsInvoker, type HookAccessDeps } from './hook-access.ts';
-import { tokenSetupCommand } from './token-setup-command.ts';
+import { tokenSetupCommand } from './token-state.ts';
 import { tokenState } from './token-state.ts';
 
 export interface BootstrapUserInput {

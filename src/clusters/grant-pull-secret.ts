@@ -2,7 +2,7 @@ import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { applyError } from '../kube/api-errors.ts';
 import { applyRequest } from '../kube/requests.ts';
-import { canI } from '../kube/self-subject-review.ts';
+import { canI } from '../kube/required-rights.ts';
 import { withHint } from '../errors/berth-error.ts';
 import type { ServiceAccountName } from './rotate-token.ts';
 

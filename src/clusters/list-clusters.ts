@@ -4,7 +4,7 @@ import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.t
 import { BerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
-import { clusterFile } from '../config/load/cluster-file.ts';
+import { clusterFile } from '../config/load/config-overlay.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { contextChoice } from './hook-access.ts';
 

@@ -9,10 +9,10 @@ import { apiServerFrom, entriesOfContext, type ContextChoice } from '../kube/adm
 import { apiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { requestToken, type IssuedToken } from '../kube/request-token.ts';
-import { serviceAccountOf, whoAmI } from '../kube/self-subject-review.ts';
+import { serviceAccountOf, whoAmI } from '../kube/required-rights.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { asMissingTokenError } from './hook-access.ts';
-import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
+import { rewriteKubeconfig } from './setup-token.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';

@@ -1,3 +1,4 @@
+import type { ClusterSettings } from '../config/schema/settings.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 
 export interface TokenState {
@@ -26,4 +27,13 @@ export function tokenState(token: string | undefined, now: number): TokenState {
   const lifetime = began === undefined ? assumedLifetime : expires - began;
   const left = expires - now;
   return { expires, state: left <= 0 ? 'expired' : left < lifetime / 3 ? 'soon' : 'good' };
+}
+
+/** The command that creates a token for the hook; a cluster of Cluster API needs no admin kubeconfig. */
+export function tokenSetupCommand(
+  { name, admin }: Pick<ClusterSettings, 'name' | 'admin'>,
+  from = 'ADMIN_KUBECONFIG',
+): string {
+  const command = `berth token setup --cluster ${name}`;
+  return admin.kind === 'cluster-api' ? command : `${command} --from ${from}`;
 }

@@ -1,7 +1,7 @@
 import { lstatSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
 import { withUserLock } from './mount-and-freeze-lock.ts';

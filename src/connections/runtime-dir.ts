@@ -1,7 +1,7 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/schema/default-settings.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**

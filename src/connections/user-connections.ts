@@ -1,4 +1,4 @@
-import { directoryNames } from '../system/directory-names.ts';
+import { directoryNames } from '../system/if-present.ts';
 import { closingRecordPath, parseConnectionId } from './connection-record.ts';
 import { runningMonitor } from './sshd-monitor.ts';
 import { userConnectionsDir, type SessionContext } from './state-paths.ts';

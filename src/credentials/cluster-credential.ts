@@ -35,7 +35,7 @@ import {
   storedCredentialPath,
 } from './root-credential-store.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { makeDirectoryInHome } from '../system/home-directory.ts';

@@ -6,7 +6,7 @@ import {
   removeFormerOwners,
 } from './root-credential-store.ts';
 import type { Logger } from '../log.ts';
-import { directoryNames } from '../system/directory-names.ts';
+import { directoryNames } from '../system/if-present.ts';
 
 export interface RemoveStaleDeps {
   /** The current account name of a UID (`nameOfUid`). */

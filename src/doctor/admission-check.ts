@@ -3,9 +3,9 @@ import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
-import { canI } from '../kube/self-subject-review.ts';
+import { canI } from '../kube/required-rights.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
-import { mutatingPolicySince, minorVersion } from './kubernetes-version.ts';
+import { mutatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
 import { installedPath } from '../installed-path.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,5 +1,3 @@
-import { readOidc } from '../cluster-discovery/read-management.ts';
-import type { OidcArguments } from '../cluster-discovery/rules/oidc-arguments.ts';
 import {
   type CheckResult,
   failed,
@@ -8,10 +6,14 @@ import {
   ok,
   runCheck,
   skipped,
+  warning,
 } from '../check-result.ts';
-import type { ClusterSettings } from '../config/schema/settings.ts';
+import { readOidc } from '../cluster-discovery/read-management.ts';
+import type { OidcArguments } from '../cluster-discovery/rules/oidc-arguments.ts';
+import { tokenSetupCommand, tokenState } from '../clusters/token-state.ts';
+import { type ClusterSettings, oidcSettingsOf } from '../config/schema/settings.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
+import type { ApiServer } from '../kube/api-server.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */
 export async function checkClusterApi(
@@ -56,4 +58,38 @@ function oidcFinding(found: OidcArguments, cluster: ClusterSettings): Finding {
     `Berth's settings differ from those of the API servers in Cluster API: ${said.join('; ')}`,
     `Correct these keys below clusters.NAME in berth.yml, or run \`berth clusters discover\`.`,
   );
+}
+
+/** How long the hook's credential for a cluster is valid. @param now seconds since the epoch */
+export function hookTokenFinding(
+  server: ApiServer,
+  cluster: ClusterSettings,
+  now: number,
+): Finding {
+  const { name, admin } = cluster;
+  if (server.token === undefined) {
+    return warning(
+      `${admin.file} has a client certificate, which cannot be revoked`,
+      `Give the hook its own token: ${tokenSetupCommand(cluster, admin.file)}`,
+    );
+  }
+  const { state, expires } = tokenState(server.token, now);
+  const when = expires === undefined ? '' : new Date(expires * 1000).toISOString().slice(0, 16);
+  const rotate = `Run: berth token rotate --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`;
+  switch (state) {
+    case 'good':
+      return ok(`the token is valid until ${when}Z`);
+    case 'soon':
+      return warning(`the token expires soon, at ${when}Z`, rotate);
+    case 'expired':
+      return failed(
+        `the token expired at ${when}Z`,
+        `berth token rotate cannot renew an expired token. Run: ${tokenSetupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
+      );
+    case 'unknown':
+      return warning(
+        'the token has no expiry time and may be valid forever',
+        `Replace it with a short-lived one: ${tokenSetupCommand(cluster, admin.file)}`,
+      );
+  }
 }

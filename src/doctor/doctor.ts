@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/schema/settings.ts';
-import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
-import { unknownCluster } from '../config/schema/unknown-cluster.ts';
+import { oidcSettingsOf } from '../config/schema/settings.ts';
+import { unknownCluster } from '../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import {

@@ -4,7 +4,7 @@ import type { ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import { createRequest } from '../kube/requests.ts';
 import { failed, type Finding, ok } from '../check-result.ts';
-import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
+import { validatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The accounts that etc/kubernetes/guard/guard.yaml restricts. */

@@ -11,8 +11,9 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
-import { ifExists, octal } from './file-status.ts';
+import { tokenSetupCommand } from '../clusters/token-state.ts';
+import { octal } from '../system/config-directories.ts';
+import { ifExists } from '../system/if-present.ts';
 import { installedPath } from '../installed-path.ts';
 
 export interface HostInput {

@@ -1,13 +1,46 @@
-import type { KubeObject, LiveObject } from '../kube/objects/kube-object.ts';
-import { annotations } from '../kube/objects/well-known-names.ts';
-import type { UserObjects } from '../kube/objects/user-objects.ts';
+import { failed, failedWith, type Finding, ok, skipped, warning } from '../check-result.ts';
+import { countText } from '../count-text.ts';
+import type { User } from '../identity/nss.ts';
 import type { ApiClient, ApiResponse } from '../kube/api-client.ts';
 import { apiError, applyError } from '../kube/api-errors.ts';
+import type { KubeObject, LiveObject } from '../kube/objects/kube-object.ts';
+import type { UserObjects } from '../kube/objects/user-objects.ts';
+import { annotations } from '../kube/objects/well-known-names.ts';
 import { ownership } from '../kube/ownership.ts';
-import { readUserObjects } from '../kube/read-user-objects.ts';
+import { driftedObjects, readUserObjects } from '../kube/read-user-objects.ts';
 import { applyRequest, createRequest, getRequest } from '../kube/requests.ts';
-import { countText } from '../count-text.ts';
-import { failed, type Finding, ok, skipped } from '../check-result.ts';
+
+/** Whether the namespace belongs to the user, and is as a login leaves it. */
+export async function namespaceFinding(
+  client: ApiClient,
+  user: User,
+  { namespace, members }: UserObjects,
+): Promise<Finding> {
+  const { name } = namespace.metadata;
+  const answer = await client.send(getRequest(namespace));
+  if (answer.status === 404)
+    return ok(`namespace ${name} does not exist yet: the next login creates it`);
+  if (answer.status !== 200) throw apiError(`reading namespace ${name}`, answer);
+  const live = answer.body as LiveObject;
+  if (live.metadata.deletionTimestamp !== undefined)
+    return warning(
+      `namespace ${name} is being deleted`,
+      `To see what delays the deletion: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
+    );
+  // The contents of the pull secret are not read here, so its drift is not checked.
+  const known = members.filter(({ kind }) => kind !== 'Secret');
+  const read = await readUserObjects(client, name, known);
+  const owner = ownership(user.name, live, read.roleBindings);
+  if (owner.verdict === 'refused') return failedWith(owner.error);
+  if (owner.verdict === 'adoptable')
+    return ok(`namespace ${name} was created by OSC's hook; at the next login Berth takes it over`);
+  const wrong = driftedObjects(read.members).length;
+  return ok(
+    wrong === 0
+      ? `namespace ${name} is up to date`
+      : `namespace ${name}: the next login corrects ${countText(wrong, 'object')} (berth plan --user ${user.name})`,
+  );
+}
 
 /** Where the objects of a namespace that does not exist yet are tried: each cluster has it. */
 const standIn = 'default';

@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import { defaultKubeconfig, kubeconfigPath } from '../config/schema/kubeconfig-path.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
-import { realPathIfPresent } from '../system/real-path.ts';
+import { realPathIfPresent } from '../system/if-present.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
-import { clusterFile } from '../config/load/cluster-file.ts';
+import { clusterFile } from '../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import {
   type CheckResult,

@@ -2,14 +2,14 @@ import { stat } from 'node:fs/promises';
 import { probeNamespace } from '../admission/probe-namespace.ts';
 import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
 import type { ApiClient } from '../kube/api-client.ts';
-import { canI } from '../kube/self-subject-review.ts';
+import { canI } from '../kube/required-rights.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { runBounded } from '../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
-import { minorVersion } from './kubernetes-version.ts';
-import { ifExists } from './file-status.ts';
+import { minorVersion } from '../admission/admission-settings.ts';
+import { ifExists } from '../system/if-present.ts';
 
 /** ood_core's default for `bin`. */
 const defaultKubectl = '/usr/bin/kubectl';

@@ -2,13 +2,13 @@ import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
 import { configError } from '../config/schema/config-error.ts';
-import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
+import { oidcSettingsOf } from '../config/schema/settings.ts';
 import {
   type PortalConfig,
   portalFromApache,
   portalFromYaml,
-} from '../config/schema/portal/portal-config.ts';
-import { isWithin } from '../config/schema/profile/protected-directories.ts';
+} from '../config/schema/portal-config.ts';
+import { isWithin } from '../config/schema/profile/mount-path.ts';
 import type { SiteSettings } from '../config/schema/settings.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';

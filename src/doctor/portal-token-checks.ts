@@ -1,11 +1,11 @@
 import type { OidcSettings } from '../config/schema/settings.ts';
-import { effectiveDirective, type PortalConfig } from '../config/schema/portal/portal-config.ts';
+import { effectiveDirective, type PortalConfig } from '../config/schema/portal-config.ts';
 import {
   type ExposedSecrets,
   exposedCookies,
   exposedTokens,
   sessionCookies,
-} from '../config/schema/portal/exposed-secrets.ts';
+} from '../config/schema/portal-config.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -21,12 +21,12 @@ export async function checkRenderFiles(
 
 const findings: Readonly<Record<'admission' | 'balancer', (file: string) => Promise<Finding>>> = {
   admission: async (file) => {
-    const { loadAdmissionParameters } = await import('../config/load/load-admission-parameters.ts');
+    const { loadAdmissionParameters } = await import('../config/load/load-render-files.ts');
     loadAdmissionParameters(file, { required: true });
     return ok(`${file} is valid`);
   },
   balancer: async (file) => {
-    const { loadBalancerSettings } = await import('../config/load/load-balancer-settings.ts');
+    const { loadBalancerSettings } = await import('../config/load/load-render-files.ts');
     const { kinds } = loadBalancerSettings(file);
     return ok(`${file} is valid; kinds: ${kinds.map(({ name }) => name).join(', ')}`);
   },

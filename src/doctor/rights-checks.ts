@@ -1,13 +1,19 @@
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
+import { tokenSetupCommand } from '../clusters/token-state.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import { clusterRoles, sessionServiceAccount } from '../kube/objects/well-known-names.ts';
-import type { UserObjects } from '../kube/objects/user-objects.ts';
+import { installedPath } from '../installed-path.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
-import { requiredRights, type Right, rightText, tokenRight } from '../kube/required-rights.ts';
-import { canI, serviceAccountOf } from '../kube/self-subject-review.ts';
-import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
-import { installedPath } from '../installed-path.ts';
+import type { UserObjects } from '../kube/objects/user-objects.ts';
+import { clusterRoles, sessionServiceAccount } from '../kube/objects/well-known-names.ts';
+import {
+  canI,
+  requiredRights,
+  type Right,
+  rightText,
+  serviceAccountOf,
+  tokenRight,
+} from '../kube/required-rights.ts';
 
 /** Whether the account has all rights that the hook needs. */
 export async function rightsFinding(
@@ -139,4 +145,35 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
 async function filter<T>(all: readonly T[], wanted: (one: T) => Promise<boolean>): Promise<T[]> {
   const verdicts = await Promise.all(all.map(wanted));
   return all.filter((_, index) => verdicts[index] === true);
+}
+
+/**
+ * Whether `pam-session` has the rights that the portal's hook does not need: to issue tokens of the
+ * sessions' account, bound to a Secret that it creates and deletes.
+ */
+export async function sessionRightsFinding(
+  client: ApiClient,
+  { sshSessions }: ClusterSettings,
+  namespace: string,
+): Promise<Finding> {
+  const secret = sshSessions?.secret ?? '';
+  const onSecret = ['create', 'patch', 'delete'].map((verb): Right => ({
+    verb,
+    group: '',
+    resource: 'secrets',
+    name: secret,
+    namespace,
+  }));
+  const rights = [tokenRight(namespace, sessionServiceAccount), ...onSecret];
+  const verdicts = await Promise.all(rights.map((right) => canI(client, right)));
+  const missing = rights.filter((_, index) => verdicts[index] === false);
+  if (missing.length === 0)
+    return ok(`tokens of ${sessionServiceAccount} can be issued and revoked`);
+  const isNamed = missing.length < rights.length;
+  return failed(
+    `sessions in pods are not possible, missing rights: ${missing.map(rightText).join('; ')}`,
+    isNamed
+      ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
+      : loginAccountHint,
+  );
 }

@@ -1,14 +1,16 @@
-import { stat } from 'node:fs/promises';
+import { glob, stat } from 'node:fs/promises';
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
-import type { SshSettings } from '../config/schema/profile/profile.ts';
-import { sessionBackends } from '../config/schema/profile/session-backends.ts';
-import type { User } from '../identity/user.ts';
-import { profileMounts } from '../session/profile-mounts.ts';
-import { groupNamesOf } from '../system/group-names.ts';
-import { getent } from '../system/getent.ts';
-import { failed, type Finding, ok, warning } from '../check-result.ts';
-import { ifExists } from './file-status.ts';
+import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
+import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
+import { profileMounts } from '../session/profile-mounts.ts';
+import { anybody } from '../sshd-lint/lint-connections.ts';
+import { refusingKeyword } from '../sshd-lint/rules/access-findings.ts';
+import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
+import { getent } from '../system/getent.ts';
+import { groupNamesOf } from '../system/group-names.ts';
+import { ifExists } from '../system/if-present.ts';
 
 /** Whether ssh.yml has rules, and the groups and users that they name exist. */
 export async function rulesFinding(settings: SshSettings): Promise<Finding> {
@@ -100,4 +102,36 @@ export async function mountsFinding({ profiles, rules }: SshSettings): Promise<F
         );
   }
   return ok('all directories that profiles mount exist');
+}
+
+const sshd = '/usr/sbin/sshd';
+/** The configuration of each sshd of `berth-sshd@.service`. */
+const configs = '/etc/ssh/berth/*.conf';
+
+/**
+ * Whether an sshd of `berth-sshd@.service` admits the user, by AllowGroups and similar directives, for a
+ * connection from an address that no Match block names.
+ */
+export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
+  if (process.geteuid?.() !== 0)
+    return skipped('only root can read the effective configuration of sshd');
+  const refused: string[] = [];
+  const groups = groupNamesOf(name);
+  for await (const config of glob(configs)) {
+    const { directives } = await parseSshdConfigFiles(config, sshd);
+    const connection = { ...anybody, user: name, groups };
+    const by = refusingKeyword(
+      await effectiveOptions({ sshd, config }, connection, directives),
+      connection,
+      uid === 0,
+    );
+    if (by === undefined) return ok(`${config} admits ${name}`);
+    refused.push(`${config} (${by})`);
+  }
+  return refused.length === 0
+    ? skipped(`${configs} does not exist; berth sshd lint checks the host's own sshd`)
+    : failed(
+        `no sshd of Berth admits ${name}: ${refused.join(', ')}`,
+        `Change that directive. For AllowGroups, add the user to one of its groups: gpasswd --add ${name} GROUP`,
+      );
 }

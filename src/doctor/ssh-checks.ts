@@ -2,9 +2,9 @@ import type { CheckId } from '../check-texts/check-texts.ts';
 import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
-import { sessionBackends } from '../config/schema/profile/session-backends.ts';
+import { sessionBackends } from '../config/schema/profile/profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
 import { userManagerFindings } from '../sshd-lint/lint-user-manager.ts';
@@ -39,7 +39,7 @@ import {
   userProfileFinding,
 } from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
-import { userAccessFinding } from './ssh-user-access-check.ts';
+import { userAccessFinding } from './ssh-access-checks.ts';
 import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
 import { fileIdentity } from '../system/config-files.ts';

@@ -6,7 +6,7 @@ import { limitsHint } from '../backends/podman/podman-errors.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { ifExists } from './file-status.ts';
+import { ifExists } from '../system/if-present.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;

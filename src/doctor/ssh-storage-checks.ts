@@ -1,7 +1,8 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
-import { ifExists, octal } from './file-status.ts';
+import { octal } from '../system/config-directories.ts';
+import { ifExists } from '../system/if-present.ts';
 
 /**
  * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../connections/runtime-dir.ts';
 import { maximumRuntimeDirMiB } from '../connections/mount-runtime-dir.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';

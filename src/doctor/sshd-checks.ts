@@ -1,7 +1,7 @@
 import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
 import { changedSinceRead, sshdService } from '../sshd-kinds/files-newer-than-sshd.ts';
-import { kindNames } from '../sshd-kinds/kind-files.ts';
+import { kindNames } from '../sshd-kinds/kind.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';

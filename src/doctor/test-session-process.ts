@@ -1,7 +1,7 @@
 import type { Profile } from '../config/schema/profile/profile.ts';
 import { catalogue } from '../errors/catalogue.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';

@@ -4,7 +4,7 @@ import { type CheckResult, failed, type Finding, ok, skipped, warning } from '..
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { findRuntimeDir, systemdRuntimeDir } from '../connections/runtime-dir.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { groupNamesOf } from '../system/group-names.ts';

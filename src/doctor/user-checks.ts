@@ -6,7 +6,7 @@ import type { SiteSettings } from '../config/schema/settings.ts';
 import { defaultKubeconfig } from '../config/schema/kubeconfig-path.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { isErrno } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { asUser } from '../system/as-user.ts';
 import { groupByKubeconfig } from '../credentials/wanted-kubeconfig-entries.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../check-result.ts';

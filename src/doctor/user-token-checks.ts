@@ -4,11 +4,11 @@ import { credentialCachePath, readCredentialCacheAsync } from '../credentials/cr
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { subjectOf } from '../kube/objects/user-names.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { escapeControl } from '../log.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
-import { whoAmI } from '../kube/self-subject-review.ts';
+import { whoAmI } from '../kube/required-rights.ts';
 import { asUser } from '../system/as-user.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';

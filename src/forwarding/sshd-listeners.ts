@@ -6,7 +6,7 @@ import {
   type Endpoint,
 } from './protocol/forwardable-endpoints.ts';
 import { isOwnSocket, listeningPaths, loopbackListeners } from './listening-sockets.ts';
-import { directoryNames } from '../system/directory-names.ts';
+import { directoryNames } from '../system/if-present.ts';
 import { readableSocketInodes } from '../system/listening-sockets.ts';
 import { addressOf, type TcpSocket } from '../system/tcp-table.ts';
 

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { BerthError } from '../errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
-import type { User } from './user.ts';
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- how @types/node declares it
@@ -168,4 +167,41 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
 
 function ascending(groups: readonly number[]): number[] {
   return [...new Set(groups)].sort((a, b) => a - b);
+}
+
+/** An account from NSS: local, LDAP or sssd. */
+export interface User {
+  readonly name: string;
+  readonly uid: number;
+  /** The primary group. */
+  readonly gid: number;
+  /** GIDs of all groups of the user, including the primary one, ascending. */
+  readonly groups: readonly number[];
+  readonly home: string;
+  readonly shell: string;
+}
+
+/**
+ * Looks up the account with this UID in NSS. Only for root.
+ *
+ * @returns undefined if there is none; this cannot be told from a directory service that is down
+ * @throws {BerthError} as `lookupUser`
+ */
+export function userOfUid(uid: number): User | undefined {
+  const name = nameOf(uid);
+  if (name === undefined) return undefined;
+  const user = lookupUser(name, { minimumUid: 1 });
+  return user.uid === uid ? user : undefined;
+}
+
+/** getpwuid of the effective user: the process has that UID for some microseconds. */
+function nameOf(uid: number): string | undefined {
+  process.seteuid?.(uid);
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  } finally {
+    process.seteuid?.(0);
+  }
 }

@@ -12,7 +12,7 @@ import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { readContext } from '../kube/admin-kubeconfig.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
-import { newBerthYml } from './rules/new-berth-yml.ts';
+import { newBerthYml } from './rules/example-text.ts';
 import { shellWords } from '../shell-words.ts';
 import { sourceText } from '../source-text.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';

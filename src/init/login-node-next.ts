@@ -2,11 +2,11 @@ import { installedPath } from '../installed-path.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { AccountState } from './account-state.ts';
 import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';
-import { kindFile } from '../sshd-kinds/kind-files.ts';
+import { kindFile } from '../sshd-kinds/kind.ts';
 import { runningSshds } from '../sshd-kinds/running-sshds.ts';
 import { kindName } from './login-node-profile.ts';
 import type { LoginNodeAnswers } from './login-node-setup.ts';
-import type { UnitsToStart } from './start-steps.ts';
+import type { UnitsToStart } from './unit-steps.ts';
 
 /** What an admin of a login node does after `berth init` in any case, one line each. */
 export function loginNodeNext(answers: LoginNodeAnswers, { elsewhere }: AccountState): string[] {

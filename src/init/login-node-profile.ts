@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
-import { kindFile } from '../sshd-kinds/kind-files.ts';
+import { kindFile } from '../sshd-kinds/kind.ts';
 import { type KindMode, kindModeOf } from '../sshd-kinds/rules/kind-config.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';

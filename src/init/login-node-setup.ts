@@ -6,12 +6,17 @@ import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
-import { accountState, type AccountState } from './account-state.ts';
-import { imageSteps } from './image-steps.ts';
-import { formerShells, formerShellsFile, keepShells } from './former-shells.ts';
+import { readIfPresent } from '../system/trusted-text.ts';
+import {
+  accountState,
+  type AccountState,
+  formerShells,
+  formerShellsFile,
+  keepShells,
+} from './account-state.ts';
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
+import { imageSteps } from './image-steps.ts';
 import { loginNodeNext, loginNodeStart } from './login-node-next.ts';
 import {
   type Backend,
@@ -21,10 +26,8 @@ import {
   sshYml,
 } from './login-node-profile.ts';
 import { policySteps } from './policy-steps.ts';
-import { pamWithHooks } from './rules/pam-text.ts';
-import { startSteps, stopUnits, type UnitsToStart } from './start-steps.ts';
-import { tokenUnits, unitSteps } from './unit-steps.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
+import { startSteps, stopUnits, tokenUnits, unitSteps, type UnitsToStart } from './unit-steps.ts';
 
 /** What an admin is asked about a login node. */
 export interface LoginNodeAnswers {
@@ -247,4 +250,16 @@ function unitsOf({ backend, archive }: LoginNodeAnswers): UnitsToStart {
   // Where there is no registry, the timer that pulls from it would fail every night.
   const withSshd = archive === undefined ? ['berth-images.timer'] : [];
   return { sshd: sshdUnit, always: ['berth-reap.timer'], withSshd };
+}
+
+/**
+ * sshd's PAM file with Berth's hooks at its end, and without the option by which users set the environment of programs that
+ * root runs. A file that has the hooks is unchanged otherwise.
+ *
+ * @param hooks text of etc/pam.d/berth-session, with the paths of this installation
+ */
+export function pamWithHooks(text: string, hooks: string): string {
+  const safe = text.replaceAll(/^(?!\s*#)(.*?)[ \t]+user_readenv=1\b/gm, '$1');
+  if (/^(?!\s*#).*hooks\/pam-session open/m.test(safe)) return safe;
+  return `${safe.endsWith('\n') || safe === '' ? safe : `${safe}\n`}${hooks}`;
 }

@@ -6,8 +6,8 @@ import type { SettingsWarning } from '../config/schema/settings.ts';
 import { BerthError, withHint } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { readConfigFile } from '../system/config-files.ts';
-import { directoryNames } from '../system/directory-names.ts';
-import { hookEnvFileIn } from './hook-env-file.ts';
+import { directoryNames } from '../system/if-present.ts';
+import { hookEnvFileIn } from './present-portal.ts';
 import { oscKeys, type OscKey } from './rules/osc-keys.ts';
 
 /** What OSC's hooks of a site become. */

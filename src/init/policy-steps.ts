@@ -1,9 +1,9 @@
 import { probeNamespace } from '../admission/probe-namespace.ts';
 import { siteAdmission } from '../admission/admission-settings.ts';
-import { mutatingPolicySince, minorVersion } from '../doctor/kubernetes-version.ts';
+import { mutatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
 import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
-import { admissionFile } from '../config/load/load-admission-parameters.ts';
+import { admissionFile } from '../config/load/load-render-files.ts';
 import { sourceText } from '../source-text.ts';
 import { runProgram } from '../system/run-program.ts';
 import { readIfPresent } from '../system/trusted-text.ts';

@@ -1,4 +1,6 @@
 import type { Agent } from 'node:http';
+import type { ConnectionOptions } from 'node:tls';
+import { trustedCas } from '../system/trusted-cas.ts';
 
 /** The address of an API server and the client's credentials, as in a kubeconfig's context. */
 export interface ApiServer {
@@ -13,4 +15,28 @@ export interface ApiServer {
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
   /** Connects through a proxy with HTTP/1.1, with its own TLS options; in admin commands only. */
   readonly agent?: Agent;
+}
+
+/** Host and port for node:net; IPv6 without brackets. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export function addressOfUrl(base: URL): Address {
+  return {
+    host: base.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(base.port === '' ? 443 : base.port),
+  };
+}
+
+/** TLS options for the server's certificate and the client's, if it has one. */
+export function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
+  const name = server.tlsServerName ?? host;
+  return {
+    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
+    ca: trustedCas(server.ca),
+    ...(server.clientCertificate ?? {}),
+    rejectUnauthorized: server.insecureSkipTlsVerify !== true,
+  };
 }

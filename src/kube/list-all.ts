@@ -1,9 +1,9 @@
 import type { V1ListMeta } from '@kubernetes/client-node';
 import { BerthError } from '../errors/berth-error.ts';
-import type { KubeJson } from './objects/kube-json.ts';
-import type { LiveObject } from './objects/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
+import type { KubeJson } from './objects/kube-object.ts';
+import { collectionPath, type LiveObject } from './objects/kube-object.ts';
 
 export interface ListOptions {
   /** `listing the pods`, for messages. */
@@ -125,5 +125,16 @@ function tooLong(attempted: string, most: number): BerthError {
   return new BerthError(`${attempted}: more than ${most} objects`, {
     code: 'api-list-too-long',
     hint: 'Check that the address is the API server’s, and which namespace has so many objects; a ResourceQuota limits them.',
+  });
+}
+
+/** Every namespace that matches the selector. @throws the `api-…` errors */
+export function listUserNamespaces(
+  client: ApiClient,
+  labelSelector: string,
+): Promise<LiveObject[]> {
+  return listAll(client, collectionPath('Namespace'), {
+    attempted: 'listing the namespaces of users',
+    labelSelector,
   });
 }

@@ -3,7 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import type { ApiServer } from './api-server.ts';
 import { connectionError, type Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
-import { type Address, addressOfUrl, tlsOptions } from './tls-options.ts';
+import { type Address, addressOfUrl, tlsOptions } from './api-server.ts';
 
 /**
  * Opens the connection and waits for the TLS handshake, so that a wrong certificate is reported as

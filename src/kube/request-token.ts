@@ -1,5 +1,5 @@
 import type { V1TokenRequestStatus } from '@kubernetes/client-node';
-import type { KubeJson } from './objects/kube-json.ts';
+import type { KubeJson } from './objects/kube-object.ts';
 import { collectionPath } from './objects/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';

@@ -2,8 +2,8 @@ import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } fr
 import type { LdapSearch } from '../config/schema/ldap-settings.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import type { LdapConnection } from './ldap-connection.ts';
-import type { LdapEntry } from './rules/ldap-entry.ts';
-import { leadsToNobody } from './rules/search-reference.ts';
+import type { LdapEntry } from './rules/possible-people.ts';
+import { leadsToNobody } from './rules/ldap-dn.ts';
 import { ldapIncomplete, ldapResultError } from './ldap-errors.ts';
 
 export interface SearchOptions {

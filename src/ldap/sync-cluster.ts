@@ -4,18 +4,18 @@ import { collectionPath } from '../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
-import { listUserNamespaces } from '../kube/list-namespaces.ts';
+import { listUserNamespaces } from '../kube/list-all.ts';
 import { objectIfFound } from '../kube/read-user-objects.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
-import { directoryMap } from './rules/config-map-data.ts';
+import { directoryMap } from './rules/namespace-annotations.ts';
 import type { LdapUsers } from './rules/ldap-users.ts';
 import {
   changeOperations,
   type NamespaceChange,
   planNamespaces,
 } from './rules/namespace-annotations.ts';
-import { assertEnoughEntries } from './rules/too-few-entries.ts';
+import { assertEnoughEntries } from './rules/possible-people.ts';
 
 export interface SyncOptions {
   readonly ldap: LdapSettings;

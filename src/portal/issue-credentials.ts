@@ -18,7 +18,7 @@ import {
   wantedKubeconfigEntries,
 } from '../credentials/wanted-kubeconfig-entries.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import type { Logger } from '../log.ts';
 import { asRoot } from '../system/as-user.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { oidcSettingsOf } from '../config/schema/oidc-settings-of.ts';
+import { oidcSettingsOf } from '../config/schema/settings.ts';
 import type { ClusterSettings, OidcSettings } from '../config/schema/settings.ts';
 import { type Issuer, openIssuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema/settings.ts';
-import { unknownCluster } from '../config/schema/unknown-cluster.ts';
+import { unknownCluster } from '../config/schema/config-error.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
-import type { User } from '../identity/user.ts';
+import type { User } from '../identity/nss.ts';
 import { apiClient } from '../kube/api-client.ts';
 import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';

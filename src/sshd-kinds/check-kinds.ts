@@ -1,11 +1,14 @@
-import { BerthError } from '../errors/berth-error.ts';
-import { nearestKey } from '../config/schema/nearest-key.ts';
-import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
-import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import { existsSync } from 'node:fs';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { nearestKey } from '../config/schema/nearest-key.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import { inspectKind, type InspectedKind } from './inspect-kind.ts';
-import { kindNames } from './kind-files.ts';
+import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
+import { readTrusted } from '../system/trusted-text.ts';
+import { type InspectedKind, inspectKind } from './inspect-kind.ts';
+import { kindNames } from './kind.ts';
 import type { KindProblem } from './rules/kind-problems.ts';
 import { testSshdConfig } from './test-config.ts';
 
@@ -87,4 +90,16 @@ function unknown(name: string, all: readonly string[]): BerthError {
     code: 'sshd-kind-unknown',
     hint: near === undefined ? 'Run `berth sshd list`.' : `Did you mean ${near}?`,
   });
+}
+
+/**
+ * The name that users type, `hostname` in balancer.yml. The rest of that file is not checked here.
+ *
+ * @returns undefined without a balancer
+ * @throws {BerthError} `config-…` of `readConfigFile`, `config-yaml-invalid`
+ */
+export function balancerHostname(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  const document = parseYaml(readTrusted(file), file, 'core') as { hostname?: unknown } | null;
+  return typeof document?.hostname === 'string' ? document.hostname : undefined;
 }

@@ -9,9 +9,9 @@ import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
-import { kindFile, kindNames } from './kind-files.ts';
+import { kindFile, kindNames } from './kind.ts';
 import { type KindConfig, type KindMode, kindModeOf } from './rules/kind-config.ts';
-import { isKindName } from './rules/kind-name.ts';
+import { isKindName } from './rules/kind-problems.ts';
 
 /** The options of `berth sshd new`. */
 export interface NewKindOptions {

@@ -6,7 +6,7 @@ import {
   type ListeningSocket,
 } from '../system/listening-sockets.ts';
 import { executablePath } from '../system/processes.ts';
-import { hostConfig, kindFile, kindNames } from './kind-files.ts';
+import { hostConfig, kindFile, kindNames } from './kind.ts';
 import { collides, endpointsOf, endpointText, type SshdEndpoint } from './rules/sshd-endpoints.ts';
 import { runningSshds } from './running-sshds.ts';
 

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { shownNameOfUid } from '../identity/name-of-uid.ts';
-import { directoryNames } from '../system/directory-names.ts';
+import { directoryNames } from '../system/if-present.ts';
 import type { SshdFinding } from './rules/sshd-finding.ts';
 
 /** Of Debian and of Red Hat: crontabs, and jobs of at(1). */

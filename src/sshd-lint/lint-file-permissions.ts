@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathCheck, SshdFinding } from './rules/sshd-finding.ts';
 import { isErrno } from '../errors/berth-error.ts';
+import { octal } from '../system/config-directories.ts';
 
 /** The kernel's limit. */
 const mostLinks = 40;
@@ -59,9 +60,8 @@ function opened(
   path: string,
   { path: part, status: { uid, mode } }: { readonly path: string; readonly status: Stats },
 ): PathCheck['open'] {
-  const bits = (mode & 0o7777).toString(8).padStart(4, '0');
   return {
-    message: `users other than root can replace ${path}: ${part} belongs to UID ${uid}, mode ${bits}`,
+    message: `users other than root can replace ${path}: ${part} belongs to UID ${uid}, mode ${octal(mode)}`,
     closedBy: `chown root:root ${part}; chmod go-w ${part}`,
   };
 }

@@ -7,13 +7,13 @@ import {
   type SshdSample,
 } from './rules/sshd-finding.ts';
 import { sshdFindings } from './rules/all-findings.ts';
-import { sharedKeyFiles } from './rules/key-files.ts';
+import { sharedKeyFiles } from './rules/access-findings.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
 import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
-import { portFindings } from './rules/port-findings.ts';
+import { portFindings } from './rules/forwarding-findings.ts';
 import { unlistedFindings } from './rules/unlisted-findings.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
@@ -29,7 +29,7 @@ import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
 import { userManagerFindings } from './lint-user-manager.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
-import { firstUnprivilegedPort } from '../system/unprivileged-ports.ts';
+import { firstUnprivilegedPort } from '../system/listening-sockets.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';

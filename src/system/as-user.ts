@@ -133,3 +133,14 @@ function becomeAgain(before: Before): void {
 function notRoot(message: string, hint = 'Run it as root, for example with sudo.'): BerthError {
   return new BerthError(message, { code: 'not-root', hint });
 }
+
+/**
+ * As `asUser`, but the process is root again when it returns, for callers that continue with root's work without `asRoot`.
+ */
+export async function asUserThenRoot<T>(user: Credentials, work: () => Promise<T>): Promise<T> {
+  try {
+    return await asUser(user, work);
+  } finally {
+    await asRoot(() => undefined);
+  }
+}

@@ -82,3 +82,8 @@ function replaceable(path: string, directory: string, found: string, command: st
     },
   );
 }
+
+/** The permissions of a mode as chmod(1) takes them, with four digits. */
+export function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
+}

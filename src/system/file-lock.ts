@@ -7,7 +7,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
 import { isDeadMark, markPattern, pidOfMark, processMark } from './process-identity.ts';
-import { randomDigits } from './random-digits.ts';
+import { randomDigits } from './temporary-name.ts';
 import { processStartTime, procStatFields } from './process-start.ts';
 import { temporaryName } from './temporary-name.ts';
 

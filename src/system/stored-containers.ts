@@ -1,7 +1,7 @@
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { Credentials } from './as-user.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
-import { asUserThenRoot } from './as-user-then-root.ts';
+import { asUserThenRoot } from './as-user.ts';
 
 /** A container in the user's storage, running or not. */
 export interface StoredContainer {

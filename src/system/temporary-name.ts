@@ -1,6 +1,5 @@
 import { basename, dirname, join } from 'node:path';
 import { isDeadMark, markPattern, processMark } from './process-identity.ts';
-import { randomDigits } from './random-digits.ts';
 
 /**
  * `.NAME.berth-MARK-0123456789abcdef` in the same directory: a new hidden name for contents that will replace the
@@ -30,4 +29,12 @@ function endOf(name: string, path: string): string {
 
 function stemOf(path: string): string {
   return `.${basename(path)}.berth-`;
+}
+
+/**
+ * Random hexadecimal digits for unique names. They are not secret: loading node:crypto would cost each login 4 ms.
+ */
+export function randomDigits(count: number): string {
+  const digit = (): string => Math.trunc(Math.random() * 16).toString(16);
+  return Array.from({ length: count }, digit).join('');
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';

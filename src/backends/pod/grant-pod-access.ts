@@ -2,7 +2,7 @@ import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { namespaceOf } from '../../kube/objects/user-names.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { apiClient } from '../../kube/api-client.ts';
 import { requestToken } from '../../kube/request-token.ts';

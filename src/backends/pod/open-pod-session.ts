@@ -17,7 +17,7 @@ import { podSession } from './objects/exec-argv.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import type { SessionRequest } from '../../session/session-request.ts';
 import { groupNamesById } from '../../system/group-names.ts';
-import { isTerminal } from '../../system/is-terminal.ts';
+import { isTerminal } from '../../system/terminal.ts';
 import { terminalSize } from '../../kube-exec/raw-terminal.ts';
 import type { PodGrant } from './pod-grant-file.ts';
 import {

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
-import { directoryNames } from '../../system/directory-names.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';

@@ -1,9 +1,9 @@
 import { mkdir, truncate } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
-import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
 import { socketDirectories, type SocketDirectories } from '../../forwarding/socket-directories.ts';

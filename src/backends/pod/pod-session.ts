@@ -1,5 +1,5 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import type { KubeJson } from '../../kube/objects/kube-json.ts';
+import type { KubeJson } from '../../kube/objects/kube-object.ts';
 import type { LiveObject } from '../../kube/objects/kube-object.ts';
 import { annotations as names } from '../../kube/objects/well-known-names.ts';
 import { openNodes } from './objects/node-claim.ts';

@@ -1,6 +1,6 @@
 import type { PodMetric } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
-import type { KubeJson } from '../../kube/objects/kube-json.ts';
+import type { KubeJson } from '../../kube/objects/kube-object.ts';
 
 /** What a pod uses now, as `kubectl top pod` shows it. */
 export interface PodUsage {

@@ -4,7 +4,7 @@ import type { HookAccessDeps } from '../../clusters/hook-access.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
 import { namespaceOf } from '../../kube/objects/user-names.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { ClaimPlace } from './presence/node-claims.ts';

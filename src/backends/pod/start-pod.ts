@@ -5,7 +5,7 @@ import { podState, type PodState, type PodStatus } from './objects/pod-state.ts'
 import type { PodObject } from './objects/pod-object.ts';
 import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
-import { deletePod, type PodId } from '../../kube/delete-pod.ts';
+import { deletePod, type PodId } from '../../kube/delete-object.ts';
 import { watchObject } from '../../kube/watch-object.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';

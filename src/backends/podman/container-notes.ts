@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, utimesSync, writeSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { isErrno } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { asUserThenRoot } from '../../system/as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
 import { maxStoreListBytes, storedContainers } from '../../system/stored-containers.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';

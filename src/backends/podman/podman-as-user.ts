@@ -3,7 +3,7 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { brokenStores } from './podman-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
-import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { asUserThenRoot } from '../../system/as-user.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 
 const longestAnswer = 64 * 1024;

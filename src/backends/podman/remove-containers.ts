@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
-import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { asUserThenRoot } from '../../system/as-user.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { firstDirectoryNames } from '../../system/user-file.ts';
 import { isBerthSupport, userProcesses, type ProcessOwner } from './connection-processes.ts';

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
-import { randomDigits } from '../../system/random-digits.ts';
+import { randomDigits } from '../../system/temporary-name.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';
 import { brokenStores } from './podman-errors.ts';
 import { containerFilesDir } from './running-container.ts';

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { isWithin, mountProblem } from '../../config/schema/profile/protected-directories.ts';
+import { isWithin, mountProblem } from '../../config/schema/profile/mount-path.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ResolvedMount } from './argv/podman-run.ts';
 import { profileMounts } from '../../session/profile-mounts.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import type { Profile, ProfileLimits } from '../../config/schema/profile/profile.ts';
-import { isWithin } from '../../config/schema/profile/protected-directories.ts';
+import { isWithin } from '../../config/schema/profile/mount-path.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { ProgramCall } from '../../program-call.ts';

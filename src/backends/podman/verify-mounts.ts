@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { isWithin } from '../../config/schema/profile/protected-directories.ts';
+import { isWithin } from '../../config/schema/profile/mount-path.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 
 /** A line of /proc/PID/mountinfo, proc(5). */

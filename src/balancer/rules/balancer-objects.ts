@@ -4,11 +4,11 @@ import type {
   BalancerSettings,
   SessionKind,
 } from '../../config/schema/balancer-settings.ts';
-import { networkOfAddress } from '../../config/schema/cidr.ts';
+import { networkOfAddress } from '../../config/schema/ip-address.ts';
 import { isIpAddress } from '../../config/schema/ip-address.ts';
 import { balancerDeployments, podLabels } from './balancer-deployments.ts';
 import { haproxyConfig } from './haproxy-config.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../../kube/objects/kube-object.ts';
 import { podNames, podPlacement, podPorts } from './pod-placement.ts';
 
 /**

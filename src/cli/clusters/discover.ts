@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
-import type { DiscoveredChange } from '../../cluster-discovery/discovered-change.ts';
+import type { DiscoveredChange } from '../../cluster-discovery/write-cluster.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';

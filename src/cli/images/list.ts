@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { type ListedImage, listImages } from '../../images/list-images.ts';
+import { type ListedImage, listImages } from '../../images/image-index.ts';
 import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
 import { documentText } from '../kit/json-document.ts';
 import { reportErrors, type Terminal, writeIdle } from '../kit/terminal.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { flowOptions, type FlowArguments } from './init-options.ts';
-import { hookEnvFileIn } from '../../init/hook-env-file.ts';
+import { hookEnvFileIn } from '../../init/present-portal.ts';
 import { asker, type Question, yesAndNo, yesOrNo } from '../kit/questions.ts';
 import { configFileOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';

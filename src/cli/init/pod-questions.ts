@@ -75,7 +75,7 @@ export function assertOptionsOf(backend: Backend, args: Readonly<Record<string, 
 
 /** What an admin of a login node is asked about the cluster, in the place of the image's source. */
 export async function podQuestions(name: string): Promise<Question[]> {
-  const { presentCluster } = await import('../../init/login-cluster.ts');
+  const { presentCluster } = await import('../../init/present-portal.ts');
   const { access, namespacePrefix = '' } = presentCluster(name);
   return [
     {
@@ -110,7 +110,7 @@ export async function podClusterAnswers(
   answers: ReadonlyMap<string, string>,
   { context, kubectl = '/usr/bin/kubectl' }: PodArguments,
 ): Promise<ClusterAnswers> {
-  const { loginCluster, presentCluster } = await import('../../init/login-cluster.ts');
+  const { loginCluster, presentCluster } = await import('../../init/present-portal.ts');
   const name = answers.get('cluster') ?? '';
   const kubeconfig = resolve(answers.get('kubeconfig') ?? '');
   const { access } = presentCluster(name);

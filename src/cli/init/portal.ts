@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import { type PortalToken, portalTokens } from '../../init/portal-tokens.ts';
+import { type PortalToken, portalTokens } from '../../init/present-portal.ts';
 import type { PortalAnswers } from '../../init/portal-setup.ts';
 import type { PresentPortal } from '../../init/present-portal.ts';
 import { flowOptions, type FlowArguments } from './init-options.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { BerthError } from '../../errors/berth-error.ts';
 import { type FileChange, fileChange, placeFile } from '../../init/file-change.ts';
-import { takeInitLock } from '../../init/init-lock.ts';
+import { takeInitLock } from '../../init/setup.ts';
 import { commandText, isFileStep, type Setup, type SetupStep } from '../../init/setup.ts';
 import { shellWords } from '../../shell-words.ts';
 import type { Documents } from '../documents.ts';

@@ -3,7 +3,7 @@ import type { Argv } from 'yargs';
 import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../../config/schema/site-files.ts';
-import { unknownCluster } from '../../config/schema/unknown-cluster.ts';
+import { unknownCluster } from '../../config/schema/config-error.ts';
 import type { ConfigOverlay, ResolveConfigPath } from '../../config/load/config-overlay.ts';
 
 /** Options of each command that reads the configuration of the site. */

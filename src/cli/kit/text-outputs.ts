@@ -1,5 +1,5 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
-import { isTerminal } from '../../system/is-terminal.ts';
+import { isTerminal } from '../../system/terminal.ts';
 import { processOutput } from '../../kube-exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';
 

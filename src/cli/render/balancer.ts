@@ -123,8 +123,8 @@ async function output(
 async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { kind } = args;
   const list = args.list ?? args.config ?? '/etc/berth/balancer.yml';
-  const { loadBalancerSettings } = await import('../../config/load/load-balancer-settings.ts');
-  const { onlyKind } = await import('../../balancer/rules/only-kind.ts');
+  const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
+  const { onlyKind } = await import('../../balancer/rules/host-placement.ts');
   const overlay = await overlayOf(args);
   const settings = loadBalancerSettings(overlay?.resolve(list) ?? list);
   return kind === undefined ? settings : onlyKind(settings, kind);

@@ -5,7 +5,7 @@ import {
   mutatingPolicySince,
   validatingPolicySince,
   minorVersion,
-} from '../../doctor/kubernetes-version.ts';
+} from '../../admission/admission-settings.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { installedPath } from '../../installed-path.ts';
 import { configDirOption, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
@@ -109,7 +109,7 @@ async function parametersOf(
   args: OverlayArguments & { readonly parameters?: string | undefined },
 ): Promise<AdmissionParameters> {
   const { admissionFile, loadAdmissionParameters } =
-    await import('../../config/load/load-admission-parameters.ts');
+    await import('../../config/load/load-render-files.ts');
   const { parameters } = args;
   if (parameters !== undefined) return loadAdmissionParameters(parameters, { required: true });
   const overlay = await overlayOf(args);

@@ -3,7 +3,7 @@ import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { listOption } from '../kit/report-options.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderPoliciesCommand } from './policies.ts';

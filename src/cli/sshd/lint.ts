@@ -102,7 +102,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
         ports: (args.port ?? []).map(Number),
       }),
   );
-  const { hostConfig, kindNames } = await import('../../sshd-kinds/kind-files.ts');
+  const { hostConfig, kindNames } = await import('../../sshd-kinds/kind.ts');
   const isHostsOwn = resolve(config) === hostConfig && kindNames().length > 0;
   const next = isHostsOwn
     ? ["this is the host's own sshd; for those of sessions: berth sshd check"]

@@ -1,5 +1,5 @@
 import { installedPath } from '../../installed-path.ts';
-import type { KindUnit } from '../../sshd-kinds/kind-unit.ts';
+import type { KindUnit } from '../../sshd-kinds/kind.ts';
 import { startCommand } from '../../sshd-kinds/rules/kind-problems.ts';
 import type { NewKind } from '../../sshd-kinds/new-kind.ts';
 import { lintText } from './lint-report.ts';

@@ -106,8 +106,8 @@ async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
   const [{ newKind }, { kindUnit }, { isNodeDrained }, { newKindText, newKindJson }] =
     await Promise.all([
       import('../../sshd-kinds/new-kind.ts'),
-      import('../../sshd-kinds/kind-unit.ts'),
-      import('../../sshd-kinds/drained-node.ts'),
+      import('../../sshd-kinds/kind.ts'),
+      import('../../sshd-kinds/kind.ts'),
       import('./new-report.ts'),
     ]);
   const { name, port, profile, mode, banner } = args;

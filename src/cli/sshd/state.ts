@@ -86,6 +86,6 @@ async function check(args: CheckArguments, terminal: Terminal): Promise<void> {
 }
 
 async function hostname(): Promise<string | undefined> {
-  const { balancerHostname } = await import('../../sshd-kinds/balancer-hostname.ts');
+  const { balancerHostname } = await import('../../sshd-kinds/check-kinds.ts');
   return balancerHostname(balancerFile);
 }

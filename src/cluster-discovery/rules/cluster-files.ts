@@ -5,8 +5,8 @@ import { asMapping, mappingOrEmpty } from '../../mapping.ts';
 import type { CapiCluster } from './capi-objects.ts';
 import { pathOf } from './cluster-names.ts';
 import type { OidcArguments } from './oidc-arguments.ts';
-import { parsedYaml } from './parsed-yaml.ts';
-import type { KnownAudience } from './shared-audiences.ts';
+import { parsedYaml } from './capi-objects.ts';
+import type { KnownAudience } from './oidc-arguments.ts';
 
 /** A cluster with what a portal needs of it. */
 export interface UsableCluster {

@@ -63,3 +63,14 @@ function missing(directory: string, problem: string): BerthError {
     fields: { file: directory },
   });
 }
+
+/** The file of a cluster in clusters.d: OnDemand reads NAME.yml and NAME.yaml. Undefined if there is neither. */
+export function clusterFile(
+  clustersDir: string,
+  name: string,
+  at: ResolveConfigPath = asInstalled,
+): string | undefined {
+  return ['yml', 'yaml']
+    .map((extension) => at(join(clustersDir, `${name}.${extension}`)))
+    .find((file) => existsSync(file));
+}

@@ -1,11 +1,31 @@
 import * as z from 'zod/mini';
-import { configProblemsError } from './config-error.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import { noPosition, type Locate } from './config-problem.ts';
-import { type Quantity, quantity } from './quantity-schema.ts';
-import { reservedResources } from './reserved-resources.ts';
-import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../../installed-path.ts';
+import { configProblemsError, type Locate, noPosition } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { type Quantity, quantity } from './quota-schema.ts';
+import { schemaMessages } from './schema-messages.ts';
+
+/**
+ * Resources that only components of the cluster and its admins write in users' namespaces, as `RESOURCE.GROUP`. Bindings
+ * and tokens give access that outlasts the session and the account; the others are the site's limits, or take the traffic
+ * or the nodes of others.
+ */
+export const reservedResources = [
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'serviceaccounts/token',
+  'resourcequotas',
+  'limitranges',
+  'networkpolicies.networking.k8s.io',
+  'ingresses.networking.k8s.io',
+  'gateways.gateway.networking.k8s.io',
+  'httproutes.gateway.networking.k8s.io',
+  'grpcroutes.gateway.networking.k8s.io',
+  'tlsroutes.gateway.networking.k8s.io',
+  'tcproutes.gateway.networking.k8s.io',
+  'udproutes.gateway.networking.k8s.io',
+  'poddisruptionbudgets.policy',
+] as const;
 
 /** What a site permits in its users' pods. */
 export interface AdmissionParameters {

@@ -1,7 +1,7 @@
 import { installedPath } from '../../installed-path.ts';
 import { type BalancerDocument, balancerSchema } from './balancer-yml.ts';
 import { configProblemsError } from './config-error.ts';
-import { type Locate, noPosition, type ProblemMessage, writtenPath } from './config-problem.ts';
+import { type Locate, noPosition, type ProblemMessage, writtenPath } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import { schemaMessages } from './schema-messages.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isCidr } from './cidr.ts';
+import { isCidr } from './ip-address.ts';
 import { namespaceName } from './object-name.ts';
 import { ipv4Octets, ipv6Groups, isHostName, isIpAddress } from './ip-address.ts';
 

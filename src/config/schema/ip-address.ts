@@ -49,3 +49,70 @@ export function isHostName(text: string): boolean {
 export function hostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
+
+/** A network that every supported API server accepts as `ipBlock.cidr`. */
+interface Network {
+  /** `10.0.0.0/8`, `2001:db8::/32`: without bits beyond the length; IPv6 as RFC 5952 writes it. */
+  readonly cidr: string;
+  /** What Kubernetes 1.36 refuses in the text as it is written; absent if nothing. */
+  readonly refused?: string;
+}
+
+export function isCidr(text: string): boolean {
+  return network(text) !== undefined;
+}
+
+/**
+ * The network that a text `ADDRESS/LENGTH` means. With `StrictIPCIDRValidation`, the default from Kubernetes 1.36
+ * on (apimachinery, `pkg/util/validation/ip.go`), bits beyond the length and IPv4-mapped IPv6 are refused; earlier
+ * versions ignored them, and their meaning is clear.
+ *
+ * @returns undefined if it is no network, or if its meaning is not clear: leading zeros, an address with length 0,
+ *   an IPv4-mapped address with a length below 96
+ */
+export function network(text: string): Network | undefined {
+  const [, address = '', length] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
+  if (length === undefined) return undefined;
+  const octets = ipv4Octets(address);
+  if (octets !== undefined) return masked(octets, Number(length), 8);
+  const groups = ipv6Groups(address);
+  if (groups === undefined) return undefined;
+  if (!isMapped(groups)) return masked(groups, Number(length), 16);
+  const mapped = groups.slice(6).flatMap((group) => [group >> 8, group & 255]);
+  const inner = masked(mapped, Number(length) - 96, 8);
+  return inner && { cidr: inner.cidr, refused: 'an IPv4-mapped IPv6 address' };
+}
+
+/** The text of a warning. */
+export function rewrittenNetwork(text: string, cidr: string, refused: string): string {
+  return `${text} has ${refused}, which Kubernetes 1.36 refuses: ${cidr} is used`;
+}
+
+/** One IP address as a network: `192.0.2.1/32`. */
+export function networkOfAddress(address: string): string {
+  return network(`${address}/${address.includes(':') ? 128 : 32}`)?.cidr ?? address;
+}
+
+/** RFC 4291, 2.5.5.2: `::ffff:192.0.2.1`. */
+function isMapped(groups: readonly number[]): boolean {
+  return groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+}
+
+function masked(parts: readonly number[], length: number, bits: 8 | 16): Network | undefined {
+  if (length < 0 || length > parts.length * bits) return undefined;
+  const kept = parts.map((part, index) => {
+    const zeros = Math.min(bits, Math.max(0, bits * (index + 1) - length));
+    return (part >> zeros) << zeros;
+  });
+  const isSame = kept.every((part, index) => part === parts[index]);
+  if (!isSame && length === 0) return undefined;
+  const written = bits === 8 ? kept.join('.') : compressed(kept);
+  const cidr = `${written}/${length}`;
+  return isSame ? { cidr } : { cidr, refused: 'bits set beyond the length' };
+}
+
+/** RFC 5952, which the URL standard's serializer follows. */
+function compressed(groups: readonly number[]): string {
+  const { hostname } = new URL(`http://[${groups.map((group) => group.toString(16)).join(':')}]`);
+  return hostname.slice(1, -1);
+}

@@ -1,7 +1,7 @@
 import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-schema.ts';
-import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from './config-error.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../../installed-path.ts';
 

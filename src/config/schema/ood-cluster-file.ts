@@ -1,5 +1,5 @@
 import { configProblemsError } from './config-error.ts';
-import { type Locate, noPosition } from './config-problem.ts';
+import { type Locate, noPosition } from './config-error.ts';
 import { nearestKey } from './nearest-key.ts';
 import { isNamespacePrefix, notAPrefix } from './object-name.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';

@@ -1,7 +1,14 @@
 import * as z from 'zod/mini';
 import { isExtendedResource, qualifiedName } from './object-name.ts';
 import { parseQuantityNano } from './parse-quantity.ts';
-import { quantity } from './quantity-schema.ts';
+
+export type Quantity = string | number;
+
+/** An amount of a resource, which cannot be negative. */
+export const quantity = z.custom<Quantity>(
+  (value) => (parseQuantityNano(value) ?? -1n) >= 0n,
+  'must be a quantity such as 4, 500m or 8Gi',
+);
 
 /**
  * `spec` of a ResourceQuota and of a LimitRange with what an API server would refuse in them at each first login:

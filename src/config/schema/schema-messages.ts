@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { nearestKey } from './nearest-key.ts';
-import { type ProblemMessage, writtenPath } from './config-problem.ts';
+import { type ProblemMessage, writtenPath } from './config-error.ts';
 
 type Path = readonly PropertyKey[];
 

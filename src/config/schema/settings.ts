@@ -166,3 +166,9 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
+
+/** The identity provider settings of a cluster's credentials, if they need one. */
+export function oidcSettingsOf({ credentials }: ClusterSettings): OidcSettings | undefined {
+  if (credentials.mode === 'oidc') return credentials;
+  return credentials.mode === 'legacy' ? credentials.oidc : undefined;
+}

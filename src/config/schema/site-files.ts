@@ -2,7 +2,7 @@ import type { BerthError } from '../../errors/berth-error.ts';
 import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';
-import type { Locate } from './config-problem.ts';
+import type { Locate } from './config-error.ts';
 import type { ClusterSettings, SettingsWarning, SiteSettings } from './settings.ts';
 
 /** The contents of the site's files, each checked separately. */

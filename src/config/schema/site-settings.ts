@@ -6,13 +6,12 @@ import { credentialSettings } from './credential-settings.ts';
 import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import { noPosition } from './config-problem.ts';
+import { noPosition } from './config-error.ts';
 import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-files.ts';
 import type {
   AdminCredentials,
   ClusterSettings,
   CredentialSettings,
-  JsonObject,
   SettingsWarning,
   SiteSettings,
 } from './settings.ts';
@@ -111,8 +110,8 @@ function clusterSettings(
     allowedCidrs: options.allow_cidrs ?? hookEnv?.allowedCidrs ?? shippedCidrs,
     ...(pullSecret ? { pullSecret } : {}),
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
-    ...(options.resource_quota ? { resourceQuota: options.resource_quota as JsonObject } : {}),
-    ...(options.limit_range ? { limitRange: options.limit_range as JsonObject } : {}),
+    ...(options.resource_quota ? { resourceQuota: options.resource_quota } : {}),
+    ...(options.limit_range ? { limitRange: options.limit_range } : {}),
     ...(options.ssh_sessions
       ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
       : {}),

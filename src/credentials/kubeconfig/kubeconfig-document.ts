@@ -13,7 +13,7 @@ import {
 } from 'yaml';
 import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 import { excessOfYaml, isTooLargeWithAliases } from '../../config/schema/yaml-bounds.ts';
-import { yamlErrorText } from '../../config/schema/yaml-error-texts.ts';
+import { yamlErrorText } from '../../config/schema/yaml-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';

@@ -3,7 +3,7 @@ import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { escapeControl } from '../../log.ts';
 import { readAtMost } from '../../system/user-file.ts';
 import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';

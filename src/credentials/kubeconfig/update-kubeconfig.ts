@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { JsonObject } from '../../config/schema/settings.ts';
 import { isPlainYaml } from '../../config/schema/yaml-bounds.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';

@@ -11,7 +11,6 @@ import type {
   V1Secret,
   V1ServiceAccount,
 } from '@kubernetes/client-node';
-import type { KubeJson } from './kube-json.ts';
 
 interface Kinds {
   ClusterRole: V1ClusterRole;
@@ -85,5 +84,26 @@ export function describeObject({ kind, metadata }: ObjectName): string {
 export interface LiveObject {
   readonly kind?: string;
   readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * A type of `@kubernetes/client-node` as the API server sends and takes it: the library's classes hold
+ * what its own deserializer makes of JSON, with `Date` for a time (RFC 3339) and `_from` for `from`.
+ */
+export type KubeJson<T> = T extends Date
+  ? string
+  : T extends readonly (infer Element)[]
+    ? readonly KubeJson<Element>[]
+    : T extends object
+      ? { readonly [K in keyof T as K extends `_${infer Name}` ? Name : K]: KubeJson<T[K]> }
+      : T;
+
+/** A Kubernetes object of any kind, as it is written into a file. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly data?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }

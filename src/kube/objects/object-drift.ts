@@ -1,6 +1,6 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
-import type { KubeJson } from './kube-json.ts';
+import type { KubeJson } from './kube-object.ts';
 import type { KubeObject, LiveObject } from './kube-object.ts';
 
 /**

@@ -1,4 +1,26 @@
-import { caseIgnoreKey } from './case-ignore-key.ts';
+/** Mapped to nothing before a comparison (RFC 4518, section 2.2): control and format characters. */
+const ignored = /(?![\t-\r\u0085])[\p{Cc}\p{Cf}\u034F\u180B-\u180D\uFE00-\uFE0F\uFFFC]/gu;
+
+/**
+ * A text in the form in which directories compare names: caseIgnoreMatch (RFC 4517, section 4.2.11, prepared as in RFC 4518).
+ * Texts with the same key are one value: `JSmith` and `jsmith `, `Straße` and `STRASSE`, composed and decomposed letters.
+ */
+export function caseIgnoreKey(text: string): string {
+  // Almost all texts of a directory, in a tenth of the time.
+  if (/^[ -~]*$/.test(text)) return text.toLowerCase().replace(/ +/g, ' ').trim();
+  return text
+    .replace(ignored, '')
+    .normalize('NFKC')
+    .replace(/[^ı]+/g, folded)
+    .normalize('NFKC')
+    .replace(/[\t-\r\u0085\p{Z}]+/gu, ' ')
+    .trim();
+}
+
+/** Case folding of whole strings (RFC 3454, B.2), where `ß` is `ss`; the dotless `ı`, whose capital is `I`, is no `i`. */
+function folded(text: string): string {
+  return text.toLowerCase().toUpperCase().toLowerCase();
+}
 
 /** Other ways to write an attribute's type: RFC 4512, section 1.4, and the names of RFC 4519. */
 const types: Readonly<Record<string, string>> = {
@@ -103,4 +125,22 @@ function trimUnescaped(text: string): string {
   const start = text.trimStart();
   const end = start.trimEnd();
   return /(?:^|[^\\])(?:\\\\)*\\$/.test(end) ? start.slice(0, end.length + 1) : end;
+}
+
+/** Active Directory's own naming contexts, as `normalDn` writes them: DNS zones, configuration, schema. */
+const withoutPeople =
+  /^(?:dc=(?:domain|forest)dnszones|(?:cn=schema\0)?cn=configuration)(?:\0dc=[^\0\x01]+)+$/;
+
+/**
+ * Whether a continuation reference (RFC 4511, section 4.5.3) leads to a part of Active Directory that has no people. A
+ * domain controller sends one for each naming context below the base; any other may be a domain with people.
+ */
+export function leadsToNobody(uri: string): boolean {
+  const encoded = /^ldaps?:\/\/[^/]*\/([^?]*)/i.exec(uri)?.[1] ?? '';
+  try {
+    return withoutPeople.test(normalDn(decodeURIComponent(encoded)) ?? '');
+  } catch {
+    // Not percent-encoding (RFC 4516): where it leads is not known.
+    return false;
+  }
 }

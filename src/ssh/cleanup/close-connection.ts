@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import type { ConnectionFilter } from '../../backends/podman/connection-processes.ts';
 import {
   closingRecordPath,

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { directoryNames } from '../../system/directory-names.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { runningProcesses } from '../../system/processes.ts';

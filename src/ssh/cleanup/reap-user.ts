@@ -1,8 +1,8 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
-import { userOfUid } from '../../identity/user-of-uid.ts';
-import { directoryNames } from '../../system/directory-names.ts';
+import type { User } from '../../identity/nss.ts';
+import { userOfUid } from '../../identity/nss.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import { isRunning } from '../../system/processes.ts';
 import { closeConnection, cleanUpPodsIfUsed, runCleanupSteps } from './close-connection.ts';
 import {

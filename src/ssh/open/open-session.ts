@@ -6,7 +6,7 @@ import type { Profile, SshSettings } from '../../config/schema/profile/profile.t
 import { BerthError } from '../../errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { currentUser } from '../../identity/nss.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { isLoginShell } from '../../session/login-shell.ts';
 import { containerName } from '../../backends/podman/argv/podman-run.ts';
 import { containerSession, sessionCommand } from '../../backends/podman/argv/session-command.ts';
@@ -14,8 +14,8 @@ import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import type { SessionRequest } from '../../session/session-request.ts';
 import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
-import { isTerminal } from '../../system/is-terminal.ts';
-import type { TerminalSize } from '../../system/terminal-size.ts';
+import { isTerminal } from '../../system/terminal.ts';
+import type { TerminalSize } from '../../system/terminal.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import type { startWithFallback as StartByPolicy } from '../../backends/podman/start-with-fallback.ts';
@@ -87,7 +87,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
 
 /** Imported only for sessions with a terminal; podman, as its relay, has no option for the size. */
 async function sizeOfTerminal(): Promise<TerminalSize | undefined> {
-  const { terminalSize } = await import('../../system/terminal-size.ts');
+  const { terminalSize } = await import('../../system/terminal.ts');
   return terminalSize();
 }
 

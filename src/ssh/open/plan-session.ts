@@ -1,7 +1,7 @@
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
 import type { ErrorCode } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import {
   containerName,
@@ -18,7 +18,7 @@ import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { sessionRequest } from '../../session/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
-import { asUserThenRoot } from '../../system/as-user-then-root.ts';
+import { asUserThenRoot } from '../../system/as-user.ts';
 import type { CheckResult } from '../../check-result.ts';
 import { loadSshSettings, type SshSettingsFiles } from '../../config/load/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../../backends/pod/plan-pod-session.ts';

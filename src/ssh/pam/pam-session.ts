@@ -3,7 +3,7 @@ import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
-import type { User } from '../../identity/user.ts';
+import type { User } from '../../identity/nss.ts';
 import type { LogFields, Logger } from '../../log.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
-import { userOfUid } from '../../identity/user-of-uid.ts';
+import { userOfUid } from '../../identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { userOfUid } from '../../identity/user-of-uid.ts';
+import { userOfUid } from '../../identity/nss.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { isRunning } from '../../system/processes.ts';

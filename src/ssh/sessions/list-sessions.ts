@@ -1,4 +1,4 @@
-import { directoryNames } from '../../system/directory-names.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import {
   parseConnectionId,
   readConnectionRecord,

@@ -1,4 +1,5 @@
 import { isUnchanged, withChecksum } from '../../checksum-line.ts';
+import { enoughStartups } from '../../sshd-lint/rules/balancer-findings.ts';
 
 /** How the login program gets the user's request: `etc/sshd/forced-command.conf` or `etc/sshd/login-shell.conf`. */
 export const kindModes = ['forced', 'login-shell'] as const;
@@ -86,4 +87,19 @@ export function acceptedCodes(text: string): string[] {
     .split('\n')
     .filter((line) => line.startsWith(acceptance))
     .flatMap((line) => line.slice(acceptance.length).trim().split(/\s+/));
+}
+
+/**
+ * What sshd_config needs behind balancers that do not keep the client's address.
+ *
+ * @param version what `sshd -V` prints. Without a version, only what every sshd accepts is written.
+ */
+export function balancerLimitLines(balancers: readonly string[], version: string): string[] {
+  const [, major, minor] = /OpenSSH_(\d+)\.(\d+)/.exec(version) ?? [];
+  // PerSourcePenalties came with 9.8; an older sshd refuses the keyword.
+  const punishes = Number(major) > 9 || (Number(major) === 9 && Number(minor) >= 8);
+  return [
+    enoughStartups,
+    ...(punishes ? [`PerSourcePenaltyExemptList ${balancers.join(',')}`] : []),
+  ];
 }

@@ -1,8 +1,7 @@
 import { kindsDirectory } from '../../config/schema/default-settings.ts';
 import { countText } from '../../count-text.ts';
 import { installedPath } from '../../installed-path.ts';
-import type { HostCertificate } from './host-certificate.ts';
-import { endReason } from './host-certificate.ts';
+import { endReason, type HostCertificate } from './host-certificate.ts';
 
 /** What is wrong with a kind of session. Monitoring may rely on the code. */
 export interface KindProblem {
@@ -198,4 +197,12 @@ function certificateProblems(
 function daysText(days: number): string {
   if (days < 1) return 'less than a day';
   return countText(days, 'day');
+}
+
+/**
+ * Checks the name of a kind: the NAME of berth-sshd@NAME.service and of /etc/ssh/berth/NAME.conf. systemd would
+ * escape other characters, and a path could leave the directory.
+ */
+export function isKindName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,39}$/.test(name);
 }

@@ -1,9 +1,9 @@
-import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 import type { SshdConnection } from './match.ts';
 import type { SshdOptions } from './options.ts';
-import { keysCommands } from './relevant-paths.ts';
 import { matchesAnyGroup, matchesPattern, userOfEntry } from './patterns.ts';
+import { keysCommands } from './relevant-paths.ts';
 import { sessionStart } from './session-start-findings.ts';
+import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 
 /**
  * The keyword by which sshd refuses this account everywhere, as auth.c decides: DenyUsers, AllowUsers, DenyGroups,
@@ -150,4 +150,29 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
       closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
     });
   return findings;
+}
+
+/** An account that sshd admits, with its effective options. */
+interface AdmittedAccount {
+  readonly user: string;
+  /** How many other accounts it stands for. */
+  readonly alike: number;
+  readonly options: Pick<SshdOptions, 'authorizedKeysFiles'>;
+}
+
+/** Files of AuthorizedKeysFile that several accounts have: their paths contain neither name nor home. */
+export function sharedKeyFiles(accounts: readonly AdmittedAccount[]): Set<string> {
+  const users = new Map<string, Map<string, number>>();
+  for (const { user, alike, options } of accounts)
+    for (const file of options.authorizedKeysFiles.filter(isTheSameForAll))
+      users.set(file, (users.get(file) ?? new Map<string, number>()).set(user, 1 + alike));
+  const several = [...users].filter(
+    ([, counts]) => [...counts.values()].reduce((sum, count) => sum + count, 0) > 1,
+  );
+  return new Set(several.map(([file]) => file));
+}
+
+/** `%%` is a percent sign; a relative path starts in the home. */
+function isTheSameForAll(file: string): boolean {
+  return file.startsWith('/') && !/%[uhU]/.test(file.replaceAll('%%', ''));
 }

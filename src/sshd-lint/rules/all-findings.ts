@@ -1,10 +1,9 @@
 import { accessFindings } from './access-findings.ts';
 import { environmentFindings } from './environment-findings.ts';
-import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
 import { forwardFindings } from './forwarding-findings.ts';
 import type { SshdOptions } from './options.ts';
-import { sessionStartFindings } from './session-start-findings.ts';
-import { subsystemFindings } from './subsystem-findings.ts';
+import { sessionStart, sessionStartFindings } from './session-start-findings.ts';
+import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
 
 /**
  * All findings for the effective options of one account, doors first. The rules follow OpenSSH's session.c,
@@ -20,4 +19,78 @@ export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFind
     ...forwardFindings(options, sample),
     ...accessFindings(options, sample),
   ]);
+}
+
+/**
+ * Findings about subsystems, `~/.ssh/rc`, chroot and terminals (session.c of OpenSSH). ForceCommand replaces every
+ * subsystem; without it `internal-sftp` runs inside sshd and starts no shell.
+ */
+function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
+  const { forceCommand, subsystems } = options;
+  const { loginShell } = sessionStart(options, sample);
+  const forced = forceCommand !== undefined;
+  const closedBy = `ForceCommand ${sample.login.path}`;
+  const findings: SshdFinding[] = [];
+  for (const { name, command } of subsystems) {
+    if (forced || !/^internal-sftp(?:\s|$)/.test(command)) continue;
+    findings.push({
+      code: 'sftp-on-host',
+      severity: 'door',
+      message: `Subsystem ${name} ${command} runs inside sshd: it serves the host's files and starts no login shell`,
+      closedBy: `Subsystem ${name} /usr/lib/openssh/sftp-server, and ${closedBy}`,
+    });
+  }
+  const own = ownFilesThatGrant(options);
+  if (!forced && loginShell && subsystems.length > 0 && own !== undefined)
+    findings.push({
+      code: 'sftp-by-key-option',
+      severity: 'door',
+      message: `command="internal-sftp" in ${own} makes sshd serve the host's files without starting the login shell`,
+      closedBy,
+    });
+  if (!subsystems.some(({ name }) => name === 'sftp'))
+    findings.push({
+      code: 'no-sftp-subsystem',
+      severity: 'advice',
+      message: 'sftp, and scp since OpenSSH 9.0, fail with "subsystem request failed"',
+      closedBy: 'Subsystem sftp /usr/lib/openssh/sftp-server',
+    });
+  // session.c: with ForceCommand in the configuration, sshd does not run ~/.ssh/rc.
+  if (options.permitUserRc && !forced)
+    findings.push({
+      code: 'user-rc',
+      severity: loginShell ? 'weakness' : 'door',
+      message: loginShell
+        ? '~/.ssh/rc starts a second session before each session'
+        : '~/.ssh/rc runs on the host before each session',
+      closedBy: 'PermitUserRC no',
+    });
+  if (options.chrootDirectory !== undefined && !/^\s*internal-sftp/.test(forceCommand ?? ''))
+    findings.push({
+      code: 'chroot-directory',
+      severity: 'weakness',
+      message: `neither the login program nor podman exists below ${options.chrootDirectory}: another program would run as ${sample.login.path}`,
+      closedBy: 'ChrootDirectory none',
+    });
+  if (!options.permitTty)
+    findings.push({
+      code: 'no-tty',
+      severity: 'advice',
+      message: 'sshd allocates no terminal: shells, editors and job control do not work',
+      closedBy: 'PermitTTY yes',
+    });
+  return findings;
+}
+
+/** A file that the user can write and whose lines may contain `command=`. */
+function ownFilesThatGrant(options: SshdOptions): string | undefined {
+  if (!options.pubkeyAuthentication) return undefined;
+  const principals =
+    options.trustedUserCaKeys === undefined ? [] : [options.authorizedPrincipalsFile ?? ''];
+  return [...options.authorizedKeysFiles, ...principals].find(isOfTheUser);
+}
+
+/** Relative to the home, or containing the home; directories elsewhere are assumed to belong to root. */
+function isOfTheUser(path: string): boolean {
+  return path !== '' && (!path.startsWith('/') || path.includes('%h') || path.startsWith('/home/'));
 }

@@ -8,7 +8,7 @@ import {
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
-import { suggestLayout } from './suggest-layout.ts';
+import { suggestLayout } from './id-ranges.ts';
 
 /** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. */
 export interface SubordinateLayout {

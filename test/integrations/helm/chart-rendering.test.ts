@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { chart, type HelmBinaries, helmBinaries } from '../../rig/helm/build.ts';
 import { writeApiSchemas } from '../../rig/helm/api-schemas.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';

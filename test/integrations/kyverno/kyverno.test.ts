@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { annotated, type HostileObject } from '../../site-exclusive/admission/hostile.ts';
 import {
   claimOf,

@@ -4,7 +4,7 @@ import { Agent } from 'node:https';
 import type { AdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
 import type { AdmissionSettings } from '../../../src/admission/admission-settings.ts';
 import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { send } from '../site/https.ts';
 import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';

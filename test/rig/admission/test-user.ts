@@ -1,5 +1,5 @@
 import { parseAdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 
 /** The fields of a pod that tests change. */
 export interface PlainPod extends Manifest {

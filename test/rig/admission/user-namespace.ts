@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 
 /** A Role and RoleBinding with every right in a namespace: the policies must hold for such a user too. */
 export function fullAccess(namespace: string, user: string): Manifest[] {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { goPrograms, requiredVersion } from '../site/go-build.ts';
 
 const module = new URL('.', import.meta.url).pathname;

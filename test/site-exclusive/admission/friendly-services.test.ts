@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';

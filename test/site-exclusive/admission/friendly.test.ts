@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { claimOf } from './hostile-claims.ts';
 import { free, service } from './hostile-services.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';

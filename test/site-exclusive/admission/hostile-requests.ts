@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { hostileBeside } from './hostile-beside.ts';
 import { hostileGrants } from './hostile-grants.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';

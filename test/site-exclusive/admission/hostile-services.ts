@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { absent, type HostileObject, rowsOf, type Row } from './hostile.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

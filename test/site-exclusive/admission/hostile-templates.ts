@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import {
   absent,
   annotated,

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { testUser } from '../../rig/admission/test-user.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';

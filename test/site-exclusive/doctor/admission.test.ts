@@ -1,10 +1,10 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
 import { stampRights } from '../../../src/admission/render-admission.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
-import { podAdmissionFinding } from '../../../src/doctor/pod-admission-check.ts';
+import { podAdmissionFinding } from '../../../src/doctor/pod-checks.ts';
 import { mountsFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
 import type { Finding } from '../../../src/check-result.ts';
 import { type ApiClient, apiClient } from '../../../src/kube/api-client.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { network } from '../../../src/config/schema/cidr.ts';
+import { network } from '../../../src/config/schema/ip-address.ts';
 import { parseBerthYml } from '../../../src/config/schema/berth-yml.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import type { ClusterSettings, JsonObject } from '../../../src/config/schema/settings.ts';

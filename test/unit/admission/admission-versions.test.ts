@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseAdmissionParameters } from '../../../src/config/schema/admission-parameters.ts';
 import { siteAdmission } from '../../../src/admission/admission-settings.ts';
-import type { Manifest } from '../../../src/admission/manifest.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { admissionManifests } from '../../../src/admission/render-admission.ts';
 
 const rendered = (nothingFilledIn: boolean, parameters: object = {}): Manifest[] =>

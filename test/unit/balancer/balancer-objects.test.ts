@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { balancerObjects } from '../../../src/balancer/rules/balancer-objects.ts';
 import { configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
-import type { Manifest } from '../../../src/balancer/rules/manifest.ts';
-import { onlyKind } from '../../../src/balancer/rules/only-kind.ts';
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
+import { onlyKind } from '../../../src/balancer/rules/host-placement.ts';
 import { podPorts } from '../../../src/balancer/rules/pod-placement.ts';
 import {
   type BalancerSettings,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problemOfCluster } from '../../../src/cluster-discovery/rules/usable-cluster.ts';
+import { problemOfCluster } from '../../../src/cluster-discovery/rules/capi-objects.ts';
 
 const issuer = 'https://idp.example.com/realms/main';
 const ca = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';

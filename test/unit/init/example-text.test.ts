@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { exampleWith } from '../../../src/init/rules/example-text.ts';
-import { pamWithHooks } from '../../../src/init/rules/pam-text.ts';
+import { pamWithHooks } from '../../../src/init/login-node-setup.ts';
 
 const example = (name: string): string =>
   readFileSync(new URL(`../../../etc/berth/${name}.example`, import.meta.url), 'utf8');

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { hookEnvSettings } from '../../../src/config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../../../src/config/schema/hook-env/hook-env.ts';
 import { withBerthKeys } from '../../../src/config/schema/berth-yml-edit.ts';
-import { newBerthYml } from '../../../src/init/rules/new-berth-yml.ts';
+import { newBerthYml } from '../../../src/init/rules/example-text.ts';
 import { oscKeys } from '../../../src/init/rules/osc-keys.ts';
 
 const keysOf = (text: string) => {

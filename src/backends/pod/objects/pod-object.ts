@@ -1,9 +1,9 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
-import type { KubeJson } from '../../../kube/objects/kube-json.ts';
+import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
-import type { User } from '../../../identity/user.ts';
+import type { User } from '../../../identity/nss.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
 import { groupFile, passwdFile } from './passwd-file.ts';

@@ -1,5 +1,5 @@
 import type { V1ContainerStatus, V1ObjectMeta, V1PodStatus } from '@kubernetes/client-node';
-import type { KubeJson } from '../../../kube/objects/kube-json.ts';
+import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 import { isPermanentPullFailure } from './pull-failure.ts';
 
 /** The fields of a Pod (v1.Pod) that show its progress. */

@@ -5,7 +5,7 @@ import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
 import { apiError } from '../../../kube/api-errors.ts';
 import { reduceListPages } from '../../../kube/list-all.ts';
-import { waitForPodDeletion, deletePod, type PodId } from '../../../kube/delete-pod.ts';
+import { waitForPodDeletion, deletePod, type PodId } from '../../../kube/delete-object.ts';
 import { hostLabel, podLabels, podSelector } from '../objects/pod-object.ts';
 import type { PodStatus } from '../objects/pod-state.ts';
 import type { PodGrant } from '../pod-grant-file.ts';

@@ -1,6 +1,6 @@
 import { hookAccess } from '../../../clusters/hook-access.ts';
 import { asBerthError, type BerthError } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/user.ts';
+import type { User } from '../../../identity/nss.ts';
 import { apiClient, type ApiClient } from '../../../kube/api-client.ts';
 import { deadlineIn } from '../../../system/deadline.ts';
 import type { PodGrantContext } from '../grant-pod-access.ts';

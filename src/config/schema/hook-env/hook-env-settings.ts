@@ -1,4 +1,4 @@
-import { network, rewrittenNetwork } from '../cidr.ts';
+import { network, rewrittenNetwork } from '../ip-address.ts';
 import { configError } from '../config-error.ts';
 import type { HookEnv } from './hook-env.ts';
 import { parseIssuer } from '../issuer-url.ts';

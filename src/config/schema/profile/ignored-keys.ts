@@ -1,5 +1,5 @@
 import type { Backend, Profile, ProfileRule } from './profile.ts';
-import { sessionBackends } from './session-backends.ts';
+import { sessionBackends } from './profile.ts';
 
 /** Keys of a profile that have no effect with its backend. */
 export interface IgnoredKeys {

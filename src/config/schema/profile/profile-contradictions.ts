@@ -1,7 +1,7 @@
-import { type ProblemMessage, writtenPath } from '../config-problem.ts';
+import { type ProblemMessage, writtenPath } from '../config-error.ts';
 import type { ProfileDocument } from './profile-schema.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
-import { isWithin } from './protected-directories.ts';
+import { isWithin } from './mount-path.ts';
 
 /** Paths inside that podman or Berth uses. */
 const takenTargets = ['/run/berth', '/proc', '/sys'];

@@ -3,9 +3,9 @@ import { configProblemsError, configError } from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
-import { type ProblemMessage, noPosition, type Locate } from '../config-problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from '../config-error.ts';
 import { profileContradictions } from './profile-contradictions.ts';
-import { isProfileName } from './profile-name.ts';
+import { isProfileName } from './profile-schema.ts';
 import {
   accountName,
   type ProfileDocument,

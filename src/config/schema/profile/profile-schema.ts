@@ -4,7 +4,7 @@ import { nearestKey } from '../nearest-key.ts';
 import { imageProblem } from './image-reference.ts';
 import { pathProblem, withoutTrailingSlash } from './mount-path.ts';
 import { podSchema } from './pod-fields.ts';
-import { mountProblem } from './protected-directories.ts';
+import { mountProblem } from './mount-path.ts';
 import { templateProblem } from './template.ts';
 
 /** A string that the function finds no problem in. */
@@ -205,3 +205,8 @@ const capabilityNames: readonly string[] = [
   ...['SYS_MODULE', 'SYS_NICE', 'SYS_PACCT', 'SYS_PTRACE', 'SYS_RAWIO', 'SYS_RESOURCE'],
   ...['SYS_TIME', 'SYS_TTY_CONFIG', 'WAKE_ALARM'],
 ];
+
+/** Checks the name of a profile, which is part of the names of its containers and pods, and a label of them. */
+export function isProfileName(name: string): boolean {
+  return /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/.test(name);
+}

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthError } from '../../../../src/errors/berth-error.ts';
 import type { PodGrant } from '../../../../src/backends/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/kube/api-client.ts';
-import { whoAmI } from '../../../../src/kube/self-subject-review.ts';
+import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';

@@ -5,7 +5,7 @@ import {
 } from '../../../../src/backends/pod/presence/session-secret.ts';
 import { type ApiClient, apiClient } from '../../../../src/kube/api-client.ts';
 import { requestToken } from '../../../../src/kube/request-token.ts';
-import { whoAmI } from '../../../../src/kube/self-subject-review.ts';
+import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';

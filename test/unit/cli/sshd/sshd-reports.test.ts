@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kindsJson, kindsText } from '../../../../src/cli/sshd/kinds-report.ts';
 import { newKindText } from '../../../../src/cli/sshd/new-report.ts';
-import type { KindUnit } from '../../../../src/sshd-kinds/kind-unit.ts';
+import type { KindUnit } from '../../../../src/sshd-kinds/kind.ts';
 
 const unit: KindUnit = {
   ...{ name: 'berth-sshd@podman.service', active: 'inactive', enabled: true },

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { clusterFile } from '../../../../src/config/load/cluster-file.ts';
+import { clusterFile } from '../../../../src/config/load/config-overlay.ts';
 
 let directory: string;
 beforeAll(() => {

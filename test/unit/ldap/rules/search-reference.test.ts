@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { leadsToNobody } from '../../../../src/ldap/rules/search-reference.ts';
+import { leadsToNobody } from '../../../../src/ldap/rules/ldap-dn.ts';
 
 it.each([
   'ldap://ForestDnsZones.ad.x/DC=ForestDnsZones,DC=ad,DC=x',

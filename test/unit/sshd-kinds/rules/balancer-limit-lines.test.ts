@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { balancerLimitLines } from '../../../../src/sshd-kinds/rules/balancer-limit-lines.ts';
+import { balancerLimitLines } from '../../../../src/sshd-kinds/rules/kind-config.ts';
 
 const startups = 'MaxStartups 500:30:1000';
 const exempt = 'PerSourcePenaltyExemptList 192.0.2.1,2001:db8::/64';

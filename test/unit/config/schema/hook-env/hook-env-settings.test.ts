@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { network } from '../../../../../src/config/schema/cidr.ts';
+import { network } from '../../../../../src/config/schema/ip-address.ts';
 import { parseHookEnv } from '../../../../../src/config/schema/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../../../../../src/config/schema/hook-env/hook-env-settings.ts';
 

@@ -1,10 +1,11 @@
+import { BerthError } from '../../errors/berth-error.ts';
+import { readTrusted } from '../../system/trusted-text.ts';
 import {
   type AdmissionParameters,
   parseAdmissionParameters,
 } from '../schema/admission-parameters.ts';
+import { type BalancerSettings, parseBalancerSettings } from '../schema/balancer-settings.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { readTrusted } from '../../system/trusted-text.ts';
 
 /** Where a site keeps its parameters, if it has any. */
 export const admissionFile = '/etc/berth/admission.yml';
@@ -28,4 +29,14 @@ export function loadAdmissionParameters(
       throw thrown;
     return parseAdmissionParameters({}, file);
   }
+}
+
+/**
+ * `balancer.yml`, checked and frozen.
+ *
+ * @throws BerthError `balancer-yml-invalid`, `config-…` of `readConfigFile`, `config-not-utf8`, `config-yaml-invalid`
+ */
+export function loadBalancerSettings(configFile: string): BalancerSettings {
+  const { value, place } = readYaml(readTrusted(configFile), configFile, 'core');
+  return parseBalancerSettings(value, configFile, place);
 }

@@ -1,4 +1,13 @@
-import { openSync } from 'node:fs';
+import { openSync, readlinkSync } from 'node:fs';
+
+/** Whether a descriptor is a terminal. Does not use node:tty, which would load all of node:net. */
+export function isTerminal(descriptor: number): boolean {
+  try {
+    return /^\/dev\/(?:pts\/\d+|tty\w*|console)$/.test(readlinkSync(`/proc/self/fd/${descriptor}`));
+  } catch {
+    return false;
+  }
+}
 
 export interface TerminalSize {
   /** Rows. */

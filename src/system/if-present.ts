@@ -1,0 +1,32 @@
+import { readdirSync, realpathSync } from 'node:fs';
+import { isErrno } from '../errors/berth-error.ts';
+
+/** Names in a directory; none if it does not exist. */
+export function directoryNames(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+/** The path of a file that is to be replaced: a symlink stays, and the file that it leads to is replaced. @throws system errors */
+export function realPathIfPresent(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return path;
+    throw error;
+  }
+}
+
+/** Undefined if the file does not exist; other errors are thrown. */
+export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {
+  try {
+    return await status;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}
