@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { linesWith } from '../src/source-text.ts';
 
 export interface SingleFile {
   readonly text: string;
@@ -70,18 +71,18 @@ const sourceTexts: Plugin = {
   name: 'source-text',
   setup(bundler) {
     bundler.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
-      const parts = (await readFile(path, 'utf8')).split(
-        /sourceText\(\s*'([^']+)',\s*import\.meta\.url,?\s*\)/,
+      const source = await readFile(path, 'utf8');
+      const calls = /\bsourceText\(\s*'([^']+)',\s*import\.meta\.url,?\s*(?:'([^']+)',?\s*)?\)/g;
+      if (/(?<!function )\bsourceText\(/.test(source.replace(calls, '')))
+        throw new Error(`${path}: sourceText must be called with literals and import.meta.url`);
+      const texts = [...source.matchAll(calls)].map(async ([, file = '', lines]) =>
+        literal(linesWith(await readFile(join(dirname(path), file), 'utf8'), lines)),
       );
-      const left = parts.find(
-        (part, index) => index % 2 === 0 && /(?<!function )\bsourceText\(/.test(part),
-      );
-      if (left !== undefined)
-        throw new Error(`${path}: sourceText must be called with a literal and import.meta.url`);
-      const replaced = parts.map(async (part, index) =>
-        index % 2 === 0 ? part : JSON.stringify(await readFile(join(dirname(path), part), 'utf8')),
-      );
-      return { contents: (await Promise.all(replaced)).join(''), loader: 'ts' };
+      const inOrder = (await Promise.all(texts)).values();
+      return {
+        contents: source.replace(calls, () => inOrder.next().value ?? ''),
+        loader: 'ts',
+      };
     });
   },
 };
@@ -92,14 +93,24 @@ function inOutputs(outputs: Metafile['outputs']): string[] {
   );
 }
 
-/** Larger modules are deflated: V8 then scans a third of their size at each start. Bytes. */
+/** Larger modules and texts are deflated: V8 then scans a third of their size at each start. Bytes. */
 const worthPacking = 32 * 1024;
+
+/** JavaScript whose value is the text. Without an import, because that would load zlib at each start. */
+function literal(text: string): string {
+  return text.length < worthPacking
+    ? JSON.stringify(text)
+    : `process.getBuiltinModule('node:zlib').inflateRawSync(Buffer.from('${deflated(text)}','base64')).toString()`;
+}
 
 /** `!` and the deflated text in base64, or the text itself. No module begins with `!`. */
 function packed(source: string): string {
-  return source.length < worthPacking
-    ? source
-    : `!${deflateRawSync(source, { level: 9 }).toString('base64')}`;
+  return source.length < worthPacking ? source : `!${deflated(source)}`;
+}
+
+/** In base64. */
+function deflated(text: string): string {
+  return deflateRawSync(text, { level: 9 }).toString('base64');
 }
 
 /** Loads a module by its name and runs it once. Other names are Node's modules. */

@@ -106,7 +106,6 @@ async function readPresent(file: string): Promise<PresentFile | undefined> {
 function unsafe(file: string, found: string): BerthError {
   return new BerthError(`${escapeControl(file)} ${found}, and was not changed`, {
     code: 'balancer-file-unsafe',
-    hint: 'Look at it with `ls -l`, and remove it if nobody needs it. Only a regular file of root or of you is replaced.',
     fields: { file },
   });
 }
@@ -120,18 +119,13 @@ async function assertAccepted(haproxy: string, candidate: string, file: string):
   });
   if (error === undefined) return;
   if (isErrno(error, 'ENOENT', 'EACCES'))
-    throw new BerthError(`could not run ${haproxy}`, {
-      code: 'haproxy-missing',
-      hint: 'Install haproxy 2.6 or later on this host, or give its path with --haproxy.',
-      cause: error,
-    });
+    throw new BerthError(`could not run ${haproxy}`, { code: 'haproxy-missing', cause: error });
   const alerts = stderr
     .replaceAll(candidate, file)
     .split('\n')
     .flatMap((line) => /^\[ALERT\]\s+\(\d+\) : (?:config : )?(.*\S)/.exec(line)?.[1] ?? []);
   throw new BerthError(`haproxy refuses ${file}: ${alerts.join('; ') || error.message}`, {
     code: 'haproxy-refused',
-    hint: 'Correct balancer.yml, or install haproxy 2.6 or later. Nothing was changed.',
     fields: { file },
   });
 }

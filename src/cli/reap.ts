@@ -91,7 +91,7 @@ function optionWords(values: Readonly<Record<string, string | undefined>>): stri
 
 /** Exit status 75 whatever failed: the next run tries again. */
 function exitCodeOf(failed: readonly BerthError[]): number {
-  return new BerthError('', { code: 'reap-incomplete', hint: '', cause: failed }).exitCode;
+  return new BerthError('', { code: 'reap-incomplete', cause: failed }).exitCode;
 }
 
 /** A line for each connection and container that was ended. */

@@ -4,7 +4,7 @@ import { takeLock } from '../system/file-lock.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { DiscoveredChange } from './write-cluster.ts';
-import { type MadeFile, type PresentFiles, presentFiles } from './write-cluster.ts';
+import { type MadeFile, type PresentFiles, presentFiles } from './present-files.ts';
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
 import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
@@ -134,10 +134,7 @@ function goneFiles(
   if (gone.length > 0 && gone.length === made.length && found.length === 0 && !allowNone)
     throw new BerthError(
       `the management cluster has none of the Clusters ${gone.map(({ cluster }) => cluster).join(', ')} any more`,
-      {
-        code: 'clusters-all-gone',
-        hint: 'If they were moved to another management cluster, give its kubeconfig. If they were deleted, remove their files with --allow-none. Nothing was changed.',
-      },
+      { code: 'clusters-all-gone' },
     );
   return gone;
 }

@@ -60,22 +60,15 @@ async function ask(
     const reason = inner instanceof Error ? inner.message : String(inner);
     throw new BerthError(`querying Prometheus at ${url}: ${reason}`, {
       code: 'prometheus-unreachable',
-      hint: 'No namespace was deleted. Check whether Prometheus is running there. The next run tries again.',
       cause,
     });
   }
 }
 
 function refused(url: string, what: string): BerthError {
-  return new BerthError(`Prometheus at ${url}: ${what}`, {
-    code: 'prometheus-refused',
-    hint: 'No namespace was deleted. Run the query kube_pod_container_info in Prometheus with the matchers of --prometheus-matchers.',
-  });
+  return new BerthError(`Prometheus at ${url}: ${what}`, { code: 'prometheus-refused' });
 }
 
 function incomplete(url: string, what: string): BerthError {
-  return new BerthError(`Prometheus at ${url}: ${what}`, {
-    code: 'prometheus-incomplete',
-    hint: 'No namespace was deleted. Check that it scrapes kube-state-metrics of this cluster.',
-  });
+  return new BerthError(`Prometheus at ${url}: ${what}`, { code: 'prometheus-incomplete' });
 }

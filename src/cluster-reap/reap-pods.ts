@@ -107,10 +107,7 @@ async function jobObjects(
 function crowded(namespace: string): BerthError {
   return new BerthError(
     `namespace ${namespace} has more objects with the label ${jobLabel} than one run handles`,
-    {
-      code: 'reap-namespace-too-large',
-      hint: 'Pods still end at their lifetime; the next run handles the rest. A ResourceQuota limits how many objects a user can have.',
-    },
+    { code: 'reap-namespace-too-large' },
   );
 }
 

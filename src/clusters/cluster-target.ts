@@ -3,7 +3,6 @@ import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts
 import { BerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { adminCommandAccess } from './admin-command-access.ts';
-import { installedPath } from '../installed-path.ts';
 
 /** A cluster that a timer or a CronJob works on, and how to reach it. */
 export interface ClusterTarget {
@@ -54,9 +53,5 @@ export function inClusterTarget(env: Readonly<Record<string, string | undefined>
 }
 
 function notInCluster(reason: string, cause?: unknown): BerthError {
-  return new BerthError(`--in-cluster: ${reason}`, {
-    code: 'not-in-cluster',
-    hint: `--in-cluster is for a pod with a ServiceAccount (${installedPath('share/etc/kubernetes')}). Elsewhere use: --cluster NAME`,
-    cause,
-  });
+  return new BerthError(`--in-cluster: ${reason}`, { code: 'not-in-cluster', cause });
 }

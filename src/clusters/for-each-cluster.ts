@@ -57,6 +57,5 @@ export function beforeDeadline<Result>(
 function deadlineError(): BerthError {
   return new BerthError('the time limit (deadline) was reached before the work was done', {
     code: 'deadline-exceeded',
-    hint: "Check what hangs: the file system with the user's home, or an API server. The next login tries again.",
   });
 }

@@ -32,7 +32,6 @@ export async function issueUserToken(
   if (credentials.mode !== 'service-account')
     throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
       code: 'internal-error',
-      hint: 'This is a defect of Berth: report it with this line.',
     });
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
   const client = apiClient(await hookAccess(cluster, deps), deps.deadline);

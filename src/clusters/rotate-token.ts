@@ -168,11 +168,7 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
   if (account !== undefined) return account;
   throw new BerthError(
     `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,
-    {
-      code: 'hook-token-account-unknown',
-      hint: 'Name the account: `berth token rotate --service-account ondemand/berth-hook`. The current token needs the right to create tokens for it.',
-      fields: { file: target.choice.file },
-    },
+    { code: 'hook-token-account-unknown', fields: { file: target.choice.file } },
   );
 }
 
@@ -202,7 +198,6 @@ export async function checkToken(
   }
   throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
     code: 'hook-token-rejected',
-    hint: 'Nothing was written. These options must be the same on all API servers behind this address: --service-account-issuer, --service-account-key-file, --api-audiences.',
   });
 }
 

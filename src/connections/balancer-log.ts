@@ -116,7 +116,6 @@ export function readBalancerLog(path: string, most: number): string {
 function unsafe(path: string, cause?: unknown): BerthError {
   return new BerthError(`the balancer's log ${path} is not a file that only root can write`, {
     code: 'balancer-log-unsafe',
-    hint: 'Let rsyslog write it with FileOwner root and FileCreateMode 0640, and correct the existing file.',
     fields: { file: path },
     cause,
   });

@@ -114,7 +114,6 @@ function isMounted(directory: string): boolean {
 function notMounted(directory: string, cause: string): BerthError {
   return new BerthError(`could not mount ${directory}: ${cause}`, {
     code: 'runtime-directory-not-mounted',
-    hint: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists, or run sshd in the mount namespace of the host. Check with findmnt.',
   });
 }
 

@@ -2,7 +2,6 @@ import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/schema/default-settings.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
-import { installedPath } from '../installed-path.ts';
 
 /**
  * The two possible runtime directories: the one that the PAM hook mounts, then systemd's. The mounted one is there only as
@@ -33,7 +32,6 @@ export function runtimeDirOf(user: Pick<User, 'uid'>): string {
   const directories = runtimeDirCandidates(user).join(', ');
   throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
     code: 'runtime-directory-missing',
-    hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd, and syslog.`,
   });
 }
 

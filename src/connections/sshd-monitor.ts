@@ -1,5 +1,4 @@
 import { BerthError } from '../errors/berth-error.ts';
-import { installedPath } from '../installed-path.ts';
 import type { SignalTarget } from '../system/end-processes.ts';
 import { processStartTime } from '../system/process-start.ts';
 import { executableId, executablePath, processFacts, type ProcessId } from '../system/processes.ts';
@@ -34,9 +33,6 @@ export function callingMonitor(parent: () => number): ProcessId {
   const path = executablePath(pid);
   throw new BerthError(
     `pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
-    {
-      code: 'pam-session-orphaned',
-      hint: `If sshd was killed during this login, nothing is left to do. Otherwise let pam_exec in sshd's PAM stack start it: ${installedPath('share/etc/pam.d/berth-session')}.`,
-    },
+    { code: 'pam-session-orphaned' },
   );
 }

@@ -61,10 +61,7 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
   ) {
     throw new BerthError(
       'kube-credential was not called by kubectl: KUBERNETES_EXEC_INFO is not set',
-      {
-        code: 'kubectl-call-invalid',
-        hint: 'Run kubectl instead. It runs kube-credential as its kubeconfig’s user entry says.',
-      },
+      { code: 'kubectl-call-invalid' },
     );
   }
   const server = info?.spec?.cluster?.server;
@@ -126,6 +123,5 @@ function findByName(call: PluginCall, name: string) {
 function missing(what: string): BerthError {
   return new BerthError(`there is no credential for ${escapeControl(what)}`, {
     code: 'credential-missing',
-    hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

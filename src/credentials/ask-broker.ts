@@ -105,10 +105,7 @@ function asFailure(path: string, error: Error): BerthError {
 function busy(): BerthError {
   return new BerthError(
     'the credential broker closed the connection, probably at its limit of connections per user',
-    {
-      code: 'broker-busy',
-      hint: 'Try again in a few seconds, and run fewer kubectl commands at the same time.',
-    },
+    { code: 'broker-busy' },
   );
 }
 

@@ -1,7 +1,6 @@
 import { BerthError } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
-import { restartWebServer } from './oidc/portal-hints.ts';
 
 /**
  * The file from which `kube-credential` answers kubectl: one for each API server, in the user's home, mode
@@ -86,7 +85,6 @@ export function readCredentialCache(
   if (cache === undefined) {
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
       code: 'credential-cache-invalid',
-      hint: `Remove the file. ${restartWebServer}: the hook then writes a new one.`,
       fields: { file: path },
     });
   }

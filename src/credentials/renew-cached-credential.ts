@@ -8,7 +8,6 @@ import {
   type PluginRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
-import { logInAgain } from './oidc/portal-hints.ts';
 import {
   type DescendantToken,
   newestDescendant,
@@ -46,7 +45,6 @@ export async function renewCachedCredential(
     if (cache.expiry > edges.now()) return cache;
     throw new BerthError(`the credential for ${cache.server} has expired`, {
       code: 'credential-expired',
-      hint: `${logInAgain}. (The portal passed on no refresh token, so the credential cannot be renewed.)`,
     });
   }
   return await renewUnderLock(

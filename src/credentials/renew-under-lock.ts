@@ -112,6 +112,5 @@ function readFailure(note: string, since: number): BerthError | undefined {
 function shortLived(seconds: number): BerthError {
   return new BerthError(`the new token expires in ${countText(Math.round(seconds), 'second')}`, {
     code: 'credential-short-lived',
-    hint: 'At the identity provider, set the lifetime of this client’s tokens to a minute or more, and compare the clocks.',
   });
 }

@@ -171,10 +171,7 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 const longEnoughSeconds = 120;
 
 function refreshNeeded(): BerthError {
-  return new BerthError('the portal’s token has expired', {
-    code: 'refresh-needed',
-    hint: 'It is renewed with the refresh token, under a lock.',
-  });
+  return new BerthError('the portal’s token has expired', { code: 'refresh-needed' });
 }
 
 /** The portal's refresh token, or its newest known descendant. */

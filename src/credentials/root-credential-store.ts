@@ -50,7 +50,6 @@ export function storedCredentialPath(stateDir: string, uid: number, cluster: str
   if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
     throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
       code: 'cluster-name-invalid',
-      hint: 'Use the name of a file in clusters.d without .yml: letters, digits, _ . @ - and spaces.',
     });
   }
   return join(credentialsDirectory(stateDir, uid), `${cluster}.json`);

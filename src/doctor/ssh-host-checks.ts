@@ -2,7 +2,7 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/schema/profile/profile.ts';
 import { isErrno } from '../errors/berth-error.ts';
-import { limitsHint } from '../backends/podman/podman-errors.ts';
+import { nextStep } from '../errors/next-step.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
@@ -113,7 +113,7 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
   if (settings.podman.cgroupManager === 'cgroupfs')
     return failed(
       `profiles limit ${list}, which cgroupfs cannot set for users: no session with such a profile starts`,
-      limitsHint,
+      nextStep('cgroup-not-delegated'),
     );
   const found = await delegated(uid);
   if (found === undefined)
@@ -125,7 +125,7 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
     ? ok(`controllers delegated to users: ${list}`)
     : failed(
         `${found.unit} has no controller ${missing.join(', ')}, which limits of profiles need`,
-        `${limitsHint} Then run \`systemctl daemon-reload\`, and have the users log in again.`,
+        `${nextStep('cgroup-not-delegated')} Then have the users log in again.`,
       );
 }
 

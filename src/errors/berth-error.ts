@@ -1,5 +1,6 @@
 import { exitClasses, type ErrorCode } from './error-codes.ts';
 import { exitCodes, type ExitClass } from './exit-codes.ts';
+import { nextStep } from './next-step.ts';
 
 export type { ErrorCode, ExitClass };
 
@@ -7,8 +8,8 @@ export interface ErrorDetails {
   readonly code: ErrorCode;
   /** Only where the first class of the code in `exitClasses` does not apply. */
   readonly exit?: ExitClass;
-  /** One line: what to do next. */
-  readonly hint: string;
+  /** One line: what to do next, where the place knows more than the catalogue (docs/errors.md). */
+  readonly hint?: string | undefined;
   /** True if the hint is also for the user of the session. */
   readonly forUser?: boolean;
   /** Fields for the log (`cluster`, `file`, `line`); never a secret. */
@@ -21,18 +22,23 @@ export class BerthError extends Error {
   override readonly name = 'BerthError';
   readonly code: ErrorCode;
   readonly exit: ExitClass;
-  readonly hint: string;
   readonly forUser: boolean;
   readonly fields: Readonly<Record<string, string | number>>;
+  readonly #hint: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = details.code;
     const classes = exitClasses[details.code];
     this.exit = details.exit ?? (typeof classes === 'string' ? classes : classes[0]);
-    this.hint = details.hint;
+    this.#hint = details.hint;
     this.forUser = details.forUser ?? false;
     this.fields = details.fields ?? {};
+  }
+
+  /** One line: what to do next. */
+  get hint(): string {
+    return this.#hint ?? nextStep(this.code);
   }
 
   /** The process's exit status for this error, sysexits(3). */
@@ -48,14 +54,8 @@ export class BerthError extends Error {
 export function asBerthError(thrown: unknown, attempted: string): BerthError {
   if (thrown instanceof BerthError) return thrown;
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  const errno = isErrno(thrown);
-  return new BerthError(`${attempted}: ${reason}`, {
-    code: errno ? 'system-error' : 'internal-error',
-    hint: errno
-      ? 'Look at the named file or service, and run `berth doctor`.'
-      : 'This is a bug in Berth. Report it with this log line.',
-    cause: thrown,
-  });
+  const code = isErrno(thrown) ? 'system-error' : 'internal-error';
+  return new BerthError(`${attempted}: ${reason}`, { code, cause: thrown });
 }
 
 /** The same error with another next step. @param cause for the log; default: none */

@@ -122,10 +122,7 @@ function endOf({ exitCode, reason }: ExecOutcome, complaint: string): HelperEnd 
 const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
 
 function stopped(): BerthError {
-  return new BerthError('forwarding was stopped', {
-    code: 'forwarding-stopped',
-    hint: 'Its session has ended.',
-  });
+  return new BerthError('forwarding was stopped', { code: 'forwarding-stopped' });
 }
 
 /** The Python program that runs in the pod (`helper/helper.py`). It is sent on the exec's standard input. */

@@ -25,7 +25,6 @@ export async function nameOfUid(uid: number): Promise<string | undefined> {
           reject(
             new BerthError(`looking up UID ${uid} in NSS failed`, {
               code: 'nss-failed',
-              hint: `Check that sssd or LDAP responds: getent passwd ${uid}`,
               ...(cause && { cause }),
             }),
           );

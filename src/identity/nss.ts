@@ -49,11 +49,7 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
   if (user.uid < limits.minimumUid) {
     throw new BerthError(
       `user ${name} has UID ${user.uid}, the lowest allowed is ${limits.minimumUid}`,
-      {
-        code: 'uid-below-minimum',
-        hint: 'System accounts get no namespace. If this account belongs to a person, lower minimum_uid in berth.yml.',
-        fields: { user: name, uid: user.uid },
-      },
+      { code: 'uid-below-minimum', fields: { user: name, uid: user.uid } },
     );
   }
   return user;
@@ -70,7 +66,6 @@ export function checkUserName(name: string): void {
   if (reason === undefined) return;
   throw new BerthError(`invalid user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`, {
     code: 'user-name-invalid',
-    hint: 'Use the login name as `getent passwd` prints it.',
   });
 }
 
@@ -118,7 +113,6 @@ function becomeByName(name: string): void {
     }
     throw new BerthError(`there is no user ${name}`, {
       code: 'user-unknown',
-      hint: `Check \`getent passwd ${name}\`. The result is the same if the directory service is down.`,
       fields: { user: name },
       cause,
     });
@@ -145,14 +139,12 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
   } catch (cause) {
     throw new BerthError(`NSS has no account for UID ${process.geteuid?.() ?? ''}`, {
       code: 'nss-failed',
-      hint: 'Check that sssd or LDAP responds: `getent passwd`.',
       cause,
     });
   }
   if (wanted !== undefined && info.username !== wanted) {
     throw new BerthError(`NSS returned the account ${info.username} for the user ${wanted}`, {
       code: 'user-name-not-canonical',
-      hint: "Map logins to the canonical account name (OnDemand's user_map). Two accounts must not share a UID.",
       fields: { user: wanted, uid: info.uid },
     });
   }

@@ -95,11 +95,7 @@ function judge(
   if (first !== undefined)
     throw new BerthError(
       `could not read ${first}, so it is not known which images the containers of the user who owns that storage need`,
-      {
-        code: 'gc-users-unreadable',
-        hint: 'Run `berth images gc` as root. If it fails again, look at that file and `dmesg`.',
-        fields: { file: first },
-      },
+      { code: 'gc-users-unreadable', fields: { file: first } },
     );
   const named = new Set(
     wantedImages(site.profiles).map(({ image }) => findImage(index, image)?.id),

@@ -105,7 +105,6 @@ async function ldd(file: string): Promise<string> {
     return stdout;
   throw new BerthError(`ldd ${file} failed: ${error.message}`, {
     code: 'ldd-failed',
-    hint: 'Check that ldd works; it is part of the C library (libc-bin on Debian).',
     cause: error,
   });
 }
@@ -113,6 +112,5 @@ async function ldd(file: string): Promise<string> {
 function missing(what: string): BerthError {
   return new BerthError(`${what} was not found on this machine, so it could not be copied`, {
     code: 'transfer-tools-not-on-host',
-    hint: 'Install openssh-sftp-server and openssh-client (Debian), or openssh-server and openssh-clients (Red Hat).',
   });
 }

@@ -127,10 +127,7 @@ async function nameOnly(load: {
   if (only === undefined || another !== undefined)
     throw new BerthError(
       `${attempted} contains ${loaded.length} images, so it is not clear which is ${image}`,
-      {
-        code: 'archive-several-images',
-        hint: 'Omit the name to use the names in the archive, or save one image only.',
-      },
+      { code: 'archive-several-images' },
     );
   const reference = splitReference(image);
   const { repository, tag = 'latest', digest } = reference;
@@ -169,6 +166,5 @@ function notWanted(
   const what = image === undefined ? 'no profile names' : `is not found as ${image}`;
   return new BerthError(`${attempted} contains ${names.join(', ')}, which ${what}`, {
     code: 'archive-not-in-profiles',
-    hint: 'Give the name of the image with its registry: `berth images pull --from-archive FILE IMAGE`.',
   });
 }

@@ -34,65 +34,29 @@ export async function podmanOnStore(
   return stdout;
 }
 
-interface Known {
-  readonly pattern: RegExp;
-  readonly code: ErrorCode;
-  readonly hint: string;
-}
-
-/** For `image-store-full`. */
-export const storeFullHint =
-  'Check the storage directory with df and df -i; `berth images gc --dry-run` shows which images could be removed. The store is unchanged.';
-
 /** Error texts of podman 4 and 5; the first match applies. */
-const known: readonly Known[] = [
-  {
-    pattern: /no space left on device|disk quota exceeded/i,
-    code: 'image-store-full',
-    hint: storeFullHint,
-  },
-  {
-    pattern:
-      /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|would not match destination reference|unexpected (?:digest|manifest)/i,
-    code: 'image-digest-wrong',
-    hint: 'The registry, or the archive, has another image under this name. Find out why before you change the digest.',
-  },
-  {
-    pattern: /does not match any of the supported image formats/i,
-    code: 'archive-unreadable',
-    hint: 'The archive must come from `podman save`, `docker save` or `skopeo copy`, and be complete. Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev, or remove them before `podman import`: tar --delete -f ROOT.tar --wildcards "./dev/?*"',
-  },
-  {
-    pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,
-    code: 'registry-denied',
-    hint: 'Check that the file of --auth-file (or registry_auth in ssh.yml) has this registry, with a valid password.',
-  },
-  {
-    pattern: /manifest unknown|name unknown|not found: manifest|repository name not known/i,
-    code: 'image-not-in-registry',
-    hint: 'Correct the name or the digest in the profile, or push the image.',
-  },
-  {
-    pattern: /x509:|certificate|server gave HTTP response to HTTPS client/i,
-    code: 'registry-certificate',
-    hint: 'Put the CA into /etc/containers/certs.d/HOST:PORT/ca.crt (containers-certs.d(5)).',
-  },
-  {
-    pattern:
-      /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
-    code: 'registry-unreachable',
-    hint: 'Images that are in the store stay usable. Try again when the registry answers, or load the image from a file: `berth images pull --from-archive FILE`.',
-  },
-  {
-    pattern: /short-name|unqualified-search/i,
-    code: 'image-short-name',
-    hint: 'Write the image with its registry: registry.example/site/base:1.',
-  },
-  {
-    pattern: /rejected by policy|signature was required/i,
-    code: 'image-policy',
-    hint: 'Allow the image in /etc/containers/policy.json.',
-  },
+const known: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/no space left on device|disk quota exceeded/i, 'image-store-full'],
+  [
+    /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|would not match destination reference|unexpected (?:digest|manifest)/i,
+    'image-digest-wrong',
+  ],
+  [/does not match any of the supported image formats/i, 'archive-unreadable'],
+  [
+    /unauthorized|authentication required|access.*denied|invalid username\/password/i,
+    'registry-denied',
+  ],
+  [
+    /manifest unknown|name unknown|not found: manifest|repository name not known/i,
+    'image-not-in-registry',
+  ],
+  [/x509:|certificate|server gave HTTP response to HTTPS client/i, 'registry-certificate'],
+  [
+    /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
+    'registry-unreachable',
+  ],
+  [/short-name|unqualified-search/i, 'image-short-name'],
+  [/rejected by policy|signature was required/i, 'image-policy'],
 ];
 
 function podmanError(
@@ -109,16 +73,11 @@ function podmanError(
   if (error.code === 'ENOENT' || error.code === 127)
     return new BerthError(`${attempted}: could not run ${podman}`, {
       code: 'podman-missing',
-      hint: 'Install podman and util-linux, or correct podman.podman in ssh.yml.',
       cause: error,
     });
   const reason = lastError(stderr) ?? error.message;
-  const match = known.find(({ pattern }) => pattern.test(stderr));
-  return new BerthError(`${attempted}: ${reason}`, {
-    code: match?.code ?? 'podman-failed',
-    hint: match?.hint ?? "This is podman's own message; see podman-pull(1).",
-    cause: error,
-  });
+  const [, code] = known.find(([pattern]) => pattern.test(stderr)) ?? [];
+  return new BerthError(`${attempted}: ${reason}`, { code: code ?? 'podman-failed', cause: error });
 }
 
 /** Podman retries and prints each error; the last one is the reason. */

@@ -1,4 +1,3 @@
-import { backendOf } from '../backends/backends.ts';
 import type { PodmanPaths, Profile } from '../config/schema/profile/profile.ts';
 import type { ProgramCall } from '../program-call.ts';
 
@@ -13,10 +12,9 @@ export interface WantedImage {
 /** The images of the profiles and their fallback images, each once, sorted. */
 export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImage[] {
   const users = new Map<string, string[]>();
-  for (const profile of profiles.values()) {
+  for (const { name, image, failure, backend } of profiles.values()) {
     // The nodes of a cluster pull images themselves.
-    if (!backendOf(profile).runsHere) continue;
-    const { name, image, failure } = profile;
+    if (backend === 'pod') continue;
     for (const one of new Set([image, failure.image]))
       if (one !== undefined) users.set(one, [...(users.get(one) ?? []), name]);
   }

@@ -81,7 +81,6 @@ async function linkAs(path: string, wanted: string): Promise<string> {
 function changed(path: string): BerthError {
   return new BerthError(`${path} was changed after its change was shown, and was left as it is`, {
     code: 'init-file-changed',
-    hint: 'Run the same `berth init` again: it shows the change to the file as it is now.',
     fields: { file: path },
   });
 }

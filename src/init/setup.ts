@@ -89,6 +89,5 @@ export async function takeInitLock(): Promise<FileLock | undefined> {
 function running(holder: string): BerthError {
   return new BerthError(`${holder} runs \`berth init\` too; nothing was written`, {
     code: 'init-running',
-    hint: 'Wait until it has ended, then run this again: it shows what is left to do.',
   });
 }

@@ -300,7 +300,6 @@ function mask(): Buffer {
 function connectionLost(how: string, cause: Error | undefined): BerthError {
   return new BerthError(`the connection to the pod was lost: ${how}`, {
     code: 'exec-connection-lost',
-    hint: 'Log in again. The exit code of the command is unknown. Admins: check the pod, its node and the API server.',
     forUser: true,
     cause,
   });

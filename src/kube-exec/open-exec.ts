@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
-import { addressOfUrl, type ApiServer, tlsOptions } from '../kube/api-server.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { addressOfUrl, tlsOptions } from '../kube/api-server.ts';
 import type { ExecProtocol } from './protocol/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';
@@ -84,15 +85,10 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
   if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
     return new BerthError(
       `connecting to ${host}: the server certificate is not trusted: ${reason}`,
-      {
-        code: 'exec-certificate',
-        hint: 'Compare the CA of this cluster in the configuration with the CA that signed the certificate of the API server.',
-        cause: thrown,
-      },
+      { code: 'exec-certificate', cause: thrown },
     );
   return new BerthError(`connecting to ${host}: ${reason}`, {
     code: 'exec-unreachable',
-    hint: 'Check that the API server runs and that this host can reach it.',
     cause: thrown,
   });
 }
@@ -100,20 +96,9 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint' | 'forUser'>;
 
 const meanings: Readonly<Record<number, Meaning>> = {
-  401: {
-    code: 'exec-unauthorized',
-    hint: 'The credential of this session has expired. Log in again.',
-    forUser: true,
-  },
-  403: {
-    code: 'exec-forbidden',
-    hint: 'Check that the role of the session allows create and get on pods/exec, and check the admission policies.',
-  },
-  404: {
-    code: 'exec-no-pod',
-    hint: 'The pod no longer exists. The next login creates a new one.',
-    forUser: true,
-  },
+  401: { code: 'exec-unauthorized', forUser: true },
+  403: { code: 'exec-forbidden' },
+  404: { code: 'exec-no-pod', forUser: true },
 };
 
 const refused = ({ namespace, pod }: ExecTarget): Meaning => ({
@@ -121,15 +106,11 @@ const refused = ({ namespace, pod }: ExecTarget): Meaning => ({
   hint: `Check the state and the events of the pod: \`kubectl describe pod -n ${namespace} ${pod}\`.`,
 });
 
-const serverFault: Meaning = {
-  code: 'exec-server-error',
-  hint: "Check the API server's log at this time. The next login tries again.",
-};
-
 function refusal(target: ExecTarget, status: number, body: string): BerthError {
   const { namespace, pod } = target;
   const meaning =
-    meanings[status] ?? (status >= 500 || status === 429 ? serverFault : refused(target));
+    meanings[status] ??
+    (status >= 500 || status === 429 ? { code: 'exec-server-error' } : refused(target));
   const said = escapeControl(messageOf(body).slice(0, 500));
   return new BerthError(
     `exec in pod ${namespace}/${pod}: the API server answered ${status}: ${said}`,

@@ -84,7 +84,6 @@ export class PodDialogue {
     const said = escapeControl(this.#complaint.trim().slice(0, longestComplaint));
     return new BerthError(`the shell in the pod ended with exit code ${exitCode}: ${said}`, {
       code: 'pod-shell-ended',
-      hint: 'Check that the image has /bin/sh and tr.',
     });
   }
 }
@@ -104,6 +103,5 @@ function output(take: (bytes: Buffer) => void): StdoutSink {
 function tooLong(): BerthError {
   return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
     code: 'pod-shell-output-too-long',
-    hint: 'A process of the user may be impersonating the shell. Delete the pod with kubectl.',
   });
 }

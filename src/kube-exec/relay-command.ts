@@ -136,14 +136,12 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 function noHalfClose(): BerthError {
   return new BerthError('the API server cannot pass on the end of standard input', {
     code: 'exec-no-half-close',
-    hint: 'An API server before 1.30 does not support v5.channel.k8s.io. A command that reads to the end of its input waits forever.',
   });
 }
 
 function outputClosed(cause: Error): BerthError {
   return new BerthError('the output of the command is no longer read', {
     code: 'exec-output-closed',
-    hint: 'The client disconnected. The exit code of the command is unknown.',
     forUser: true,
     cause,
   });
@@ -154,7 +152,6 @@ function aborted(reason: unknown): BerthError {
     ? reason
     : new BerthError('the session was ended from outside', {
         code: 'exec-aborted',
-        hint: 'The exit code of the command is unknown.',
         forUser: true,
         cause: reason,
       });

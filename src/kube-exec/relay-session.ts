@@ -70,7 +70,6 @@ function isEnding(signal: NodeJS.Signals): boolean {
 function signalled(signal: NodeJS.Signals): BerthError {
   return new BerthError(`the session was ended by ${signal}`, {
     code: 'session-signalled',
-    hint: 'The client disconnected, or an admin ended the session. The exit code of the command is unknown.',
     forUser: true,
     fields: { signal },
   });

@@ -1,6 +1,5 @@
 import { BerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from './api-server.ts';
-import { installedPath } from '../installed-path.ts';
 import { asMapping, type Mapping } from '../mapping.ts';
 
 /** Which context of root's kubeconfig to use. */
@@ -165,11 +164,7 @@ function inlineOrFile(from: Mapping, field: string, read: ReadNamedFile): string
 }
 
 function invalid(file: string, what: string): BerthError {
-  return new BerthError(`${file}: ${what}`, {
-    code: 'admin-kubeconfig-invalid',
-    hint: 'See `kubectl config view --kubeconfig FILE`; `kubectl get ns --kubeconfig FILE` must work as root.',
-    fields: { file },
-  });
+  return new BerthError(`${file}: ${what}`, { code: 'admin-kubeconfig-invalid', fields: { file } });
 }
 
 /** Whether only an admin command can use the kubeconfig, as kubectl can. */
@@ -180,7 +175,6 @@ export function needsKubectl(thrown: unknown): boolean {
 function unsupportedField(file: string, field: string): BerthError {
   return new BerthError(`${file}: ${field} cannot be used by the hook at a login`, {
     code: 'admin-kubeconfig-unsupported',
-    hint: `Give the hook a ServiceAccount token of its own: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`, then \`berth token setup\`.`,
     fields: { file },
   });
 }

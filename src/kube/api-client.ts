@@ -169,19 +169,13 @@ function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiRespons
     return { status: answer.status, body: { message: answer.text.slice(0, 200) } };
   throw new BerthError(
     `${request.method} ${request.path} at ${base.host}: the answer is not the JSON object that an API server sends`,
-    {
-      code: 'api-answer-invalid',
-      hint: 'Check what responds at this address. It may be a proxy or a load balancer in front of the API server.',
-    },
+    { code: 'api-answer-invalid' },
   );
 }
 
 function deadlineError(request: ApiRequest, base: URL): BerthError {
   return new BerthError(
     `${request.method} ${request.path} at ${base.host}: no answer before the deadline`,
-    {
-      code: 'api-deadline',
-      hint: 'Check whether the API server is overloaded or cannot be reached from this host. The next login tries again.',
-    },
+    { code: 'api-deadline' },
   );
 }

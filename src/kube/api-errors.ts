@@ -1,56 +1,24 @@
-import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import { describeObject, type Kind, type KubeObject } from './objects/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
-import { installedPath } from '../installed-path.ts';
 
-type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
-
-/** Error code, exit status and hint for each HTTP status. */
-const meanings: Readonly<Record<number, Meaning>> = {
-  401: {
-    code: 'api-unauthorized',
-    hint: "The hook's token has expired or was revoked: create a new one with `berth token setup`, and check that berth-token-rotate.timer is enabled.",
-  },
-  403: {
-    code: 'api-forbidden',
-    hint: `Apply the current ${installedPath('share/etc/kubernetes')} to this cluster; \`berth doctor\` lists the missing permissions.`,
-  },
-  409: {
-    code: 'api-conflict',
-    hint: 'Another client changed this object at the same time. The next login tries again.',
-  },
-  422: {
-    code: 'api-invalid',
-    hint: 'The API server rejected the object. `berth doctor` tries all objects of a user, and names the settings that they come from.',
-  },
-  429: {
-    code: 'api-overloaded',
-    hint: 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.',
-  },
-};
-
-const serverFault: Meaning = {
-  code: 'api-server-error',
-  hint: "Check the API server's log for this time. The next login tries again.",
-};
-
-const unexpected: Meaning = {
-  code: 'api-unexpected',
-  hint: `If it is 404, check that the manifests are applied: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`. Other values usually come from a proxy. Then run \`berth doctor\`.`,
+const codes: Readonly<Record<number, ErrorCode>> = {
+  401: 'api-unauthorized',
+  403: 'api-forbidden',
+  409: 'api-conflict',
+  422: 'api-invalid',
+  429: 'api-overloaded',
 };
 
 /** The answer to `attempted` as an error, with the server's message. */
 export function apiError(attempted: string, { status, body }: ApiResponse): BerthError {
   const message = typeof body.message === 'string' ? body.message : 'no message';
-  const meaning =
+  const code =
     status === 403 && message.includes('exceeded quota')
-      ? {
-          code: 'api-quota-exceeded' as const,
-          hint: 'The quota of the namespace is too small for the objects of the hook: raise it (`kubectl describe quota`).',
-        }
-      : (meanings[status] ?? (status >= 500 ? serverFault : unexpected));
+      ? 'api-quota-exceeded'
+      : (codes[status] ?? (status >= 500 ? 'api-server-error' : 'api-unexpected'));
   return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
-    ...meaning,
+    code,
     fields: { status },
   });
 }

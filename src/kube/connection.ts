@@ -31,7 +31,6 @@ export interface Connection {
 export function connectionLostError(cause: unknown): BerthError {
   return new BerthError('the API server closed the connection before it had answered', {
     code: 'api-connection-lost',
-    hint: 'Check whether the API server is restarting. The next login tries again.',
     cause,
   });
 }
@@ -66,7 +65,6 @@ export function collectBody(
 function answerTooLarge({ method, path, largestBody }: WireRequest): BerthError {
   return new BerthError(`${method} ${path}: the answer is longer than ${largestBody} bytes`, {
     code: 'api-answer-too-large',
-    hint: 'Check what responds at this address, and how many RoleBindings the namespace contains.',
   });
 }
 
@@ -90,15 +88,12 @@ export function connectionError(base: URL, thrown: unknown): BerthError {
       `connecting to ${base.host}: its certificate is not accepted: ${reason}`,
       {
         code: 'api-certificate',
-        hint:
-          certificateHints[code] ??
-          'Compare certificate-authority in the admin kubeconfig with the CA that signed the server certificate.',
+        hint: certificateHints[code],
         cause: thrown,
       },
     );
   return new BerthError(`connecting to ${base.host}: ${reason}`, {
     code: 'api-unreachable',
-    hint: 'Check that the API server is running and can be reached from this host (firewall, address in the admin kubeconfig).',
     cause: thrown,
   });
 }

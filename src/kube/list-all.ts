@@ -122,10 +122,7 @@ async function* pagesOf(
 }
 
 function tooLong(attempted: string, most: number): BerthError {
-  return new BerthError(`${attempted}: more than ${most} objects`, {
-    code: 'api-list-too-long',
-    hint: 'Check that the address is the API server’s, and which namespace has so many objects; a ResourceQuota limits them.',
-  });
+  return new BerthError(`${attempted}: more than ${most} objects`, { code: 'api-list-too-long' });
 }
 
 /** Every namespace that matches the selector. @throws the `api-…` errors */

@@ -3,7 +3,6 @@ import type { LiveObject } from './objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { apiClient, type ApiClient } from './api-client.ts';
 import type { ApiServer } from './api-server.ts';
-import { installedPath } from '../installed-path.ts';
 
 /** `type` of an event (meta/v1 WatchEvent), and the object after it. */
 export interface WatchEvent {
@@ -71,8 +70,5 @@ function refused(path: string, status: number): BerthError {
   const busy = status === 429 || status >= 500;
   return new BerthError(`watching ${path}: the API server answered ${status}`, {
     code: busy ? 'api-overloaded' : 'api-watch-refused',
-    hint: busy
-      ? 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.'
-      : `Check that the ClusterRole berth-session exists; ${installedPath('share/etc/kubernetes/ssh-sessions')} creates it.`,
   });
 }

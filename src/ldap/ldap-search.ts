@@ -103,7 +103,6 @@ function parsedFilter(filter: string, what: string): ReturnType<typeof FilterPar
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BerthError(`ldap.${what}.filter: ${filter} is not a valid filter: ${reason}`, {
       code: 'ldap-filter-invalid',
-      hint: 'Write it as RFC 4515 does: (&(objectClass=posixAccount)(uid=a*)).',
       cause,
     });
   }

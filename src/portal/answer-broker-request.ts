@@ -4,7 +4,6 @@ import {
   brokerSocketUnit,
 } from '../credentials/broker-protocol.ts';
 import { asBerthError, BerthError, type ErrorCode } from '../errors/berth-error.ts';
-import { installedPath } from '../installed-path.ts';
 import { escapeControl } from '../log.ts';
 import { type BrokerDeps, brokerToken } from './broker-token.ts';
 
@@ -116,19 +115,13 @@ export async function brokerClientUid(
   if (uid === undefined)
     throw new BerthError(
       `the UID of the client is unknown: systemd named this connection '${shown(instance)}'`,
-      {
-        code: 'broker-caller-unknown',
-        hint: `Copy this version's ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run \`systemctl daemon-reload\`. kubectl must not run in its own PID namespace.`,
-      },
+      { code: 'broker-caller-unknown' },
     );
   const socket = await triggersOf(`berth-broker@${instance}.service`);
   if (socket !== brokerSocketUnit(Number(uid)))
     throw new BerthError(
       `UID ${uid} did not connect through its own socket but through '${shown(socket)}'`,
-      {
-        code: 'broker-socket-mismatch',
-        hint: 'Each user must use their own socket: systemctl list-units "berth-broker@*.socket"',
-      },
+      { code: 'broker-socket-mismatch' },
     );
   return Number(uid);
 }

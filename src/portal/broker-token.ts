@@ -1,7 +1,6 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainTokenByOwnRefresh, obtainTokenByRefresh } from '../credentials/oidc/obtain-token.ts';
-import { logInAgain, restartWebServer } from '../credentials/oidc/portal-hints.ts';
 import { newestDescendant, otherCredentialFiles } from '../credentials/refresh-token-lineage.ts';
 import { renewUnderLock } from '../credentials/renew-under-lock.ts';
 import {
@@ -60,7 +59,6 @@ export async function brokerToken(
     throw new BerthError(`the cluster ${clusterName} is no longer configured`, {
       code: 'cluster-unknown',
       exit: 'config',
-      hint: 'Check OnDemand’s clusters.d on the portal’s host.',
     });
   }
   const { token, expiry } = await renewUnderLock(
@@ -116,20 +114,18 @@ function unknownUid(uid: number): BerthError {
   return new BerthError(`there is no account with UID ${uid}`, {
     code: 'user-unknown',
     exit: 'temporary',
-    hint: `Run getent passwd ${uid}. If it prints nothing, the account was deleted, or sssd or LDAP is down.`,
   });
 }
 
 function ofOtherIssuer(cluster: string, was = 'an unknown issuer', is: string): BerthError {
   return new BerthError(
     `the stored credential for the cluster ${cluster} is of ${escapeControl(was)}, and the cluster’s issuer is now ${is}: it is not renewed there`,
-    { code: 'credential-of-other-issuer', hint: `${logInAgain}: the hook then writes a new one.` },
+    { code: 'credential-of-other-issuer' },
   );
 }
 
 function missing(cluster: string): BerthError {
   return new BerthError(`there is no stored credential of this user for the cluster ${cluster}`, {
     code: 'credential-missing',
-    hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

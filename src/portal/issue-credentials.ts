@@ -192,10 +192,7 @@ async function openBrokerSocket(
   if (!existsSync('/run/systemd/system')) {
     throw new BerthError(
       'credentials cannot be renewed: the broker needs systemd, which does not run here',
-      {
-        code: 'broker-no-systemd',
-        hint: 'Run the hook on a host with systemd, or use a public client at the identity provider. Otherwise kubectl works only until its token expires.',
-      },
+      { code: 'broker-no-systemd' },
     );
   }
   const { execFile } = await import('node:child_process');

@@ -24,7 +24,6 @@ export function fillTemplate(template: string, user: TemplateUser): string {
       case 'fault':
         throw new BerthError(`${JSON.stringify(template.slice(0, 200))} ${part.problem}`, {
           code: 'template-invalid',
-          hint: 'Correct it in the profile; `berth doctor` checks all profiles.',
         });
     }
   });
@@ -50,12 +49,6 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
 function unsafe(what: 'name' | 'home', value: string): BerthError {
   return new BerthError(
     `the account's ${what} cannot be used: ${JSON.stringify(value.slice(0, 200))}`,
-    {
-      code: 'template-value-unsafe',
-      hint:
-        what === 'home'
-          ? 'A home is an absolute path below / without quotes, `:`, `,` or `..`: change it in passwd or LDAP.'
-          : 'A user name has letters, digits and `_`, `.`, `@`, `-` only: change it in passwd or LDAP.',
-    },
+    { code: 'template-value-unsafe' },
   );
 }

@@ -134,16 +134,12 @@ async function writeRecord(file: string, sums: SumsOfFiles): Promise<void> {
 function editedError(directory: string, edited: readonly string[]): BerthError {
   return new BerthError(
     `${edited.join(', ')} in ${directory} ${edited.length === 1 ? 'is' : 'are'} not as Berth wrote ${edited.length === 1 ? 'it' : 'them'}; nothing was changed`,
-    {
-      code: 'site-file-edited',
-      hint: 'Move the changes to clusters/NAME/kustomization.yaml, as patches. Then remove the file, or restore it with `git checkout`, and run the command again.',
-    },
+    { code: 'site-file-edited' },
   );
 }
 
 function unsafe(path: string): BerthError {
   return new BerthError(`${path} is a symlink, or no regular file or directory`, {
     code: 'site-directory-unsafe',
-    hint: 'Give a directory of its own, such as the work tree of an empty Git repository, and remove this file.',
   });
 }

@@ -65,7 +65,6 @@ function failure(args: readonly string[], cause: Error, stderr: string): BerthEr
   const last = said.slice(-3).join(' ');
   return new BerthError(`ssh-keygen ${args[0] ?? ''}: ${last === '' ? cause.message : last}`, {
     code: 'keygen-failed',
-    hint: 'Check the named file. The private key of a CA needs mode 0600; with --agent, `ssh-add -l` must list it.',
     cause,
   });
 }

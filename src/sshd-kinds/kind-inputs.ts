@@ -72,10 +72,7 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
       ? options.hostKeys
       : defaultHostKeys.filter((key) => existsSync(key));
   if (hostKeys.length === 0)
-    throw new BerthError('there is no host key in /etc/ssh', {
-      code: 'host-key-missing',
-      hint: 'Run `ssh-keygen -A`, or name a key with --host-key.',
-    });
+    throw new BerthError('there is no host key in /etc/ssh', { code: 'host-key-missing' });
   return {
     ...{ name, mode, port, addresses, hostKeys, accepted },
     profile,
@@ -100,7 +97,6 @@ function assertKindName(name: string): void {
   if (isKindName(name)) return;
   throw new BerthError(`${JSON.stringify(name)} cannot be the name of a kind of session`, {
     code: 'sshd-kind-name-invalid',
-    hint: 'Use up to 40 lower-case letters, digits and hyphens, for example `podman`.',
   });
 }
 

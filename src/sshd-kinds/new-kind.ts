@@ -18,7 +18,7 @@ import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { balancerLimitLines } from './rules/kind-config.ts';
 import { isUneditedKind, type KindConfig, kindConfigText } from './rules/kind-config.ts';
 import { assertFreePorts } from './taken-ports.ts';
-import { testSshdConfig } from './check-kinds.ts';
+import { testSshdConfig } from './test-config.ts';
 
 export interface NewKindInput extends NewKindOptions {
   /** Absolute path of sshd(8). */
@@ -91,11 +91,7 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
 function editedKind(file: string): BerthError {
   return new BerthError(
     `${file} was edited since \`berth sshd new\` made it, and was left as it is`,
-    {
-      code: 'sshd-kind-edited',
-      hint: 'Print the differences with --dry-run. Make the change in the file, or replace it with --overwrite: the present one is kept under another name.',
-      fields: { file },
-    },
+    { code: 'sshd-kind-edited', fields: { file } },
   );
 }
 

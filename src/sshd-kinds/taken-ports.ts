@@ -54,7 +54,6 @@ function holderText({ address }: ListeningSocket, [pid]: readonly number[]): str
 function taken(endpoint: SshdEndpoint, why: string): BerthError {
   return new BerthError(`port ${endpoint.port} is taken (${endpointText(endpoint)}): ${why}`, {
     code: 'port-taken',
-    hint: 'Choose another --port, or another --address. `ss -ltnp` lists the ports in use.',
     fields: { port: endpoint.port },
   });
 }

@@ -1,6 +1,6 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
 import type { LintAccount } from './rules/match-coverage.ts';
-import { isPattern, type UnlistedAccounts } from './rules/match-coverage.ts';
+import { isPattern, type UnlistedAccounts } from './rules/unlisted-findings.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { getent, unlistedServices } from '../system/getent.ts';
@@ -159,14 +159,10 @@ async function entries(database: string, keys?: readonly string[]): Promise<Entr
 function userUnknown(name: string): BerthError {
   return new BerthError(`there is no user ${name}`, {
     code: 'user-unknown',
-    hint: `Check \`getent passwd ${name}\`. A directory service that is down gives the same result.`,
     fields: { user: name },
   });
 }
 
 function groupEmpty(name: string): BerthError {
-  return new BerthError(`no account in the group ${name} was found`, {
-    code: 'group-empty',
-    hint: `Check \`getent group ${name}\`, or name an account with --user.`,
-  });
+  return new BerthError(`no account in the group ${name} was found`, { code: 'group-empty' });
 }

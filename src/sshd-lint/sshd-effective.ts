@@ -62,11 +62,7 @@ async function run(sshd: string, args: string[], config: string): Promise<string
 
 function refused(sshd: string, config: string, stderr: string, cause: Error): BerthError {
   if (isErrno(cause, 'ENOENT', 'EACCES'))
-    return new BerthError(`could not run ${sshd}`, {
-      code: 'sshd-missing',
-      hint: 'Install the OpenSSH server, or give its path with --sshd.',
-      cause,
-    });
+    return new BerthError(`could not run ${sshd}`, { code: 'sshd-missing', cause });
   const directory = /^Missing privilege separation directory: (\S+)/m.exec(stderr)?.[1];
   return new BerthError(`sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
     code: 'sshd-refused',

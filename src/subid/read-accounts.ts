@@ -175,10 +175,7 @@ function unknownUsers(names: readonly string[]): BerthError {
   const some = names.slice(0, 5).join(', ') + (names.length > 5 ? ', …' : '');
   return new BerthError(
     names.length === 1 ? `there is no user ${some}` : `${names.length} users do not exist: ${some}`,
-    {
-      code: 'user-unknown',
-      hint: 'Check `getent passwd NAME`. A directory service that is down gives the same result.',
-    },
+    { code: 'user-unknown' },
   );
 }
 

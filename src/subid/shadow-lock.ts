@@ -77,7 +77,6 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
 function unreadable(lock: string): BerthError {
   return new BerthError(`${lock} contains no process ID`, {
     code: 'lock-unreadable',
-    hint: 'Check that no useradd or usermod is running, then remove the file: those tools wait for it too.',
     fields: { file: lock },
   });
 }

@@ -108,49 +108,20 @@ export function writeError(path: string, cause: unknown): unknown {
   if (!isErrno(cause)) return cause;
   const known = knownErrors[cause.code ?? ''];
   if (known === undefined) return cause;
-  return new BerthError(`${path} cannot be written: ${known.reason}`, {
-    code: known.code,
-    hint: known.hint,
+  const [code, reason] = known;
+  return new BerthError(`${path} cannot be written: ${reason}`, {
+    code,
     fields: { file: path },
     cause,
   });
 }
 
-const readOnly = {
-  code: 'file-system-read-only',
-  reason: 'the file system is mounted read-only',
-  hint: 'Mount it read-write on this host.',
-} as const;
-const notPermitted = {
-  code: 'write-not-permitted',
-  reason: 'permission denied',
-  hint: 'Check owner and mode of each directory with `namei -l`, as that user: root may see more.',
-} as const;
-const quotaExceeded = {
-  code: 'disk-quota-exceeded',
-  reason: 'the disk quota is used up',
-  hint: 'Free some space or raise the quota, then try again. The next login does so by itself.',
-} as const;
-const knownErrors: Readonly<
-  Record<
-    string,
-    | {
-        readonly code: ErrorCode;
-        readonly reason: string;
-        readonly hint: string;
-      }
-    | undefined
-  >
-> = {
-  ENOSPC: {
-    code: 'disk-full',
-    reason: 'the disk is full',
-    hint: 'Free some space or inodes (see `df` and `df -i`), then try again. The next login does so by itself.',
-  },
-  EDQUOT: quotaExceeded,
-  EROFS: readOnly,
-  EACCES: notPermitted,
-  EPERM: notPermitted,
+const knownErrors: Readonly<Record<string, readonly [ErrorCode, string] | undefined>> = {
+  ENOSPC: ['disk-full', 'the disk is full'],
+  EDQUOT: ['disk-quota-exceeded', 'the disk quota is used up'],
+  EROFS: ['file-system-read-only', 'the file system is mounted read-only'],
+  EACCES: ['write-not-permitted', 'permission denied'],
+  EPERM: ['write-not-permitted', 'permission denied'],
 };
 
 /** Most names to read from a directory: a user may own it and create a million files in it. */
@@ -191,7 +162,6 @@ export async function ownerAndMode(path: string): Promise<WriteOptions | undefin
   }
   throw new BerthError(`${path} is no regular file, and was not changed`, {
     code: 'init-file-unsafe',
-    hint: 'Look at it with `ls -l`. If a tool manages it, make the change there; otherwise move it away, and run the command again.',
     fields: { file: path },
   });
 }

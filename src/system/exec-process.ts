@@ -22,9 +22,5 @@ export function execProcess(call: ProgramCall): never {
   } catch (thrown) {
     cause = thrown;
   }
-  throw new BerthError(`cannot run ${call.file}`, {
-    code: 'program-not-started',
-    hint: `Check that ${call.file} is installed and executable: ls -l ${call.file}.`,
-    cause,
-  });
+  throw new BerthError(`cannot run ${call.file}`, { code: 'program-not-started', cause });
 }

@@ -240,7 +240,6 @@ async function timedOut(path: string, options: LockOptions): Promise<BerthError>
     options.timedOut?.(holder, age) ??
     new BerthError(`${holder} held the lock for more than ${options.waitMs} ms`, {
       code: 'lock-timeout',
-      hint: 'Try again. If the error persists, check what that process is doing: ps -o pid,stat,wchan:30,args -p PID',
       fields: { file: path },
     })
   );

@@ -58,7 +58,6 @@ async function call(
   if (error !== undefined && !(error.code === 2 && keys.length > 0))
     throw new BerthError(`getent ${database}: ${error.message.trim()}`, {
       code: 'nss-failed',
-      hint: 'Check that the directory service (sssd, LDAP) responds: `getent passwd`.',
       cause: error,
     });
   return stdout.split('\n').filter((line) => line !== '');

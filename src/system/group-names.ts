@@ -21,7 +21,6 @@ export function groupNamesOf(user?: string): string[] {
   if (status === 0) return stdout.split('\0').filter((name) => name !== '');
   throw new BerthError('the names of your groups could not be looked up', {
     code: 'group-names-missing',
-    hint: 'Run `id USER`, and check that each group has a name and that the directory service responds.',
     fields: { why: error?.message ?? stderr.trim() },
   });
 }

@@ -123,7 +123,6 @@ function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
 export function notHttps(url: URL): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} is not an https address`, {
     code: 'issuer-url-not-https',
-    hint: 'Tokens and keys are only accepted over HTTPS. Install a TLS certificate on the identity provider.',
   });
 }
 
@@ -131,7 +130,6 @@ export function notHttps(url: URL): BerthError {
 export function invalidResponse(url: URL, what: string): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
     code: 'issuer-answer-invalid',
-    hint: 'Fetch the address with curl. It must be the identity provider, not a proxy or an error page in front of it.',
   });
 }
 
@@ -141,20 +139,17 @@ function unreachable(where: string, cause: unknown, timeoutMs: number | undefine
   if (timeoutMs !== undefined) {
     return new BerthError(`${where} did not answer within ${timeoutMs} ms`, {
       code: 'issuer-timeout',
-      hint: 'Check whether the identity provider is up. The next login tries again.',
       cause,
     });
   }
   if (/CERT|SSL|TLS|ALTNAME|SIGNATURE|ISSUER/.test(code)) {
     return new BerthError(`the certificate of ${where} is not trusted: ${reason}`, {
       code: 'issuer-certificate',
-      hint: 'Set credentials.ca_file in berth.yml to the PEM file of the CA that signed it.',
       cause,
     });
   }
   return new BerthError(`${where} cannot be reached: ${reason}`, {
     code: 'issuer-unreachable',
-    hint: 'Check whether the identity provider is up and can be reached from this host. The next login tries again.',
     cause,
   });
 }

@@ -125,10 +125,7 @@ export class ProcessFreezer {
       exitCode === null && signalCode === null
         ? `did not answer '${word}' within ${patienceMs / 1000} s`
         : `ended before it answered '${word}'`;
-    throw new BerthError(`the shell that stops processes ${how}`, {
-      code: 'freezer-failed',
-      hint: 'Check that the user can run /bin/sh and nsenter. Limits on processes (nproc, pids.max) or memory may prevent it.',
-    });
+    throw new BerthError(`the shell that stops processes ${how}`, { code: 'freezer-failed' });
   }
 }
 

@@ -96,7 +96,6 @@ function make(path: string, mode: number): boolean {
 function unsafe(path: string, why: string): BerthError {
   return new BerthError(`${path} cannot be used: ${why}`, {
     code: 'directory-unsafe',
-    hint: 'Check it with `namei -l`. The directory and all its parents must be writable only by root.',
     fields: { file: path },
   });
 }

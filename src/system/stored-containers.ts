@@ -64,7 +64,6 @@ function containerOf(entry: unknown): StoredContainer[] {
 function unreadable(path: string, cause: Error): BerthError {
   return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
     code: 'container-store-unreadable',
-    hint: `Check ${path}, which podman writes.`,
     fields: { file: path },
     cause,
   });

@@ -31,7 +31,6 @@ export function decodeUtf8({ path, bytes }: ConfigFile): string {
   } catch (cause) {
     throw new BerthError(`${escapeControl(path)} is not UTF-8`, {
       code: 'config-not-utf8',
-      hint: 'Save it as UTF-8.',
       fields: { file: path },
       cause,
     });

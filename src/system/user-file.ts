@@ -137,9 +137,6 @@ function unusable(
 ): BerthError {
   return new BerthError(`${escapeControl(path)} cannot be used: ${why}`, {
     code: codes[kind][secret ? 'secret' : 'plain'],
-    hint: secret
-      ? 'Check its owner and mode with `namei -l`. If you remove the file, Berth creates it again.'
-      : 'Check its owner, type and size with `namei -l`. Do not delete single files of podman’s storage.',
     fields: { file: path },
     cause,
   });

@@ -1,9 +1,13 @@
 import { globSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { compileFunction } from 'node:vm';
 import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { catalogue, exitStatuses, exitText } from '../../src/errors/catalogue.ts';
-import { exitClasses, warningCodes } from '../../src/errors/error-codes.ts';
+import { BerthError } from '../../src/errors/berth-error.ts';
+import { exitClasses, warningCodes, type ErrorCode } from '../../src/errors/error-codes.ts';
+import { singleFile } from '../../scripts/single-file.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const entries = catalogue.flatMap(({ entries: ofDomain }) => ofDomain);
@@ -79,6 +83,28 @@ describe('the catalogue of error codes', () => {
       [what, why, next].some((text) => !/^\S[^\n]{10,}[.)]$/.test(text)),
     );
     expect(poor).toEqual([]);
+  });
+
+  it('has the next step of an error without a hint', () => {
+    const errors = entries.filter(({ code }) => code in exitClasses);
+    const hints = errors.map(({ code }) => new BerthError('no', { code: code as ErrorCode }).hint);
+    expect(hints).toEqual(errors.map(({ next }) => next));
+    expect(new BerthError('no', { code: 'usage', hint: 'Give a name.' }).hint).toBe('Give a name.');
+  });
+
+  it('has the next steps in a built program, with the paths of its installation', async () => {
+    const define = { BERTH_PREFIX: '"/opt/berth"' };
+    const { text } = await singleFile('src/errors/next-step.ts', { banner: '', define });
+    const run = compileFunction(text.replace(/^load\(/m, 'return load('), ['require']) as (
+      require: NodeJS.Require,
+    ) => { nextStep: (code: string) => string };
+    const { nextStep } = run(createRequire(import.meta.url));
+    expect(
+      entries.filter(
+        ({ code, next }) => nextStep(code) !== next.replaceAll('/usr/lib/berth/', '/opt/berth/'),
+      ),
+    ).toEqual([]);
+    expect(nextStep('api-forbidden')).toContain('/opt/berth/share/etc/kubernetes');
   });
 
   it('has each code that a docstring names after @throws', () => {

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
+import { catalogue } from '../../src/errors/catalogue.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -12,6 +13,8 @@ export interface Text {
 export interface HintTexts {
   /** What people are told to do: all in a `hint`, `next` or `closedBy`, and in the arguments of a finding and of `withHint`. */
   readonly hints: readonly Text[];
+  /** The same in the catalogue, for errors without a hint. */
+  readonly nextSteps: readonly Text[];
   /** Paths that `installedPath` is asked for. */
   readonly installed: readonly Text[];
 }
@@ -39,7 +42,10 @@ export function hintTexts(): HintTexts {
     };
     visit(source, false);
   }
-  return { hints, installed };
+  const nextSteps = catalogue
+    .flatMap(({ entries }) => entries)
+    .map(({ code, next }) => ({ at: `docs/errors.md: ${code}`, text: next }));
+  return { hints, nextSteps, installed };
 }
 
 function isText(node: ts.Node): node is ts.LiteralLikeNode {

@@ -10,7 +10,8 @@ import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { hintTexts, type Text } from './hint-texts.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const { hints, installed } = hintTexts();
+const { hints: inSources, nextSteps, installed } = hintTexts();
+const hints = [...inSources, ...nextSteps];
 
 /** Paths of all keys, as `credentials.ca_file`; NAME and [] stand for what the site names. */
 function keysOf(schema: z.ZodType, path: readonly string[] = []): string[] {
@@ -71,11 +72,19 @@ const files =
 
 describe('the next steps of errors and findings', () => {
   it('are found in the sources', () => {
-    expect(hints.length).toBeGreaterThan(250);
+    expect(inSources.length).toBeGreaterThan(250);
+    expect(nextSteps.length).toBeGreaterThan(300);
     expect(installed.length).toBeGreaterThan(30);
     expect(isKey('credentials.ca_file')).toBe(true);
     expect(isKey('podman.mount_program')).toBe(true);
     expect(isKey('oidc.caFile')).toBe(false);
+  });
+
+  it('are said once: a hint in the sources does not repeat the catalogue', () => {
+    const said = new Map(nextSteps.map(({ at, text }) => [text, at]));
+    expect(
+      inSources.flatMap(({ at, text }) => (said.has(text) ? [[at, said.get(text)]] : [])),
+    ).toEqual([]);
   });
 
   it('name existing files of an installation by their path', () => {

@@ -6,8 +6,10 @@ import { installedPath } from '../../installed-path.ts';
 import { apiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { apiError } from '../../kube/api-errors.ts';
-import { deleteObject, waitForPodDeletion } from '../../kube/delete-object.ts';
-import { listUserNamespaces, reduceListPages } from '../../kube/list-all.ts';
+import { deleteObject } from '../../kube/delete-object.ts';
+import { waitForPodDeletion } from '../../kube/delete-object.ts';
+import { reduceListPages } from '../../kube/list-all.ts';
+import { listUserNamespaces } from '../../kube/list-all.ts';
 import { requestToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { podSelector } from './objects/pod-object.ts';
@@ -147,8 +149,5 @@ function explained(thrown: unknown): BerthError {
 }
 
 function notEnded(what: string): BerthError {
-  return new BerthError(`${what} is deleted, but still exists`, {
-    code: 'session-not-ended',
-    hint: 'Its node does not answer, or a finalizer holds it: see `kubectl get nodes` and `kubectl get pod -o yaml`.',
-  });
+  return new BerthError(`${what} is deleted, but still exists`, { code: 'session-not-ended' });
 }

@@ -33,11 +33,7 @@ export async function installTransferTools(input: InstallTransferTools): Promise
   if (exitCode === 0) return;
   throw new BerthError(
     `installing ${program} in the pod failed with exit code ${exitCode}: ${stderr}`,
-    {
-      code: 'transfer-tools-not-copied',
-      hint: 'Use an image that has sftp-server and scp, or one that has cat, chmod, head, mkdir, mv and tail.',
-      cause: reason,
-    },
+    { code: 'transfer-tools-not-copied', cause: reason },
   );
 }
 
@@ -60,7 +56,6 @@ async function filesOf(
     if (!isErrno(thrown)) throw thrown;
     throw new BerthError(`the image has no ${program}, and this host has none to install`, {
       code: 'transfer-tools-missing',
-      hint: 'Run `berth images files` as root, or use an image that has it.',
       cause: thrown,
     });
   }

@@ -45,11 +45,7 @@ export function podCluster(
     found.length > 1
       ? `profile ${name} has no pod.cluster, and ${open.length} clusters allow SSH sessions`
       : `profile ${name}: no cluster${named} allows SSH sessions`,
-    {
-      code: 'pod-cluster-unknown',
-      hint: 'Set pod.cluster in the profile, and set `ssh_sessions: {}` for that cluster in berth.yml.',
-      fields: { profile: name },
-    },
+    { code: 'pod-cluster-unknown', fields: { profile: name } },
   );
 }
 

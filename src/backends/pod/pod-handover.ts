@@ -7,7 +7,6 @@ import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
 import { socketDirectories, type SocketDirectories } from '../../forwarding/socket-directories.ts';
-import { installedPath } from '../../installed-path.ts';
 
 /**
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
@@ -133,10 +132,7 @@ async function readText(path: string, { uid }: User): Promise<string | undefined
 function noRuntimeDirectory({ name }: User): BerthError {
   return new BerthError(
     `${name} has no runtime directory, so the token for pods cannot be stored for the login`,
-    {
-      code: 'runtime-directory-missing',
-      hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd.`,
-    },
+    { code: 'runtime-directory-missing' },
   );
 }
 
@@ -148,9 +144,7 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
     `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
     {
       code: 'pod-access-missing',
-      hint:
-        hint ??
-        `${installedPath('hooks/pam-session')} requests a token from the cluster at each login. Check its log lines in syslog, and run \`berth doctor\`.`,
+      hint,
       ...(cluster === undefined ? {} : { fields: { cluster } }),
     },
   );

@@ -30,7 +30,6 @@ export async function podLoss(
     const place = `${namespace}/${name}`;
     return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
       code: 'pod-lost',
-      hint: 'The exit code of the command is unknown. Log in again to start a new pod.',
       forUser: true,
     });
   } catch {

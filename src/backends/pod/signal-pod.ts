@@ -25,10 +25,6 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
   if (exitCode === 0) return;
   throw new BerthError(
     `sending ${signal} to the command failed with exit code ${exitCode}: ${stderr}`,
-    {
-      code: 'signal-not-delivered',
-      hint: 'Check that the image has /bin/sh and tr.',
-      cause: reason,
-    },
+    { code: 'signal-not-delivered', cause: reason },
   );
 }

@@ -88,14 +88,10 @@ async function runPodman(
   throw new BerthError(`${what}: ${reason}`, {
     code: brokenStores.find(({ pattern }) => pattern.test(output))?.code ?? 'podman-failed',
     exit: 'temporary',
-    hint: '`berth reap` tries again. Check whether the disk or the quota is full.',
     ...(result instanceof Error ? { cause: result } : {}),
   });
 }
 
 function tooLate(message: string): BerthError {
-  return new BerthError(message, {
-    code: 'podman-timeout',
-    hint: "`berth reap` tries again. Check that the user's storage does not hang (df, dmesg).",
-  });
+  return new BerthError(message, { code: 'podman-timeout' });
 }

@@ -7,13 +7,9 @@ interface Known {
   readonly code: ErrorCode;
   /** For the user. */
   readonly message: string;
-  /** For the admin. */
-  readonly hint: string;
+  /** For the admin, where the catalogue is about another cause. */
+  readonly hint?: string;
 }
-
-/** How limits become possible. */
-export const limitsHint =
-  'With systemd, set podman.cgroup_manager: systemd and delegate the controllers with a drop-in for user@.service: `[Service]` and `Delegate=cpu cpuset io memory pids` (`berth explain cgroup-not-delegated`). Without systemd, limits cannot be set: remove `limits` from the profile.';
 
 /** Podman's answers about a store with which no podman command works until it is repaired. */
 export const brokenStores: readonly { readonly pattern: RegExp; readonly code: ErrorCode }[] = [
@@ -28,39 +24,33 @@ const known: readonly Known[] = [
   ...brokenStores.map(({ pattern, code }) => ({
     ...{ pattern, code },
     message: 'your session could not be started: your container storage on this machine is broken',
-    hint: 'Run `berth reap`, which repairs the storage. If it fails, read its message.',
   })),
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
     code: 'oci-runtime-missing',
     message: 'sessions cannot be started on this machine: the OCI runtime is missing',
-    hint: 'Install crun, or correct `podman.runtime` in ssh.yml.',
   },
   {
     pattern: /can't stat program/i,
     code: 'mount-program-missing',
     message: 'sessions cannot be started on this machine: the mount program is missing',
-    hint: 'Install fuse-overlayfs, or correct `podman.mount_program` in ssh.yml.',
   },
   {
     pattern: /container-init binary not found/i,
     code: 'container-init-missing',
     message:
       'sessions cannot be started on this machine: the init program of containers is missing',
-    hint: 'Install catatonit, or correct `podman.init` in ssh.yml.',
   },
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'container-disk-full',
     message: 'there is no space left for your session on this machine',
-    hint: 'Check the storage directory and /run with df and df -i; `berth reap` removes leftovers of ended sessions.',
   },
   {
     pattern:
       /image not known|no such image|image.*not found locally|requested access|manifest unknown/i,
     code: 'image-missing',
     message: 'the image of this session is missing on this machine',
-    hint: 'Run `berth images pull`, then `berth images check`.',
   },
   {
     pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
@@ -72,20 +62,17 @@ const known: readonly Known[] = [
     pattern: /subuid|subgid|newuidmap|newgidmap|insufficient UIDs|invalid (?:UID|GID) map/i,
     code: 'subordinate-ids-missing',
     message: 'your account has no subordinate IDs on this machine',
-    hint: 'Run `berth subid plan` to see what is missing, and `berth subid apply`.',
   },
   {
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
     message: 'the limits of this session cannot be set on this machine',
-    hint: limitsHint,
   },
   {
     pattern:
       /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
     code: 'image-not-runnable',
     message: 'the image of this session cannot be run',
-    hint: 'Compare its architecture with `uname -m`; the image needs a shell and its loader. `berth images check` checks that it is complete.',
   },
 ];
 
@@ -100,7 +87,6 @@ export function podmanStartError(
   if (error.killed === true)
     return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
       code: 'container-start-deadline',
-      hint: 'Check what podman is waiting for: a hung mount, a full disk or a lock. `deadline` in the profile sets the limit.',
       cause,
     });
   if (error.code === 'ENOENT' || error.code === 'EACCES')
@@ -108,7 +94,6 @@ export function podmanStartError(
       `sessions cannot be started on this machine: ${error.path ?? ''} is missing`,
       {
         code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
-        hint: 'Install it, or correct its path in ssh.yml.',
         cause,
       },
     );
@@ -116,7 +101,6 @@ export function podmanStartError(
   if (match === undefined)
     return new BerthError('your session could not be started', {
       code: 'container-not-started',
-      hint: 'See podman’s error in syslog. As root, run `berth doctor` to check what sessions need.',
       cause,
     });
   const { message, code, hint } = match;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { isLoginShell } from '../../session/session-request.ts';
+import { isLoginShell } from '../../session/login-shell.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';
 import { passwdEntry } from './argv/podman-run.ts';
 import {
@@ -69,7 +69,6 @@ export async function waitForInit(
     if (performance.now() > deadline)
       throw new BerthError('the first process of the container did not start in time', {
         code: 'container-start-deadline',
-        hint: 'Check the load of this machine. `deadline` in the profile sets the limit.',
       });
     await sleep(5);
   }

@@ -65,7 +65,6 @@ function harmless(
   const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
   throw new BerthError(`profile ${name} mounts ${source}, which ${what}`, {
     code: 'session-mount-forbidden',
-    hint: 'Files there control podman on the host. Mount another directory.',
   });
 }
 
@@ -76,7 +75,6 @@ function resolved(path: string): string {
 function missing(source: string, { name }: Profile): BerthError {
   return new BerthError(`profile ${name} mounts ${source}, which does not exist`, {
     code: 'session-mount-missing',
-    hint: 'Check whether the file system is mounted on this host. With `missing: skip` for this mount in the profile, sessions start without it.',
     fields: { file: source },
   });
 }

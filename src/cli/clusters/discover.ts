@@ -133,10 +133,7 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
 
 function incomplete(failed: readonly DiscoveredChange[]): BerthError {
   const clusters = failed.map(({ cluster }) => cluster).join(', ');
-  return new BerthError(`skipped because of errors: ${clusters}`, {
-    code: 'discover-incomplete',
-    hint: 'The reasons are in the output above. What these Clusters had before was left as it is.',
-  });
+  return new BerthError(`skipped because of errors: ${clusters}`, { code: 'discover-incomplete' });
 }
 
 /** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */

@@ -108,10 +108,7 @@ class SetupRun {
       this.#text.write(`${step.path}: left as it is\n`);
     }
     if (this.#planned.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
-      throw new BerthError('nothing was written', {
-        code: 'init-cancelled',
-        hint: 'Run the command again with other answers or options.',
-      });
+      throw new BerthError('nothing was written', { code: 'init-cancelled' });
   }
 
   carryOut(): Promise<void> {

@@ -27,7 +27,6 @@ export async function runStep(
   if (status === 0) return;
   throw new BerthError(`\`${shellWords(argv)}\` ended with ${status}`, {
     code: 'init-step-failed',
-    hint: 'Correct what it says, then run the same `berth init` again: what is done stays, and is not done twice.',
   });
 }
 

@@ -144,7 +144,6 @@ function lineReader(terminal: Terminal): Read {
 function cancelled(): BerthError {
   return new BerthError('the question was not answered; nothing was written', {
     code: 'init-cancelled',
-    hint: 'Run the command again, or answer with options: see its --help.',
   });
 }
 

@@ -31,7 +31,7 @@ export function textOutputs(): TextOutputs {
       code: 'output-failed',
       hint: isErrno(error, 'EBADF')
         ? 'It is closed. Run the command again without `>&-`; `>/dev/null` discards the output.'
-        : 'The output is incomplete. Free space where it goes (df, quota), and run the command again.',
+        : undefined,
     });
     stderr.write(errorText(failed));
     return failed.exitCode;

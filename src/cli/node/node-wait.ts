@@ -122,6 +122,5 @@ function assertDrained(): void {
   if (readDrainState(drainFiles.drain) !== undefined) return;
   throw new BerthError('the node was undrained while this command waited', {
     code: 'drain-undone',
-    hint: 'Nothing was ended. See `berth node status`.',
   });
 }

@@ -84,7 +84,7 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   const loaded = await loadSite(args);
   const cluster = theCluster(loaded, args.cluster, terminal);
   const user = await wantedUser(args, loaded.settings.minimumUid);
-  const { userObjectsOn } = await import('../../clusters/bootstrap-user.ts');
+  const { userObjectsOn } = await import('../../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./objects.ts');
   const objects = userObjectsOn({
     user,
@@ -132,7 +132,7 @@ function theCluster(
       code: names.length === 0 ? 'no-kubernetes-cluster' : 'usage',
       hint:
         names.length === 0
-          ? 'Run `berth doctor`: it lists the files that were read.'
+          ? undefined
           : 'Select one with --cluster, because each cluster has its own settings.',
     },
   );

@@ -1,6 +1,6 @@
 import type { CommandModule } from 'yargs';
 import { BerthError } from '../../errors/berth-error.ts';
-import { optionalComponents } from '../../site-repository/rules/site-files.ts';
+import { optionalComponents } from '../../site-repository/rules/optional-components.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { policiesText } from './policies.ts';
 import { listOption } from '../kit/report-options.ts';
@@ -77,10 +77,7 @@ async function renderSite(args: SiteRepositoryArguments, terminal: Terminal): Pr
   const [fault] = broken;
   if (fault !== undefined) throw fault.error;
   if (clusters.length === 0)
-    throw new BerthError('no cluster is configured', {
-      code: 'no-kubernetes-cluster',
-      hint: 'Run `berth doctor`: it lists the files that were read.',
-    });
+    throw new BerthError('no cluster is configured', { code: 'no-kubernetes-cluster' });
   const { siteFiles } = await import('../../site-repository/rules/site-files.ts');
   const { writeSite } = await import('../../site-repository/write-site.ts');
   const files = siteFiles({

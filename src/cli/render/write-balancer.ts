@@ -26,11 +26,7 @@ export async function writeBalancer(
   if (placed.change !== 'edited') return;
   const error = new BerthError(
     `${path} was not written by Berth, or was edited since, and was not changed`,
-    {
-      code: 'balancer-file-edited',
-      hint: 'Move what was edited to balancer.yml. If it is the file of the haproxy package, or is not needed any more, replace it with --overwrite: it is kept under another name.',
-      fields: { file: path },
-    },
+    { code: 'balancer-file-edited', fields: { file: path } },
   );
   reportError(terminal, error);
 }
@@ -63,6 +59,5 @@ export function ownName({ balancers }: BalancerSettings): string | undefined {
   const names = balancers.map(({ name }) => name).join(', ');
   throw new BerthError(`this host, ${hostname()}, is none of the balancers ${names}`, {
     code: 'balancer-unknown',
-    hint: 'Give its name in the list with --balancer, or add it to `balancers`.',
   });
 }

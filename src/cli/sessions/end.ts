@@ -155,8 +155,7 @@ function report({ session, outcome, failed }: EndedSession, terminal: Terminal):
   }
   for (const error of failed) terminal.stderr.write(errorText(error));
   // 75 whatever failed: the reaper tries again.
-  if (failed.length > 0)
-    terminal.finish(new BerthError('', { code: 'reap-incomplete', hint: '' }).exitCode);
+  if (failed.length > 0) terminal.finish(new BerthError('', { code: 'reap-incomplete' }).exitCode);
 }
 
 interface Chosen extends SessionsAndPods {
@@ -187,16 +186,16 @@ async function withoutOwn(
   all: readonly Session[],
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
-  const [{ ownSession }, { isInPod }] = await Promise.all([
+  const [{ ownSession }, { isIn }] = await Promise.all([
     import('../../ssh/sessions/own-session.ts'),
-    import('../../backends/pod/pod-session.ts'),
+    import('./pods.ts'),
   ]);
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };
   terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);
   return {
     sessions: sessions.filter((one) => one !== own),
-    pods: pods.filter((pod) => !isInPod(own, pod)),
+    pods: pods.filter((pod) => !isIn(own, pod)),
   };
 }
 

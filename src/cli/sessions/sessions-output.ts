@@ -1,4 +1,3 @@
-import { backendOf } from '../../backends/backends.ts';
 import { stringify } from 'yaml';
 import type { Documents } from '../documents.ts';
 import { documentText, json } from '../kit/json-document.ts';
@@ -163,7 +162,7 @@ function fieldsOf(sessions: readonly Session[], node: string): Documents['Sessio
 
 function backendText(backend: Session['backend']): string {
   if (backend === undefined) return '-';
-  return backend === 'host' ? backend : backendOf({ backend }).noun;
+  return backend === 'podman' ? 'container' : backend;
 }
 
 function terminalNames(terminals: readonly string[]): string {

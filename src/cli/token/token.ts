@@ -203,10 +203,7 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
   if (cluster === undefined)
-    throw new BerthError('no cluster has a valid configuration', {
-      code: 'cluster-unknown',
-      hint: '`berth clusters list` prints the errors in clusters.d; `berth init cluster` writes a file.',
-    });
+    throw new BerthError('no cluster has a valid configuration', { code: 'cluster-unknown' });
   if (other !== undefined) {
     throw new BerthError('several clusters are configured', {
       code: 'usage',

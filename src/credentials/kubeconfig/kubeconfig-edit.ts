@@ -175,7 +175,6 @@ function checkResult(edited: string, expected: JsonObject, file: string): void {
 function notEditable(file: string, cause?: unknown): BerthError {
   return new BerthError(`${file}: Berth's entries cannot be set without changing others`, {
     code: 'kubeconfig-not-editable',
-    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: `kubectl config view --raw`.',
     fields: { file },
     cause,
   });

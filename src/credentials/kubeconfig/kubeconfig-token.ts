@@ -21,7 +21,6 @@ export function replaceToken(text: string, user: string, token: string, file: st
   if (!isMapping(entry) || typeof entry.token !== 'string') {
     throw new BerthError(`${file}: user ${user} has no token`, {
       code: 'hook-token-not-in-kubeconfig',
-      hint: 'See `kubectl config view --kubeconfig FILE`; `berth token setup --help` makes an entry for the hook.',
       fields: { file },
     });
   }
@@ -49,7 +48,6 @@ export function replaceToken(text: string, user: string, token: string, file: st
 function notEditable(file: string, reason: string): BerthError {
   return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
     code: 'kubeconfig-not-editable',
-    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: `kubectl config view --raw`.',
     fields: { file },
   });
 }

@@ -5,9 +5,5 @@ import { BerthError } from '../../errors/berth-error.ts';
  * @param why such as `has 9000000 bytes`
  */
 export function kubeconfigTooLarge(file: string, why: string): BerthError {
-  return new BerthError(`${file} ${why}`, {
-    code: 'kubeconfig-too-large',
-    hint: 'Move unused entries into another file and add that to KUBECONFIG; write entries out instead of `&anchor`, `*alias` and `? key`.',
-    fields: { file },
-  });
+  return new BerthError(`${file} ${why}`, { code: 'kubeconfig-too-large', fields: { file } });
 }

@@ -72,11 +72,7 @@ export async function assertHome(user: User): Promise<void> {
   if (!isAbsolute(user.home) || /^\/+$/.test(user.home) || user.home.includes('\0')) {
     throw new BerthError(
       `the home directory of ${user.name} is ${JSON.stringify(user.home)}, so nothing was written there`,
-      {
-        code: 'home-invalid',
-        hint: `Give the account a home of its own: getent passwd ${user.name}.`,
-        fields: { user: user.name },
-      },
+      { code: 'home-invalid', fields: { user: user.name } },
     );
   }
   try {
@@ -92,7 +88,6 @@ function missingHome(user: User, cause?: unknown): BerthError {
   const why = isErrno(cause) ? (cause.code ?? '') : 'it is not a directory';
   return new BerthError(`the home of ${user.name} cannot be entered: ${user.home}: ${why}`, {
     code: 'home-missing',
-    hint: 'Check that the file system is mounted on this host and that the home directory exists (pam_mkhomedir or the site’s own tool creates it).',
     fields: { user: user.name, file: user.home },
     cause,
   });
@@ -146,10 +141,7 @@ function isBelow(path: string, directory: string): boolean {
 
 function outside(path: string, home: string, real?: string): BerthError {
   const leads = real === undefined ? 'is' : `resolves to ${escapeControl(real)},`;
-  return refused(path, `${leads} outside of the home ${home}`, {
-    code: 'kubeconfig-outside-home',
-    hint: 'Write v2.job.config_file of the cluster in clusters.d as $HOME/PATH, without symlinks out of the home; or set credentials.mode: none in berth.yml and write that file yourself.',
-  });
+  return refused(path, `${leads} outside of the home ${home}`, { code: 'kubeconfig-outside-home' });
 }
 
 /** Whether it is a symbolic link whose target does not exist. */

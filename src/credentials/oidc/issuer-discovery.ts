@@ -72,7 +72,6 @@ export async function fetchIssuer(
   if (usable.length === 0) {
     throw new BerthError(`${escapeControl(jwksUri)} contains no public signing key`, {
       code: 'issuer-no-keys',
-      hint: 'Check the realm’s keys at the identity provider.',
     });
   }
   return {
@@ -94,7 +93,6 @@ function mismatch(issuer: string, named: unknown): BerthError {
   const name = typeof named === 'string' ? escapeControl(named).slice(0, 200) : '';
   return new BerthError(`the discovery document of '${issuer}' has the issuer '${name}'`, {
     code: 'issuer-mismatch',
-    hint: 'Set IDP_ISSUER_URL (or credentials.issuer) to exactly the issuer in the provider’s .well-known/openid-configuration.',
   });
 }
 

@@ -168,7 +168,6 @@ function renewalFailure(cause: unknown): BerthError {
   const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
   return new BerthError(`the issuer's keys could not be stored: ${reason}`, {
     code: 'issuer-cache-not-written',
-    hint: 'Check that root can write the state directory (state_dir) and that its disk is not full.',
     cause,
   });
 }

@@ -47,7 +47,6 @@ export function unexpectedStatus(url: URL, status: number): BerthError {
   if (status < 500 && status !== 429) return invalidResponse(url, `HTTP ${status}`);
   return new BerthError(`${url.host}${url.pathname} answered with HTTP ${status}`, {
     code: 'issuer-unavailable',
-    hint: 'Look at the identity provider’s own log. The next login or kubectl tries again.',
   });
 }
 

@@ -4,7 +4,6 @@ import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';
 import { clientAuthentication } from './client-authentication.ts';
-import { logInAgain } from './portal-hints.ts';
 import {
   berthErrorIn,
   providerFetch,
@@ -149,33 +148,12 @@ async function requestTokens(
   }
 }
 
-interface Refusal {
-  readonly code: ErrorCode;
-  readonly hint: string;
-}
-
-const clientRefused: Refusal = {
-  code: 'issuer-client-refused',
-  hint: 'Compare CLIENT_ID and CLIENT_SECRET (or credentials.client_auth_method and its files) with the client at the identity provider, and check which grants the client is allowed to use (token exchange, refresh tokens).',
-};
-
 /** RFC 6749 5.2. */
-const refusals: ReadonlyMap<string, Refusal> = new Map([
-  [
-    'invalid_grant',
-    {
-      code: 'refresh-token-refused',
-      hint: `The session has ended, or another program has used the refresh token. ${logInAgain}.`,
-    },
-  ],
-  ['invalid_client', clientRefused],
-  ['unauthorized_client', clientRefused],
+const refusals: ReadonlyMap<string, ErrorCode> = new Map([
+  ['invalid_grant', 'refresh-token-refused'],
+  ['invalid_client', 'issuer-client-refused'],
+  ['unauthorized_client', 'issuer-client-refused'],
 ]);
-
-const otherRefusal: Refusal = {
-  code: 'issuer-request-refused',
-  hint: 'Look at the identity provider’s event log for this client. For a token exchange, check that it is enabled for the client, that the client is in the audience of the portal’s token, that the client may request a refresh token (credentials.own_refresh_token), and whether the cluster’s audience needs a client scope (credentials.exchange_scope). If the portal’s token has the cluster’s audience already, as with OSC’s hooks, no exchange is needed: set credentials.exchange: false, and credentials.token: access if it is the access token.',
-};
 
 /** Errors of openid-client are not kept as the cause: they contain the provider's whole answer. */
 function tokenError(
@@ -195,10 +173,9 @@ function tokenError(
         (redacted, value) => redacted.replaceAll(value, '[redacted]'),
         description === undefined ? error : `${error}: ${description}`,
       );
-    return new BerthError(
-      `${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`,
-      refusals.get(error) ?? otherRefusal,
-    );
+    return new BerthError(`${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`, {
+      code: refusals.get(error) ?? 'issuer-request-refused',
+    });
   }
   if (status !== 200) return unexpectedStatus(url, status);
   const { message, cause } = thrown as Error;

@@ -29,7 +29,6 @@ export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaim
   if (jwt.length > maximumLength) {
     throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
       code: 'token-too-large',
-      hint: 'Configure the identity provider to put fewer claims into it, such as only the groups that the cluster needs.',
     });
   }
   const parts = jwt.split('.');
@@ -92,8 +91,5 @@ function parseObject(part: string, name: string): Readonly<Record<string, unknow
 }
 
 function malformed(why: string): BerthError {
-  return new BerthError(`the token is not a signed JWT: ${why}`, {
-    code: 'token-malformed',
-    hint: 'Check pun_pre_hook_exports in /etc/ood/config/ood_portal.yml: it must name OIDC_ID_TOKEN or OIDC_ACCESS_TOKEN, and the provider must issue JWTs.',
-  });
+  return new BerthError(`the token is not a signed JWT: ${why}`, { code: 'token-malformed' });
 }

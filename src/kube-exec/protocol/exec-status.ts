@@ -66,7 +66,6 @@ export function outcomeWithoutMarker(
   return lostOutcome(
     new BerthError('the session was ended from outside', {
       code: 'exec-ended-externally',
-      hint: 'Log in again. The exit code of the command is unknown: its pod was deleted or evicted, or its node is shutting down.',
       forUser: true,
       fields: { exit: exitCode, missing },
     }),
@@ -78,7 +77,6 @@ function failed({ message, reason }: Status): ExecOutcome {
   return lostOutcome(
     new BerthError(`the command could not be run: ${escapeControl(said)}`, {
       code: 'exec-failed-in-pod',
-      hint: "Check the pod's events (kubectl describe pod) and the kubelet's log on its node.",
       fields: typeof reason === 'string' ? { why: reason.slice(0, longestMessage) } : {},
     }),
   );

@@ -4,6 +4,5 @@ import { BerthError } from '../../errors/berth-error.ts';
 export function protocolError(what: string): BerthError {
   return new BerthError(`the exec stream of the API server violates the protocol: ${what}`, {
     code: 'exec-protocol',
-    hint: 'Check what is between this host and the API server: a proxy that changes WebSocket frames, or another server at this address.',
   });
 }

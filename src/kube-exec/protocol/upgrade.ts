@@ -48,7 +48,6 @@ function encoded(word: string): string {
   if (word.isWellFormed()) return encodeURIComponent(word);
   throw new BerthError('an argument of the command is not valid UTF-8, which Kubernetes requires', {
     code: 'exec-not-utf8',
-    hint: 'Generate the bytes in the session with printf and octal escapes.',
     forUser: true,
   });
 }

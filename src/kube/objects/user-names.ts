@@ -19,7 +19,6 @@ export function namespaceOf(prefix: string, username: string): string {
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
   throw new BerthError(`user ${username} would get the namespace ${JSON.stringify(name)}`, {
     code: 'namespace-name-invalid',
-    hint: 'A namespace name has 1 to 63 characters of a-z, 0-9 and `-`, and no `-` at its ends: change namespace_prefix, or the account name.',
     fields: { user: username, namespace: name.slice(0, 80) },
   });
 }

@@ -1,7 +1,7 @@
 import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { parentsFirst } from '../../system/processes.ts';
+import { parentsFirst } from '../../system/process-tree-layers.ts';
 import {
   endProcesses,
   signalSteps,
@@ -100,7 +100,6 @@ export async function endConnectionProcesses(
 function processesLeft(id: string, left: number): BerthError {
   return new BerthError(`${countText(left, 'process')} of connection ${id} survived SIGKILL`, {
     code: 'processes-not-killed',
-    hint: '`berth reap` tries again. Processes in state D are waiting for I/O, often on a hung NFS mount.',
   });
 }
 

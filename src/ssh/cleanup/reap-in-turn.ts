@@ -121,7 +121,6 @@ function turnOf(line: string): ReapedUser | undefined {
 function tooLate(uid: number, turnMs: number): BerthError {
   return new BerthError(`cleaning up after UID ${uid} took more than ${turnMs / 1000} s`, {
     code: 'reap-user-timeout',
-    hint: `Look for hung mounts or very large directories in the user's runtime directory and storage. The next run handles this user last.`,
     fields: { uid },
   });
 }
@@ -129,7 +128,6 @@ function tooLate(uid: number, turnMs: number): BerthError {
 function broken(uid: number): BerthError {
   return new BerthError(`the cleanup process ended while it handled UID ${uid}`, {
     code: 'reap-user-crashed',
-    hint: 'The next run tries again. Look for an OOM kill: journalctl -k.',
     fields: { uid },
   });
 }

@@ -90,11 +90,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
 function roundLate(unreached: number): BerthError {
   return new BerthError(
     `cleanup stopped after ${reapTimeoutMs / 1000} s: users that were not handled: ${unreached}`,
-    {
-      code: 'reap-timeout',
-      hint: 'The next run starts with them. Find slow users: journalctl -u berth-reap | grep reap-user-timeout; then look for hung mounts in their storage.',
-      fields: { unreached },
-    },
+    { code: 'reap-timeout', fields: { unreached } },
   );
 }
 

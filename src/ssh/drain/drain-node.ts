@@ -177,6 +177,5 @@ async function withDrainLock<T>(run: string, work: () => Promise<T>): Promise<T>
 function noListeners(): BerthError {
   return new BerthError('there is no listener to stop: no berth-sshd@ unit runs or is enabled', {
     code: 'listeners-missing',
-    hint: "Nothing was changed. If the host's own sshd serves sessions, drain the node at the balancer (haproxy: `set server SYSTEM.KIND/NODE state drain`), or give sessions an sshd of their own: `berth sshd new`.",
   });
 }

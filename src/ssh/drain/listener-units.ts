@@ -86,6 +86,5 @@ async function run(args: readonly string[]): Promise<string> {
 function noSystemd(): BerthError {
   return new BerthError('this host does not run systemd, which starts and stops the listeners', {
     code: 'systemd-missing',
-    hint: "Stop the listener of sessions in this host's own way; open sessions go on. Or take the node out of service at the balancer.",
   });
 }

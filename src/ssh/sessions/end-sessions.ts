@@ -119,6 +119,5 @@ function notCleanedUp({ id, user }: Session, { message, code, hint }: BerthError
 function notEnded({ id, user }: Session): BerthError {
   return new BerthError(`sshd of session ${id} of ${user} survived SIGKILL`, {
     code: 'session-not-ended',
-    hint: 'Its process hangs in the kernel: look at it with ps, and at dmesg. `berth reap` cleans up when it has ended.',
   });
 }

@@ -5,6 +5,6 @@ const hintOf = (status: number): string =>
   apiError('reading it', { status, body: { message: 'no' } }).hint;
 
 it('a status that is not expected is not taken for a fault of the server', () => {
-  expect(hintOf(500)).toContain("API server's log");
-  expect(hintOf(404)).toMatch(/If it is 404, check that the manifests are applied/);
+  expect(hintOf(500)).toContain('log of the API server');
+  expect(hintOf(404)).toMatch(/After 404, check that the manifests are applied/);
 });

@@ -40,8 +40,8 @@ describe('an error of an API server affects only its own part of the hook', () =
     { answer: 409, code: 'api-conflict', exit: 75, next: 'next login' },
     { answer: 422, code: 'api-invalid', exit: 78, next: 'berth doctor' },
     { answer: 429, code: 'api-overloaded', exit: 75, next: 'Priority and Fairness' },
-    { answer: 500, code: 'api-server-error', exit: 75, next: "API server's log" },
-    { answer: 503, code: 'api-server-error', exit: 75, next: "API server's log" },
+    { answer: 500, code: 'api-server-error', exit: 75, next: 'log of the API server' },
+    { answer: 503, code: 'api-server-error', exit: 75, next: 'log of the API server' },
   ])('$answer to everything: exit $exit, one line with $code', async (expected) => {
     behave = refuse(expected.answer);
 
