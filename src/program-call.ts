@@ -7,8 +7,3 @@ export interface ProgramCall {
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
 }
-
-/** A program that reads a file written for it, with what must not be on its command line. */
-export interface ProgramCallWithFile extends ProgramCall {
-  readonly given: { readonly path: string; readonly text: string };
-}

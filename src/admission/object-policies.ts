@@ -13,7 +13,7 @@ import {
   type Rule,
   type Variable,
 } from './policy-types.ts';
-import { claimRules } from './pvc-rules.ts';
+import { claimRules } from './volume-rules.ts';
 
 const routes: readonly MatchedRequests[] = [
   {

@@ -3,7 +3,7 @@ import { isErrno } from '../errors/berth-error.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { writePrivateFile } from '../system/private-file.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
-import type { RemovalResult } from './podman/remove-containers.ts';
+import type { RemovalResult } from './backend.ts';
 import {
   lastCleanupFile,
   cleanupLockPath,

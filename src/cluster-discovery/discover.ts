@@ -4,7 +4,7 @@ import { takeLock } from '../system/file-lock.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { DiscoveredChange } from './write-cluster.ts';
-import { type MadeFile, type PresentFiles, presentFiles } from './present-files.ts';
+import { type MadeFile, type PresentFiles, presentFiles } from './write-cluster.ts';
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
 import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';

@@ -13,7 +13,7 @@ import { probeServer } from '../system/probe-server.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import { adminCommandAccess } from '../clusters/admin-command-access.ts';
 import { admissionFinding } from './admission-check.ts';
-import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
+import { userObjectsOn } from '../clusters/bootstrap-user.ts';
 import {
   type Check,
   type CheckResult,
@@ -26,10 +26,10 @@ import {
   warning,
 } from '../check-result.ts';
 import { kubeconfigHint } from './host-checks.ts';
-import { guardFinding } from './guard-check.ts';
+import { guardFinding } from './admission-check.ts';
 import { validatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
-import { certificateFinding, clockFinding } from './server-checks.ts';
+import { certificateFinding, clockFinding } from './issuer-checks.ts';
 import { sessionRightsFinding } from './rights-checks.ts';
 import { hookTokenFinding } from './cluster-api-check.ts';
 import { objectsFinding } from './objects-check.ts';

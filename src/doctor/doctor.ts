@@ -22,7 +22,7 @@ import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
-import { checkRenderFiles } from './render-file-checks.ts';
+import { checkRenderFiles } from './host-checks.ts';
 import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';

@@ -1,7 +1,5 @@
-import type { CheckId } from '../check-texts/check-texts.ts';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import {
   type CheckResult,
   failed,
@@ -11,10 +9,14 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
+import type { CheckId } from '../check-texts/check-texts.ts';
 import { tokenSetupCommand } from '../clusters/token-state.ts';
-import { octal } from '../system/config-directories.ts';
-import { ifExists } from '../system/if-present.ts';
+import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { installedPath } from '../installed-path.ts';
+import { octal } from '../system/config-directories.ts';
+import { fileIdentity } from '../system/config-files.ts';
+import { ifExists } from '../system/if-present.ts';
 
 export interface HostInput {
   /** `process.versions.node`. */
@@ -191,3 +193,33 @@ async function brokerFinding(): Promise<Finding> {
     );
   return ok('the units of the broker are installed');
 }
+
+/** Checks the files that only `berth render` reads, if this host has them: `admission.yml` and `balancer.yml`. */
+export async function checkRenderFiles(
+  at: ResolveConfigPath,
+  timeoutMs: number,
+): Promise<CheckResult[]> {
+  const checks = (['admission', 'balancer'] as const).map((name) => ({
+    id: `${name}-config` as const,
+    file: at(`/etc/berth/${name}.yml`),
+    finding: findings[name],
+  }));
+  return Promise.all(
+    checks
+      .filter(({ file }) => fileIdentity(file) !== 'absent')
+      .map(({ id, file, finding }) => runCheck({ id, run: () => finding(file) }, timeoutMs)),
+  );
+}
+
+const findings: Readonly<Record<'admission' | 'balancer', (file: string) => Promise<Finding>>> = {
+  admission: async (file) => {
+    const { loadAdmissionParameters } = await import('../config/load/load-render-files.ts');
+    loadAdmissionParameters(file, { required: true });
+    return ok(`${file} is valid`);
+  },
+  balancer: async (file) => {
+    const { loadBalancerSettings } = await import('../config/load/load-render-files.ts');
+    const { kinds } = loadBalancerSettings(file);
+    return ok(`${file} is valid; kinds: ${kinds.map(({ name }) => name).join(', ')}`);
+  },
+};

@@ -7,7 +7,7 @@ import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-k
 import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
-import { userManagerFindings } from '../sshd-lint/lint-user-manager.ts';
+import { userManagerFindings } from '../sshd-lint/lint-background-jobs.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { hasSystemd } from '../system/systemd-units.ts';

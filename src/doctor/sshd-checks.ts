@@ -1,6 +1,6 @@
 import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
-import { changedSinceRead, sshdService } from '../sshd-kinds/files-newer-than-sshd.ts';
+import { changedSinceRead, sshdService } from '../sshd-kinds/running-sshds.ts';
 import { kindNames } from '../sshd-kinds/kind.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/schema/default-settings.ts';

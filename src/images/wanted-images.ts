@@ -1,3 +1,4 @@
+import { backendOf } from '../backends/backends.ts';
 import type { PodmanPaths, Profile } from '../config/schema/profile/profile.ts';
 import type { ProgramCall } from '../program-call.ts';
 
@@ -12,9 +13,10 @@ export interface WantedImage {
 /** The images of the profiles and their fallback images, each once, sorted. */
 export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImage[] {
   const users = new Map<string, string[]>();
-  for (const { name, image, failure, backend } of profiles.values()) {
+  for (const profile of profiles.values()) {
     // The nodes of a cluster pull images themselves.
-    if (backend === 'pod') continue;
+    if (!backendOf(profile).runsHere) continue;
+    const { name, image, failure } = profile;
     for (const one of new Set([image, failure.image]))
       if (one !== undefined) users.set(one, [...(users.get(one) ?? []), name]);
   }

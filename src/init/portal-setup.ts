@@ -10,7 +10,7 @@ import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/if-present.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
-import { type KeyValues, withBerthKeys } from '../config/schema/berth-yml-edit.ts';
+import { type KeyValues, withBerthKeys } from '../config/schema/yaml-document.ts';
 import { contextNames, hookContext } from './cluster-setup.ts';
 import { hookEnvFileIn } from './present-portal.ts';
 import type { PortalToken } from './present-portal.ts';

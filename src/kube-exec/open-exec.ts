@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
-import type { ApiServer } from '../kube/api-server.ts';
-import { addressOfUrl, tlsOptions } from '../kube/api-server.ts';
+import { addressOfUrl, type ApiServer, tlsOptions } from '../kube/api-server.ts';
 import type { ExecProtocol } from './protocol/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';

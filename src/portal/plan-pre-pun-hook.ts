@@ -15,7 +15,7 @@ import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
-import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
+import { userObjectsOn } from '../clusters/bootstrap-user.ts';
 import { readDockerConfig } from '../clusters/bootstrap-user.ts';
 import {
   groupByKubeconfig,

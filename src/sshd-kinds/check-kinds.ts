@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { nearestKey } from '../config/schema/nearest-key.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
-import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
+import { parseSshdConfigFiles, saidBySshd } from '../sshd-lint/sshd-effective.ts';
+import { runProgram } from '../system/run-program.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { type InspectedKind, inspectKind } from './inspect-kind.ts';
 import { kindNames } from './kind.ts';
 import type { KindProblem } from './rules/kind-problems.ts';
-import { testSshdConfig } from './test-config.ts';
 
 export interface CheckKindsInput {
   /** Names of kinds; all if empty. */
@@ -102,4 +103,35 @@ export function balancerHostname(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   const document = parseYaml(readTrusted(file), file, 'core') as { hostname?: unknown } | null;
   return typeof document?.hostname === 'string' ? document.hostname : undefined;
+}
+
+/** Milliseconds; sshd takes some ten. */
+const patience = 20_000;
+
+/**
+ * Runs `sshd -t`. Before sshd ran for the first time since the boot, its privilege separation directory in /run does not
+ * exist; it is created then, as the unit of sshd would.
+ *
+ * @throws {BerthError} `sshd-missing`, `sshd-refused`
+ */
+export async function testSshdConfig(sshd: string, config: string): Promise<void> {
+  const reason = await refusal(sshd, config);
+  const directory = /Missing privilege separation directory: (\/run\/\S+)/.exec(reason ?? '')?.[1];
+  if (directory !== undefined) await mkdir(directory, { mode: 0o755, recursive: true });
+  const last = directory === undefined ? reason : await refusal(sshd, config);
+  if (last === undefined) return;
+  throw new BerthError(`sshd refuses ${config}: ${last}`, { code: 'sshd-refused' });
+}
+
+/** What sshd says against the file; undefined if it accepts it. */
+async function refusal(sshd: string, config: string): Promise<string | undefined> {
+  const { error, stderr } = await runProgram(sshd, ['-t', '-f', config], {
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    timeout: patience,
+    cwd: '/',
+  });
+  if (error === undefined) return undefined;
+  if (isErrno(error, 'ENOENT', 'EACCES'))
+    throw new BerthError(`could not run ${sshd}`, { code: 'sshd-missing', cause: error });
+  return saidBySshd(stderr, error);
 }

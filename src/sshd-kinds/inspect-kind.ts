@@ -4,7 +4,7 @@ import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { isNodeDrained } from './kind.ts';
-import { changedSinceRead } from './files-newer-than-sshd.ts';
+import { changedSinceRead } from './running-sshds.ts';
 import { fingerprintOf, readHostCertificate } from './keygen.ts';
 import { hostConfig, kindFile, kindNames } from './kind.ts';
 import { defaultHostKeys } from './kind-inputs.ts';

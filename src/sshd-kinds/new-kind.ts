@@ -18,7 +18,7 @@ import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { balancerLimitLines } from './rules/kind-config.ts';
 import { isUneditedKind, type KindConfig, kindConfigText } from './rules/kind-config.ts';
 import { assertFreePorts } from './taken-ports.ts';
-import { testSshdConfig } from './test-config.ts';
+import { testSshdConfig } from './check-kinds.ts';
 
 export interface NewKindInput extends NewKindOptions {
   /** Absolute path of sshd(8). */

@@ -1,4 +1,8 @@
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { processStartedAt } from '../system/process-start.ts';
+import { systemdUnitOf } from '../system/process-unit.ts';
 import { executablePath, processArguments, runningProcesses } from '../system/processes.ts';
+import { hasSystemd, unitProperty } from '../system/systemd-units.ts';
 
 /** An sshd that accepts connections. */
 export interface RunningSshd {
@@ -44,4 +48,47 @@ function configOf(args: readonly string[]): string {
   const at = args.findIndex((word) => word === '-f');
   if (at !== -1) return args[at + 1] ?? '';
   return args.find((word) => /^-f./.test(word))?.slice(2) ?? '/etc/ssh/sshd_config';
+}
+
+/**
+ * Which files changed after a listening sshd read them: when it started, when systemd saw it reload, or when it wrote its
+ * PidFile, as it does after each SIGHUP.
+ *
+ * @param files its configuration, host keys and certificates
+ * @throws {BerthError} `systemctl-failed`
+ */
+export async function changedSinceRead(
+  { pid, pidFile }: RunningSshd,
+  files: readonly string[],
+): Promise<string[]> {
+  const started = processStartedAt(pid) ?? Date.now();
+  const reloaded = Math.max(await unitChangedAt(sshdService(pid)), writtenAt(pidFile, pid));
+  const readMs = Math.max(started, reloaded);
+  return files.filter((file) => {
+    const status = statSync(file, { throwIfNoEntry: false });
+    // Start times are known to 10 ms only.
+    return status !== undefined && status.ctimeMs > readMs + 20;
+  });
+}
+
+/** When a file of root with this PID was written; 0 if there is none. */
+function writtenAt(file: string | undefined, pid: number): number {
+  if (file === undefined) return 0;
+  const status = lstatSync(file, { throwIfNoEntry: false });
+  const isOwn = status?.isFile() === true && status.uid === 0;
+  return isOwn && readFileSync(file, 'latin1').trim() === String(pid) ? status.mtimeMs : 0;
+}
+
+/** The systemd service of an sshd: `ssh.service`, `berth-sshd@podman.service`. @returns undefined if it has none */
+export function sshdService(pid: number): string | undefined {
+  return hasSystemd() ? systemdUnitOf(pid) : undefined;
+}
+
+/** When a unit was last started or reloaded, in milliseconds since the epoch; 0 if that is unknown. */
+async function unitChangedAt(unit: string | undefined): Promise<number> {
+  if (unit === undefined) return 0;
+  // CLOCK_MONOTONIC in microseconds, as process.hrtime() in nanoseconds.
+  const us = Number(await unitProperty(unit, 'StateChangeTimestampMonotonic'));
+  const uptimeMs = Number(process.hrtime.bigint() / 1_000_000n);
+  return Date.now() - uptimeMs + us / 1000;
 }

@@ -9,7 +9,7 @@ import {
   type LintAccountGroup,
   groupAccounts,
 } from './rules/match-coverage.ts';
-import type { UnlistedAccounts } from './rules/unlisted-findings.ts';
+import type { UnlistedAccounts } from './rules/match-coverage.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 

@@ -1,3 +1,4 @@
+import { backendOf } from '../backends/backends.ts';
 import { globSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -96,8 +97,8 @@ export async function lintSettings(
   try {
     const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile, overlay });
     // `host` of a pod is the network of its node.
-    const networks = [...profiles.values()].map(({ network, backend }) =>
-      backend === 'pod' ? 'other' : network,
+    const networks = [...profiles.values()].map((profile) =>
+      backendOf(profile).runsHere ? profile.network : 'other',
     );
     const known = networks.length > 0;
     const faults = [...broken.values()]

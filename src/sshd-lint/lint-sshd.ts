@@ -14,7 +14,7 @@ import { relevantPaths } from './rules/relevant-paths.ts';
 import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
 import { portFindings } from './rules/forwarding-findings.ts';
-import { unlistedFindings } from './rules/unlisted-findings.ts';
+import { unlistedFindings } from './rules/match-coverage.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -23,10 +23,10 @@ import {
   type ConnectionOverrides,
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
-import { cronFindings } from './lint-cron.ts';
+import { cronFindings } from './lint-background-jobs.ts';
 import { mailFindings } from './lint-mail.ts';
 import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
-import { userManagerFindings } from './lint-user-manager.ts';
+import { userManagerFindings } from './lint-background-jobs.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { firstUnprivilegedPort } from '../system/listening-sockets.ts';

@@ -4,7 +4,7 @@ import type { User } from '../../identity/nss.ts';
 import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';
-import type { RemovalResult } from '../podman/remove-containers.ts';
+import type { RemovalResult } from '../backend.ts';
 import { withCleanupLock } from '../cleanup-lock.ts';
 import { grantPodAccess, revokePodAccess, type PodGrantContext } from './grant-pod-access.ts';
 import {

@@ -1,7 +1,7 @@
 import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { parentsFirst } from '../../system/process-tree-layers.ts';
+import { parentsFirst } from '../../system/processes.ts';
 import { podContainer } from './objects/pod-object.ts';
 import {
   belongsToOpenConnection,

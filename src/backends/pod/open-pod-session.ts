@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { Logger } from '../../log.ts';
-import { transferProgram } from '../../session/transfer-program.ts';
+import { transferProgram } from '../../session/session-request.ts';
 import {
   connectionMark,
   groupsText,
@@ -14,8 +12,7 @@ import {
   podObject,
 } from './objects/pod-object.ts';
 import { podSession } from './objects/exec-argv.ts';
-import type { SessionHost } from '../../session/session-host.ts';
-import type { SessionRequest } from '../../session/session-request.ts';
+import type { LoginSession } from '../backend.ts';
 import { groupNamesById } from '../../system/group-names.ts';
 import { isTerminal } from '../../system/terminal.ts';
 import { terminalSize } from '../../kube-exec/raw-terminal.ts';
@@ -26,23 +23,10 @@ import {
   receivedGrant,
   invalidateGrant,
 } from './pod-handover.ts';
-import { runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { Forwarding } from '../../forwarding/start-forwarding.ts';
 import { podNotReadyCodes, type PodTarget } from '../../kube-exec/open-exec.ts';
 import { relaySession } from '../../kube-exec/relay-session.ts';
 import { IdleWatchdog } from '../../kube-exec/idle-watchdog.ts';
-
-export interface PodSessionInput {
-  readonly host: SessionHost;
-  readonly profile: Profile;
-  readonly request: SessionRequest;
-  /** The environment that sshd set. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly umask: number;
-  /** Directory of the host's programs for file transfer. */
-  readonly toolsDir: string;
-  readonly log: Logger;
-}
 
 /** Error codes for an invalid grant: its token has expired, or the namespace was deleted. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
@@ -59,18 +43,19 @@ const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed
  * @returns the command's exit code; 255 if it is unknown
  * @throws {BerthError} `pod-access-missing`, the errors of `startPod` and `relaySession`
  */
-export async function openPodSession(input: PodSessionInput): Promise<number> {
+export async function openPodSession(input: LoginSession): Promise<{ readonly exitCode: number }> {
   const { host, profile, log } = input;
+  input.welcome();
+  const umask = process.umask(0o022);
   const loginHost = hostname();
   const access = await receivedGrant(host.user, profile.pod.cluster);
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost });
   const { server, namespace } = access;
-  const mark =
-    host.connection === undefined ? {} : { connection: connectionMark(host.connection, loginHost) };
-  const place: PodTarget = { server, pod: { namespace, pod, container: podContainer, ...mark } };
-  const runtimeDir = runtimeDirOf(host.user);
+  const connection = host.connection && connectionMark(host.connection, loginHost);
+  const place: PodTarget = { server, pod: { namespace, pod, container: podContainer, connection } };
+  const { runtimeDir } = host;
   const [directory, sockets] = [forwardingStateDir(runtimeDir), forwardSocketDirs(runtimeDir)];
   for (const each of [directory, sockets.local, sockets.remote])
     await mkdir(each, { recursive: true, mode: 0o700 });
@@ -81,11 +66,10 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     await bring(input, place);
     const forwarded = await forwards.before();
     const session = {
-      ...{ ...input, nonce, forwarded },
-      ...(input.request.tty ? { size: terminalSize() } : {}),
-      groups,
+      ...{ ...input, umask, nonce, forwarded, groups },
+      size: input.request.tty ? terminalSize() : undefined,
     };
-    const { opening, ...exec } = podSession({ ...host, ...mark }, profile, session);
+    const { opening, ...exec } = podSession({ ...host, connection }, profile, session);
     began = Date.now();
     return relaySession({
       ...{ server, nonce, opening, signal: ending.signal },
@@ -119,7 +103,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       return run();
     })
     .finally(() => forwards.stop());
-  if (reason === undefined) return exitCode;
+  if (reason === undefined) return { exitCode };
   if (!maybeLost.includes(reason.code)) throw reason;
   const { podLoss } = await import('./pod-loss.ts');
   const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
@@ -142,7 +126,7 @@ function endingWhereLost(access: PodGrant, pod: string, ending: AbortController)
 
 /** For a file transfer, installs the program if the pod does not have it. */
 async function bring(
-  { request, toolsDir: directory, profile }: PodSessionInput,
+  { request, toolsDir: directory, profile }: LoginSession,
   place: PodTarget,
 ): Promise<void> {
   const program = transferProgram(request);
@@ -157,7 +141,7 @@ async function bring(
 }
 
 /** Creates the pod. On a terminal, the user sees what is being waited for. Loaded only if no pod runs. */
-async function start({ host, profile, request }: PodSessionInput, access: PodGrant): Promise<void> {
+async function start({ host, profile, request }: LoginSession, access: PodGrant): Promise<void> {
   const [{ startPod }, groupNames] = await Promise.all([
     import('./start-pod.ts'),
     groupNamesById([host.user.gid, ...host.user.groups]),

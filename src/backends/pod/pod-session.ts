@@ -1,6 +1,5 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import type { KubeJson } from '../../kube/objects/kube-object.ts';
-import type { LiveObject } from '../../kube/objects/kube-object.ts';
+import type { KubeJson, LiveObject } from '../../kube/objects/kube-object.ts';
 import { annotations as names } from '../../kube/objects/well-known-names.ts';
 import { openNodes } from './objects/node-claim.ts';
 import { podLabels } from './objects/pod-object.ts';
@@ -76,4 +75,12 @@ export function podSession(
     clusterNode: spec?.nodeName,
     usage: place.usages.get(`${namespace}/${name}`),
   };
+}
+
+/** Whether a session on this login node runs in the pod. */
+export function isInPod(
+  session: { readonly backend: string | undefined } & Partial<Pick<PodSession, 'name' | 'user'>>,
+  pod: PodSession,
+): boolean {
+  return session.backend === 'pod' && session.name === pod.name && session.user === pod.user;
 }

@@ -11,6 +11,7 @@ import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
 import { idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
 import { openConnections } from '../../connections/user-connections.ts';
 import { containerNotePath } from './container-notes.ts';
+import type { CleanupStep, RemovalResult } from '../backend.ts';
 import { withCleanupLock } from '../cleanup-lock.ts';
 import { type BerthProcess, isBerthSupport, userProcesses } from './connection-processes.ts';
 import { removeLeakedStorage } from './leaked-storage.ts';
@@ -19,10 +20,28 @@ import {
   endSupportProcesses,
   killInContainers,
   listBerthContainers,
-  type RemovalResult,
+  removeContainerFiles,
   removeContainers,
 } from './remove-containers.ts';
 import { readUserState, type UserState } from './user-state.ts';
+
+/** As `Backend.cleanUp`. */
+export function containerCleanup(site: SessionContext, connection?: string): CleanupStep[] {
+  const ofConnection = (id: string): CleanupStep[] => [
+    async (state) => {
+      const own = (await listBerthContainers(site, state)).filter((one) => one.connection === id);
+      return removeContainers(state, own);
+    },
+    async (state) => {
+      await removeContainerFiles(state, (file) => file.includes(`-${id}.`));
+      return { removed: 0, failed: [] };
+    },
+  ];
+  return [
+    ...(connection === undefined ? [] : ofConnection(connection)),
+    (state) => removeExpiredContainers(site, state),
+  ];
+}
 
 /**
  * Removes expired containers: those of closed connections, and those whose duration or grace period is over. After
@@ -34,7 +53,7 @@ import { readUserState, type UserState } from './user-state.ts';
  * @throws {BerthError} `container-store-unreadable`, `container-store-broken`, `lock-timeout`,
  *   `runtime-directory-not-unmounted`
  */
-export async function removeExpiredContainers(
+async function removeExpiredContainers(
   site: SessionContext,
   part: UserState,
 ): Promise<RemovalResult> {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { isLoginShell } from '../../session/login-shell.ts';
+import { isLoginShell } from '../../session/session-request.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';
 import { passwdEntry } from './argv/podman-run.ts';
 import {

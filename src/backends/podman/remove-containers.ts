@@ -9,6 +9,7 @@ import { removePauseFile } from './pause-pid.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { storedContainers, type StoredContainer } from '../../system/stored-containers.ts';
+import type { RemovalResult } from '../backend.ts';
 import type { UserState } from './user-state.ts';
 import { containerFilesDir } from './running-container.ts';
 
@@ -40,11 +41,6 @@ export async function listBerthContainers(
     const lifetime = settings.profiles.get(name)?.lifetime ?? unknownProfile;
     return [{ ...container, profile: name, lifetime, connection }];
   });
-}
-
-export interface RemovalResult {
-  readonly removed: number;
-  readonly failed: readonly BerthError[];
 }
 
 /**

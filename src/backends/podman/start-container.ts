@@ -1,21 +1,22 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
-import type { Profile, ProfileLimits } from '../../config/schema/profile/profile.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
 import { isWithin } from '../../config/schema/profile/mount-path.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { takeLock } from '../../system/file-lock.ts';
-import { groupEntries } from '../../system/group-names.ts';
+import { groupEntries, groupNamesOf } from '../../system/group-names.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';
 import { pausePid, validatedPausePid } from './pause-pid.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
+import type { LoginSession } from '../backend.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
-import { terminalRelay } from './argv/podman-exec.ts';
+import { terminalRelay } from './argv/session-command.ts';
 import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
 import { detectIdMaps } from './detect-id-maps.ts';
 import { podmanStartError } from './podman-errors.ts';
@@ -35,16 +36,44 @@ import {
   containerFilesDir,
   runningContainer,
 } from './running-container.ts';
-import { assertMounted, mountOrigins } from './verify-mounts.ts';
+import { assertCgroupLimits, assertMounted, mountOrigins } from './verify-container.ts';
 
-export interface StartContainerInput {
-  readonly host: SessionHost;
-  readonly profile: Profile;
+interface StartContainerInput extends LoginSession {
   readonly name: string;
   /** Used instead of the profile's image, after that failed. */
   readonly image?: string;
-  /** Directory of the bundled file-transfer programs on the host. */
-  readonly toolsDir: string;
+}
+
+type Started = NonNullable<ReturnType<typeof runningContainer>>;
+
+/**
+ * Starts the container. If that fails, does what the profile's `on_failure` says: starts another image, or
+ * gives a shell on the host to members of its groups. The log has the cause of the failure and what was
+ * started instead.
+ *
+ * @throws {BerthError} the errors of `startContainer`, if the policy is `refuse` or the fallback image fails too
+ */
+export async function startWithFallback(
+  login: LoginSession,
+  name: string,
+): Promise<Started | 'host-shell'> {
+  const { profile, log } = login;
+  try {
+    return await startContainer({ ...login, name });
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'starting the container');
+    const { action, image, groups } = profile.failure;
+    const fields = { profile: profile.name };
+    if (action === 'fallback' && image !== undefined) {
+      log.error(error, { ...fields, instead: image });
+      return startContainer({ ...login, name, image });
+    }
+    if (action === 'host-shell' && groupNamesOf().some((group) => groups.includes(group))) {
+      log.error(error, { ...fields, instead: 'a shell on the host' });
+      return 'host-shell';
+    }
+    throw error;
+  }
 }
 
 /** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
@@ -56,9 +85,7 @@ const foreignStaleMs = 60_000;
  * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `container-ended`, `lock-timeout`, and
  *   the errors of `podmanStartError`
  */
-export async function startContainer(
-  input: StartContainerInput,
-): Promise<NonNullable<ReturnType<typeof runningContainer>>> {
+async function startContainer(input: StartContainerInput): Promise<Started> {
   const { host, profile, name } = input;
   const { runtimeDir } = host;
   const warm = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
@@ -185,50 +212,4 @@ async function runWithin(
 /** Removes what is left of a container that ended or did not start. */
 function removeCall(host: SessionHost, name: string): ProgramCall {
   return podmanCommand(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
-}
-
-/**
- * Checks in the kernel that the limits are set: a user's podman silently drops limits that its cgroup manager
- * cannot set. A process is limited by the tightest of its cgroups (cgroups(7)).
- *
- * @param pid PID of the container's first process.
- * @throws {BerthError} `cgroup-not-delegated`
- */
-function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
-  const wanted = wantedOf(limits);
-  if (wanted.length === 0) return;
-  const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1] ?? '/';
-  for (const { file, most } of wanted) {
-    if (tightest(path, file) <= most * 1.01) continue;
-    throw new BerthError('the limits of this session cannot be set on this machine', {
-      code: 'cgroup-not-delegated',
-      fields: { profile: name, file, cgroup: path },
-    });
-  }
-}
-
-function wantedOf({ cpus, memory, pids }: ProfileLimits): { file: string; most: number }[] {
-  return [
-    ...(cpus === undefined ? [] : [{ file: 'cpu.max', most: cpus }]),
-    ...(memory === undefined ? [] : [{ file: 'memory.max', most: memory }]),
-    ...(pids === undefined ? [] : [{ file: 'pids.max', most: pids }]),
-  ];
-}
-
-function tightest(path: string, file: string): number {
-  let least = Infinity;
-  for (let cgroup = path; cgroup !== ''; cgroup = cgroup.slice(0, cgroup.lastIndexOf('/')))
-    least = Math.min(least, limitOf(`/sys/fs/cgroup${cgroup}/${file}`));
-  return least;
-}
-
-/** The value is `max`, a number, or for CPU time a quota and its period in microseconds. */
-function limitOf(file: string): number {
-  try {
-    const [limit = '', period = '1'] = readFileSync(file, 'utf8').trim().split(' ');
-    return limit === 'max' ? Infinity : Number(limit) / Number(period);
-  } catch (error) {
-    if (isErrno(error)) return Infinity;
-    throw error;
-  }
 }

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { User } from '../../identity/nss.ts';
 import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
-import type { SessionHost } from '../../session/session-host.ts';
-import { userStorageDir } from '../../session/session-host.ts';
+import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import type { ProcessOwner } from './connection-processes.ts';
 import { validatedPausePid } from './pause-pid.ts';

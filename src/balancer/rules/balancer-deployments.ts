@@ -1,6 +1,6 @@
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import type { Manifest } from '../../kube/objects/kube-object.ts';
-import { podHealthPort, podNames } from './pod-placement.ts';
+import { podHealthPort, podNames } from './placement.ts';
 
 /** Of the pods of one balancer, or of all. */
 export function podLabels(balancer?: string): Record<string, string> {

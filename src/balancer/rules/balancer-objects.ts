@@ -9,7 +9,7 @@ import { isIpAddress } from '../../config/schema/ip-address.ts';
 import { balancerDeployments, podLabels } from './balancer-deployments.ts';
 import { haproxyConfig } from './haproxy-config.ts';
 import type { Manifest } from '../../kube/objects/kube-object.ts';
-import { podNames, podPlacement, podPorts } from './pod-placement.ts';
+import { podNames, podPlacement, podPorts } from './placement.ts';
 
 /**
  * The balancer in a cluster: etc/kubernetes/ssh-balancer has the same as a Kustomize base.

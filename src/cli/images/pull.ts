@@ -102,7 +102,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     return;
   }
   if (archive === undefined && options.authFile !== undefined) {
-    const { assertRegistryAuth } = await import('../../images/registry-auth.ts');
+    const { assertRegistryAuth } = await import('../../images/pull-images.ts');
     assertRegistryAuth(options.authFile);
   }
   let current = archive ?? '';

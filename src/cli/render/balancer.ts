@@ -124,7 +124,7 @@ async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { kind } = args;
   const list = args.list ?? args.config ?? '/etc/berth/balancer.yml';
   const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
-  const { onlyKind } = await import('../../balancer/rules/host-placement.ts');
+  const { onlyKind } = await import('../../balancer/rules/placement.ts');
   const overlay = await overlayOf(args);
   const settings = loadBalancerSettings(overlay?.resolve(list) ?? list);
   return kind === undefined ? settings : onlyKind(settings, kind);
@@ -132,7 +132,7 @@ async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
 
 async function hostFile(settings: BalancerSettings, balancer: string | undefined): Promise<string> {
   const { haproxyConfig } = await import('../../balancer/rules/haproxy-config.ts');
-  const { hostPlacement } = await import('../../balancer/rules/host-placement.ts');
+  const { hostPlacement } = await import('../../balancer/rules/placement.ts');
   const [{ withChecksum }, { haproxyMark }] = await Promise.all([
     import('../../checksum-line.ts'),
     import('../../balancer/place-haproxy-config.ts'),

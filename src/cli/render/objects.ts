@@ -1,6 +1,6 @@
 import { Document, stringify, visit } from 'yaml';
 import { describeObject, type KubeObject } from '../../kube/objects/kube-object.ts';
-import { maskSecretValues } from '../../kube/objects/diff-view.ts';
+import { maskSecretValues } from '../../kube/plan-user.ts';
 
 /**
  * YAML documents for kubectl. A Secret that is left out becomes a comment without its values.

@@ -84,7 +84,7 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   const loaded = await loadSite(args);
   const cluster = theCluster(loaded, args.cluster, terminal);
   const user = await wantedUser(args, loaded.settings.minimumUid);
-  const { userObjectsOn } = await import('../../clusters/bootstrap-cluster.ts');
+  const { userObjectsOn } = await import('../../clusters/bootstrap-user.ts');
   const { renderJson, renderYaml } = await import('./objects.ts');
   const objects = userObjectsOn({
     user,

@@ -1,6 +1,6 @@
 import type { CommandModule } from 'yargs';
 import { BerthError } from '../../errors/berth-error.ts';
-import { optionalComponents } from '../../site-repository/rules/optional-components.ts';
+import { optionalComponents } from '../../site-repository/rules/site-files.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { policiesText } from './policies.ts';
 import { listOption } from '../kit/report-options.ts';

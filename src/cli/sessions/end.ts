@@ -186,16 +186,16 @@ async function withoutOwn(
   all: readonly Session[],
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
-  const [{ ownSession }, { isIn }] = await Promise.all([
+  const [{ ownSession }, { isInPod }] = await Promise.all([
     import('../../ssh/sessions/own-session.ts'),
-    import('./pods.ts'),
+    import('../../backends/pod/pod-session.ts'),
   ]);
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };
   terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);
   return {
     sessions: sessions.filter((one) => one !== own),
-    pods: pods.filter((pod) => !isIn(own, pod)),
+    pods: pods.filter((pod) => !isInPod(own, pod)),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
+import { isInPod, type PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session } from '../../ssh/sessions/session.ts';
 import { countText } from '../../count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
@@ -71,11 +71,7 @@ export function sessionsIn(
   sessions: readonly Session[],
   pods: readonly PodSession[],
 ): readonly Session[] {
-  return sessions.filter((session) => pods.some((pod) => isIn(session, pod)));
-}
-
-export function isIn({ backend, name, user }: Session, pod: PodSession): boolean {
-  return backend === 'pod' && name === pod.name && user === pod.user;
+  return sessions.filter((session) => pods.some((pod) => isInPod(session, pod)));
 }
 
 /** Deletes the pods, and prints a line for each. */

@@ -1,3 +1,4 @@
+import { backendOf } from '../../backends/backends.ts';
 import { stringify } from 'yaml';
 import type { Documents } from '../documents.ts';
 import { documentText, json } from '../kit/json-document.ts';
@@ -162,7 +163,7 @@ function fieldsOf(sessions: readonly Session[], node: string): Documents['Sessio
 
 function backendText(backend: Session['backend']): string {
   if (backend === undefined) return '-';
-  return backend === 'podman' ? 'container' : backend;
+  return backend === 'host' ? backend : backendOf({ backend }).noun;
 }
 
 function terminalNames(terminals: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml';
-import type { KeyValues } from '../../config/schema/berth-yml-edit.ts';
+import type { KeyValues } from '../../config/schema/yaml-document.ts';
 import type { ManagementAccess } from '../../config/schema/settings.ts';
 import { asMapping, mappingOrEmpty } from '../../mapping.ts';
 import type { CapiCluster } from './capi-objects.ts';

@@ -1,24 +1,16 @@
 import { rmSync } from 'node:fs';
+import type { CleanupStep, RemovalResult } from '../../backends/backend.ts';
+import { backendsIn } from '../../backends/backends.ts';
+import { readUserState, type UserState } from '../../backends/podman/user-state.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
-import type { ConnectionFilter } from '../../backends/podman/connection-processes.ts';
 import {
   closingRecordPath,
   markClosing,
   type ConnectionRecord,
 } from '../../connections/connection-record.ts';
-import { endConnectionProcesses } from './end-connection-processes.ts';
-import {
-  listBerthContainers,
-  removeContainers,
-  removeContainerFiles,
-  type RemovalResult,
-} from '../../backends/podman/remove-containers.ts';
-import { removeExpiredContainers } from '../../backends/podman/expired-containers.ts';
-import { hasPodGrants } from '../../backends/pod/pod-grant-file.ts';
-import { usesPods } from '../../backends/pod/pod-cluster.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
-import { readUserState } from '../../backends/podman/user-state.ts';
+import { endConnectionProcesses } from './end-connection-processes.ts';
 
 export interface ClosedConnection {
   readonly processes: number;
@@ -40,60 +32,45 @@ export async function closeConnection(
 ): Promise<ClosedConnection> {
   const { id, record, gone } = connection;
   const file = connectionRecordPath(site, user.uid, id);
-  // Read first: after markClosing, a concurrent cleanup may revoke the token.
-  const held = hasPodGrants(site, user.uid);
+  const steps = await cleanupSteps(site, user, id);
   // From here on the connection is not open, and the reaper continues if this process is killed.
   markClosing(file);
-  const part = await readUserState(site, user);
-  const wanted: ConnectionFilter = {
+  const state = await readUserState(site, user);
+  const { processes, failed: stay } = await endConnectionProcesses(site, state, {
     ...{ id, session: record.session, orphanedSshd: gone },
     hostProcesses: record.hostProcesses === true,
-  };
-  const { processes, failed: stay } = await endConnectionProcesses(site, part, wanted);
-  // A user who damages the list of containers must not keep pods.
-  const steps: readonly (() => Promise<RemovalResult>)[] = [
-    async () => {
-      const own = (await listBerthContainers(site, part)).filter((one) => one.connection === id);
-      return await removeContainers(part, own);
-    },
-    async () => {
-      await removeContainerFiles(part, (file) => file.includes(`-${id}.`));
-      return await removeExpiredContainers(site, part);
-    },
-    () => cleanUpPodsIfUsed(site, user, held),
-  ];
-  const { removed: containers, failed: left } = await runCleanupSteps(user, steps);
+  });
+  const { removed: containers, failed: left } = await runCleanupSteps(state, steps);
   const failed = [...stay, ...left];
   if (failed.length === 0) rmSync(closingRecordPath(file), { force: true });
   return { processes, containers, failed };
 }
 
-/** Runs the steps in order, each even if one before it failed. */
+/** What each backend does in a cleanup of this user. Call it before the connection counts as closed. */
+export async function cleanupSteps(
+  site: SessionContext,
+  user: User,
+  connection?: string,
+): Promise<readonly CleanupStep[]> {
+  const steps = backendsIn(site.settings).map((backend) => backend.cleanUp(site, user, connection));
+  return (await Promise.all(steps)).flat();
+}
+
+/** Runs the steps in order, each even if one before it failed: a user who damages one must not keep the others. */
 export async function runCleanupSteps(
-  { name }: User,
-  steps: readonly (() => Promise<RemovalResult>)[],
+  state: UserState,
+  steps: readonly CleanupStep[],
 ): Promise<RemovalResult> {
   let removed = 0;
   const failed: BerthError[] = [];
   for (const step of steps) {
     try {
-      const ended = await step();
+      const ended = await step(state);
       removed += ended.removed;
       failed.push(...ended.failed);
     } catch (error) {
-      failed.push(asBerthError(error, `cleaning up after ${name}`));
+      failed.push(asBerthError(error, `cleaning up after ${state.user.name}`));
     }
   }
   return { removed, failed };
-}
-
-/** Imports the cluster code only on hosts that use pods. @param held See `cleanUpPods`. */
-export async function cleanUpPodsIfUsed(
-  site: SessionContext,
-  user: User,
-  held?: boolean,
-): Promise<RemovalResult> {
-  if (!usesPods(site.settings)) return { removed: 0, failed: [] };
-  const { cleanUpPods } = await import('../../backends/pod/cleanup-pods.ts');
-  return cleanUpPods(site, user, held);
 }

@@ -1,17 +1,15 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
-import { userOfUid } from '../../identity/nss.ts';
+import { type User, userOfUid } from '../../identity/nss.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { isRunning } from '../../system/processes.ts';
-import { closeConnection, cleanUpPodsIfUsed, runCleanupSteps } from './close-connection.ts';
+import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
 import {
   closingRecordPath,
   parseConnectionId,
   readConnectionRecord,
 } from '../../connections/connection-record.ts';
 import {
-  removeExpiredContainers,
   findExpiredContainers,
   type ContainerExpiry,
 } from '../../backends/podman/expired-containers.ts';
@@ -106,8 +104,8 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
   }
   const part = await readUserState(site, user);
   if (!dryRun) {
-    const steps = [() => removeExpiredContainers(site, part), () => cleanUpPodsIfUsed(site, user)];
-    failed.push(...(await runCleanupSteps(user, steps)).failed);
+    const steps = await cleanupSteps(site, user);
+    failed.push(...(await runCleanupSteps(part, steps)).failed);
   }
   const after = dryRun ? before : await look(part);
   const left = new Set(

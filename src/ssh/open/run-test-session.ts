@@ -1,19 +1,17 @@
 import { readdirSync } from 'node:fs';
+import { backendOf } from '../../backends/backends.ts';
+import { openInBackend } from '../../backends/open-in-backend.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
+import { runtimeDirOf } from '../../connections/runtime-dir.ts';
+import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser } from '../../identity/nss.ts';
 import { escapeControl, logfmtLogger } from '../../log.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { sessionRequest } from '../../session/session-request.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { runtimeDirOf } from '../../connections/runtime-dir.ts';
-import { userConnectionsDir } from '../../connections/state-paths.ts';
-import { containerName } from '../../backends/podman/argv/podman-run.ts';
-import { containerSession, sessionCommand } from '../../backends/podman/argv/session-command.ts';
-import { startContainer } from '../../backends/podman/start-container.ts';
-import type { PodSessionInput } from '../../backends/pod/open-pod-session.ts';
-import type { SessionHost } from '../../session/session-host.ts';
-import { sessionRequest } from '../../session/session-request.ts';
-import { startFilePath, writeStartFile } from '../../backends/podman/exec-handoff-file.ts';
 
 export interface TestSessionInput {
   /** Path of ssh.yml. */
@@ -32,7 +30,7 @@ export interface TestSessionInput {
  * removes it.
  *
  * @throws {BerthError} `profile-missing`, `test-session-failed`; the errors of `loadSshSettings`, `runtimeDirOf` and
- *   `startContainer`
+ *   `openInBackend`
  */
 export async function runTestSession({
   configFile,
@@ -47,10 +45,11 @@ export async function runTestSession({
       code: 'profile-missing',
       hint: 'Run `berth doctor` again: the configuration has changed meanwhile.',
     });
-  const profile = {
+  const profile: Profile = {
     ...chosen,
-    lifetime: { kind: 'connection' } as const,
+    lifetime: { kind: 'connection' },
     pod: { ...chosen.pod, forwards: false },
+    failure: { ...chosen.failure, action: 'refuse' },
   };
   const user = currentUser({ minimumUid: 1 });
   if (!readdirSync(userConnectionsDir({ run: runDir }, user.uid)).includes(connection))
@@ -58,46 +57,35 @@ export async function runTestSession({
       'the connection that doctor recorded for it has ended',
       'Run `berth doctor` again. If another `berth reap` ran at the same time, it may have removed the connection.',
     );
-  const host: SessionHost = { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) };
-  const request = sessionRequest(['-c', 'true'], undefined, false);
-  if (profile.backend === 'pod') {
-    await runInPod({ host, profile, request, toolsDir });
-    return;
-  }
-  const name = containerName(profile, connection);
-  const container = await startContainer({ host, profile, name, toolsDir });
-  const session = containerSession(host, container, { request, profile, env: {}, umask: 0o022 });
-  const call = sessionCommand(host, container, session, startFilePath(host, process.pid));
-  writeStartFile(call.given);
-  const { error, stderr } = await runProgram(call.file, call.args.slice(1), {
-    ...{ env: { ...call.env }, cwd: '/', timeout: profile.deadlineMs, killSignal: 'SIGKILL' },
+  const opened = await openInBackend({
+    host: { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) },
+    request: sessionRequest(['-c', 'true'], undefined, false),
+    ...{ profile, env: {}, toolsDir, log: logfmtLogger(() => undefined) },
+    welcome: () => undefined,
   });
-  if (error === undefined) return;
-  const said = escapeControl(stderr.trim()).slice(0, 500);
-  const why = said === '' ? '' : `: ${said}`;
-  throw error.killed === true
-    ? testSessionFailed(
-        `the container started, but \`true\` in it did not end within ${profile.deadlineMs / 1000} s${why}`,
-        'Look for processes in state D, which wait for a file system: `ps -eo pid,stat,user,wchan:20,args`, `dmesg`.',
-      )
-    : testSessionFailed(
-        `the container started, but \`true\` in it ended with ${String(error.code ?? error.signal)}${why}`,
-        'Check that the image has a shell, and that it can run on this host: compare its architecture with `uname -m`.',
-      );
+  // The profile gives no shell on the host.
+  if (opened === 'host-shell') return;
+  const ended = 'exitCode' in opened ? String(opened.exitCode) : await run(opened, profile);
+  if (ended === '0') return;
+  throw testSessionFailed(
+    `the ${backendOf(profile).noun} started, but \`true\` in it ended with ${ended}`,
+    'Check that the image has a shell, and that it can run where its sessions run: compare its architecture with `uname -m`.',
+  );
 }
 
-/** @throws {BerthError} `test-session-failed`; the errors of `openPodSession` */
-async function runInPod(
-  input: Pick<PodSessionInput, 'host' | 'profile' | 'request' | 'toolsDir'>,
-): Promise<void> {
-  const { openPodSession } = await import('../../backends/pod/open-pod-session.ts');
-  const log = logfmtLogger(() => undefined);
-  const exitCode = await openPodSession({ ...input, env: {}, umask: 0o022, log });
-  if (exitCode !== 0)
-    throw testSessionFailed(
-      `the pod started, but \`true\` in it ended with ${exitCode}`,
-      "Check that the image has a shell, and that it can run on the cluster's nodes.",
-    );
+/** @returns its exit code, or how it ended otherwise. @throws {BerthError} `test-session-failed` */
+async function run({ file, args, env }: ProgramCall, { deadlineMs }: Profile): Promise<string> {
+  const { error, stderr } = await runProgram(file, args.slice(1), {
+    ...{ env: { ...env }, cwd: '/', timeout: deadlineMs, killSignal: 'SIGKILL' },
+  });
+  if (error === undefined) return '0';
+  const said = escapeControl(stderr.trim()).slice(0, 500);
+  const why = said === '' ? '' : `: ${said}`;
+  if (error.killed !== true) return `${String(error.code ?? error.signal)}${why}`;
+  throw testSessionFailed(
+    `the container started, but \`true\` in it did not end within ${deadlineMs / 1000} s${why}`,
+    'Look for processes in state D, which wait for a file system: `ps -eo pid,stat,user,wchan:20,args`, `dmesg`.',
+  );
 }
 
 function testSessionFailed(message: string, hint: string): BerthError {

@@ -2,14 +2,13 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { groupId } from '../../identity/group-id.ts';
-import { lookupUser } from '../../identity/nss.ts';
-import type { User } from '../../identity/nss.ts';
+import { lookupUser, type User } from '../../identity/nss.ts';
 import type { LogFields, Logger } from '../../log.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { ConnectionRecord } from '../../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
-import { usesPods } from '../../backends/pod/pod-cluster.ts';
+import { backendsIn } from '../../backends/backends.ts';
 import { callingMonitor } from '../../connections/sshd-monitor.ts';
 import { registerConnection, type PamItems } from '../../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -74,8 +73,10 @@ async function open(input: OpenInput): Promise<number> {
   const { settings } = await updateSshSettingsCache({ configFile }, input.now());
   if (!isConcerned(settings, user)) return 0;
   const monitor = callingMonitor(input.parent);
-  const pods = usesPods(settings);
-  if (pods) input.onSlow();
+  const site = { settings, run: runDir, log, now: input.now };
+  const prepared = backendsIn(settings).flatMap((one) => one.prepareLogin?.bind(one) ?? []);
+  const isSlow = prepared.length > 0;
+  if (isSlow) input.onSlow();
   const opened = await registerConnection({
     ...{
       pam,
@@ -89,17 +90,10 @@ async function open(input: OpenInput): Promise<number> {
       sshConnection: input.env.SSH_CONNECTION,
     },
     now: Math.floor(input.now() / 1000),
-    patienceMs: pods ? 6_000 : 2_500,
+    patienceMs: isSlow ? 6_000 : 2_500,
   });
-  if (pods) {
-    const { grantPodAccess } = await import('../../backends/pod/grant-pod-access.ts');
-    const failed = await grantPodAccess(
-      { settings, run: runDir, log, now: input.now },
-      user,
-      'login',
-    );
-    for (const error of failed) log.error(error, { user: name });
-  }
+  for (const prepare of prepared)
+    for (const error of await prepare(site, user)) log.error(error, { user: name });
   if (opened.record.placesUnknown === true)
     log.warning('the address of the client was not looked up: too many TCP connections', {
       ...{ user: name, connection: opened.id },

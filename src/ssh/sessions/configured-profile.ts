@@ -1,13 +1,11 @@
-import { hostname } from 'node:os';
+import { backendOf } from '../../backends/backends.ts';
 import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { userOfUid } from '../../identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { containerName } from '../../backends/podman/argv/podman-run.ts';
-import { podName } from '../../backends/pod/objects/pod-object.ts';
-import { isLoginShell } from '../../session/login-shell.ts';
+import { isLoginShell } from '../../session/session-request.ts';
 import type { Session } from './session.ts';
 
 /** What a user gets at an sshd. */
@@ -38,22 +36,12 @@ export async function withConfiguredProfiles(
 }
 
 /** The session with what it was given; the name of its container counts only if it is that of the profile. */
-export function withGiven(session: Session, given: Given): Session {
+export async function withGiven(session: Session, given: Given): Promise<Session> {
   if (given === 'unknown') return session;
   if (given === 'host') return { ...session, backend: 'host' };
-  const { id, claimedName } = session;
   const { profile } = given;
-  const { backend } = profile;
-  if (backend === 'pod') {
-    const name = podName({ profile, loginHost: hostname(), connection: id });
-    return { ...session, profile: profile.name, backend, name };
-  }
-  // Without a process in it, such as `ssh -N`, there may be no container.
-  const isIn = claimedName === containerName(profile, id);
-  return {
-    ...{ ...session, profile: profile.name, backend },
-    ...{ name: isIn ? claimedName : undefined, claimedName: isIn ? undefined : claimedName },
-  };
+  const names = await backendOf(profile).sessionNames(profile, session.id, session.claimedName);
+  return { ...session, profile: profile.name, backend: profile.backend, ...names };
 }
 
 async function configuredFor(session: Session, settings: SshSettings): Promise<Given> {

@@ -6,7 +6,7 @@ import {
 } from '../../connections/connection-record.ts';
 import { connectionRecordPath, connectionsDir } from '../../connections/state-paths.ts';
 import { openConnections } from '../../connections/user-connections.ts';
-import { establishedConnections } from '../../system/socket-statistics.ts';
+import { establishedConnections } from '../../system/tcp-connection.ts';
 import { tcpConnectionsOf, type TcpConnection } from '../../system/tcp-connection.ts';
 import { endpointText, type Endpoint } from '../../system/tcp-table.ts';
 import { clientsInLog } from '../../connections/balancer-log.ts';

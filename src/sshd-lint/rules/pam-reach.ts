@@ -1,4 +1,4 @@
-import type { PamAction } from './pam-control.ts';
+import type { PamAction } from './pam-lines.ts';
 import type { PamLine } from './pam-lines.ts';
 
 /** Modules that accept or refuse; all others succeed in a login that succeeds. */

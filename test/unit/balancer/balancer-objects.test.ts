@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { balancerObjects } from '../../../src/balancer/rules/balancer-objects.ts';
 import { configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { onlyKind } from '../../../src/balancer/rules/host-placement.ts';
-import { podPorts } from '../../../src/balancer/rules/pod-placement.ts';
+import { onlyKind } from '../../../src/balancer/rules/placement.ts';
+import { podPorts } from '../../../src/balancer/rules/placement.ts';
 import {
   type BalancerSettings,
   parseBalancerSettings,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { guardFinding } from '../../../src/doctor/guard-check.ts';
+import { guardFinding } from '../../../src/doctor/admission-check.ts';
 import type { ApiClient } from '../../../src/kube/api-client.ts';
 
 /** Stands for clusters that the site of the tests is not: it answers the dry run as they do. */

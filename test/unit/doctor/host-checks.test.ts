@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SiteSettings } from '../../../src/config/schema/settings.ts';
 import { ok, runCheck } from '../../../src/check-result.ts';
 import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
-import { certificateFinding, clockFinding } from '../../../src/doctor/server-checks.ts';
+import { certificateFinding, clockFinding } from '../../../src/doctor/issuer-checks.ts';
 import { exampleCluster } from '../example-cluster.ts';
 
 describe('a check', () => {

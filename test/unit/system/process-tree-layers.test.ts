@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parentsFirst } from '../../../src/system/process-tree-layers.ts';
+import { parentsFirst } from '../../../src/system/processes.ts';
 
 const pidsOf = (layers: readonly (readonly { pid: number }[])[]): number[][] =>
   layers.map((layer) => layer.map(({ pid }) => pid));

@@ -1,12 +1,14 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
-import { transferProgram } from '../../../session/transfer-program.ts';
+import {
+  sessionArgv,
+  type SessionRequest,
+  transferProgram,
+} from '../../../session/session-request.ts';
 import { appendInstalledTools, sftpServerArgv } from './transfer-scripts.ts';
 import { withExitMarker } from '../../../kube-exec/protocol/exit-marker.ts';
 import type { CommandPreamble } from '../../../kube-exec/protocol/command-preamble.ts';
 import { sessionEnvironment } from '../../../session/session-environment.ts';
 import type { SessionHost } from '../../../session/session-host.ts';
-import type { SessionRequest } from '../../../session/session-request.ts';
-import { sessionArgv } from '../../../session/session-argv.ts';
 
 export interface PodSession {
   /** argv of the exec. It contains nothing of the user's command. */

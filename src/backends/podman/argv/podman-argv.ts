@@ -1,5 +1,5 @@
-import { userStorageDir, type SessionHost } from '../../../session/session-host.ts';
 import type { ProgramCall } from '../../../program-call.ts';
+import { type SessionHost, userStorageDir } from '../../../session/session-host.ts';
 
 /**
  * A podman command for this user's containers. All paths are on its command line, and its HOME is a directory that
@@ -49,4 +49,9 @@ export function podmanEnvironment(host: SessionHost): Readonly<Record<string, st
     XDG_RUNTIME_DIR: host.runtimeDir,
     LANG: 'C.UTF-8',
   };
+}
+
+/** The last component of a path: `crun` for `/usr/bin/crun`. */
+export function programName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }

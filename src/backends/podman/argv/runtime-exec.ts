@@ -1,9 +1,8 @@
 import { holdsRawBytes, throughShell } from '../../../raw-bytes.ts';
 import { environmentLines } from '../../../session/environment-lines.ts';
-import { programName } from './program-name.ts';
+import { podmanEnvironment, programName } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../../session/session-host.ts';
-import { podmanEnvironment } from './podman-argv.ts';
 
 /** A running container. */
 export interface ContainerHandle {

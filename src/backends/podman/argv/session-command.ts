@@ -1,18 +1,30 @@
-import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
-import { transferProgram } from '../../../session/transfer-program.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
+import type { ProgramCall } from '../../../program-call.ts';
+import { holdsRawBytes, throughShell } from '../../../raw-bytes.ts';
+import { sessionEnvironment } from '../../../session/session-environment.ts';
+import type { SessionHost } from '../../../session/session-host.ts';
 import {
+  sessionArgv,
+  type SessionRequest,
+  transferProgram,
+} from '../../../session/session-request.ts';
+import { podmanCommand, programName } from './podman-argv.ts';
+import {
+  type ContainerHandle,
+  type ExecSession,
   ociProcessFile,
   runtimeExec,
-  type ExecSession,
-  type ContainerHandle,
+  setVariablesByShell,
 } from './runtime-exec.ts';
-import { sessionEnvironment } from '../../../session/session-environment.ts';
-import type { ProgramCallWithFile } from '../../../program-call.ts';
-import type { SessionHost } from '../../../session/session-host.ts';
-import type { SessionRequest } from '../../../session/session-request.ts';
-import { sessionArgv } from '../../../session/session-argv.ts';
-import { podmanExec, type TerminalRelay } from './podman-exec.ts';
+
+/** The file that the program reads: what must not be on its command line. */
+export interface StartFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+type SessionCall = ProgramCall & { readonly startFile: StartFile };
 
 /** A running container, with what its image provides. */
 export interface SessionContainer extends ContainerHandle {
@@ -65,9 +77,60 @@ export function sessionCommand(
   container: SessionContainer,
   session: ExecSession,
   file: string,
-): ProgramCallWithFile {
+): SessionCall {
   if (session.tty && container.terminalRelay === 'podman')
     return podmanExec(host, container.id, session, file);
-  const given = { path: file, text: ociProcessFile(host, container, session) };
-  return { ...runtimeExec(host, container, file), given };
+  const startFile = { path: file, text: ociProcessFile(host, container, session) };
+  return { ...runtimeExec(host, container, file), startFile };
+}
+
+/** Which program relays a session's terminal: the OCI runtime, or podman with its conmon. */
+type TerminalRelay = 'runtime' | 'podman';
+
+/** The first version in which `crun exec --tty` follows changes of the window size (crun 907d0322). */
+const crunResizes = [1, 8, 7] as const;
+
+/**
+ * The runtime if it follows changes of the window size, else podman, which takes a quarter of a second longer.
+ *
+ * @param version Output of `RUNTIME --version`.
+ */
+export function terminalRelay(runtime: string, version: string): TerminalRelay {
+  if (programName(runtime) !== 'crun') return 'runtime';
+  const numbers = /\bversion (\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
+  for (const [place, wanted] of crunResizes.entries()) {
+    const found = Number(numbers[place] ?? 0);
+    if (found !== wanted) return found > wanted ? 'runtime' : 'podman';
+  }
+  return 'runtime';
+}
+
+/**
+ * The same session as with `runtimeExec`, with a terminal that podman relays.
+ *
+ * @param environmentFile Path of a file with the session's environment, one line per variable. The variables must
+ *   not be in podman's own environment, where LD_PRELOAD or CONTAINERS_CONF would change what podman does.
+ */
+function podmanExec(
+  host: SessionHost,
+  containerId: string,
+  session: ExecSession,
+  environmentFile: string,
+): SessionCall {
+  const { user } = host;
+  // Podman reads text, and one line per variable.
+  const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
+  const { argv, env, cwd } = setVariablesByShell(session, isOdd);
+  const call = podmanCommand(host, [
+    ...['exec', '--interactive', '--tty'],
+    // Else ctrl-p ctrl-q would detach from the session and leave it running.
+    ...['--detach-keys', ''],
+    ...['--user', `${user.uid}:${user.gid}`],
+    ...['--workdir', cwd],
+    ...['--env-file', environmentFile],
+    containerId,
+    ...(argv.some(holdsRawBytes) ? throughShell(argv) : argv),
+  ]);
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+  return { ...call, startFile: { path: environmentFile, text: lines.join('') } };
 }

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { nextReapRound, reapOrder } from '../../../../src/ssh/cleanup/reap-sessions.ts';
-import { reapTimeoutMs } from '../../../../src/ssh/cleanup/reap-sessions.ts';
+import {
+  nextReapRound,
+  reapOrder,
+  reapTimeoutMs,
+} from '../../../../src/ssh/cleanup/reap-sessions.ts';
 
 const nobody = new Set<number>();
 

@@ -14,28 +14,28 @@ const session = (claimedName: string | undefined): Session => ({
   ...{ processes: 1, cpuSeconds: 0, memoryBytes: 0 },
 });
 
-it('a session in the container of its profile has its name', () => {
-  expect(withGiven(session('berth-base-47.11'), { profile })).toMatchObject({
+it('a session in the container of its profile has its name', async () => {
+  expect(await withGiven(session('berth-base-47.11'), { profile })).toMatchObject({
     ...{ profile: 'base', backend: 'podman', name: 'berth-base-47.11', claimedName: undefined },
   });
-  expect(withGiven(session(undefined), { profile })).toMatchObject({
+  expect(await withGiven(session(undefined), { profile })).toMatchObject({
     ...{ profile: 'base', name: undefined, claimedName: undefined },
   });
 });
 
 it.each(['berth-admin', 'berth-base', 'berth-base-47.12', 'berth-admin-47.11'])(
   'a session whose processes say %s has the profile of the configuration all the same',
-  (claimed) => {
-    const one = withGiven(session(claimed), { profile });
+  async (claimed) => {
+    const one = await withGiven(session(claimed), { profile });
     expect(one).toMatchObject({ profile: 'base', name: undefined, claimedName: claimed });
     const filter = { profiles: ['admin'] };
     expect(filterAll({ sessions: [one], pods: [] }, filter).sessions).toEqual([]);
   },
 );
 
-it('a session on the host, or whose configuration is not known, has no profile', () => {
-  expect(withGiven(session('berth-admin'), 'host')).toMatchObject({
+it('a session on the host, or whose configuration is not known, has no profile', async () => {
+  expect(await withGiven(session('berth-admin'), 'host')).toMatchObject({
     ...{ profile: undefined, backend: 'host', name: undefined, claimedName: 'berth-admin' },
   });
-  expect(withGiven(session('berth-admin'), 'unknown').profile).toBeUndefined();
+  expect((await withGiven(session('berth-admin'), 'unknown')).profile).toBeUndefined();
 });

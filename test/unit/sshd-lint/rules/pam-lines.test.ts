@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parsePamControl } from '../../../../src/sshd-lint/rules/pam-control.ts';
+import { parsePamControl } from '../../../../src/sshd-lint/rules/pam-lines.ts';
 import { parsePam } from '../../../../src/sshd-lint/rules/pam-lines.ts';
 
 describe('a file of pam.d', () => {

@@ -139,8 +139,8 @@ describe('what the login becomes', () => {
       XDG_RUNTIME_DIR: '/run/user/5501',
       LANG: 'C.UTF-8',
     });
-    expect(call.given.path).toBe('/f');
-    const process = JSON.parse(call.given.text) as { args: string[]; env: string[] };
+    expect(call.startFile.path).toBe('/f');
+    const process = JSON.parse(call.startFile.text) as { args: string[]; env: string[] };
     expect(process).toMatchObject({
       ...{ terminal: true, user: { uid: 5501, gid: 5502 }, cwd: '/home/ada' },
     });
@@ -151,7 +151,7 @@ describe('what the login becomes', () => {
   it('is podman for a terminal whose size the runtime would not follow, and only then', () => {
     const slow: SessionContainer = { ...container, terminalRelay: 'podman' };
     expect(sessionCommand(host, slow, session({ tty: false }), '/f').file).toBe('/usr/bin/nsenter');
-    const { file, args, given } = sessionCommand(
+    const { file, args, startFile } = sessionCommand(
       ...([host, slow, session({ command, tty: true }, { env }), '/f'] as const),
     );
     expect(file).toBe('/usr/bin/podman');
@@ -160,7 +160,7 @@ describe('what the login becomes', () => {
       ...['exec', '--interactive', '--tty', '--detach-keys', ''],
       ...['--user', '5501:5502', '--workdir', '/home/ada', '--env-file', '/f', container.id],
     ]);
-    const lines = given.text.split('\n').filter((line) => line !== '');
+    const lines = startFile.text.split('\n').filter((line) => line !== '');
     expect(lines.every((line) => /^\w+=/.test(line))).toBe(true);
     expect(made(words.slice(12), lines)).toBe('<a=b|one\ntwo\n|caf\xe9>0\n');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { terminalRelay } from '../../../../../src/backends/podman/argv/podman-exec.ts';
+import { terminalRelay } from '../../../../../src/backends/podman/argv/session-command.ts';
 
 describe('who relays the terminal', () => {
   it.each([

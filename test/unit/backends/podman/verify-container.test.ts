@@ -3,7 +3,7 @@ import {
   assertMounted,
   parseMountinfo,
   mountOrigins,
-} from '../../../../src/backends/podman/verify-mounts.ts';
+} from '../../../../src/backends/podman/verify-container.ts';
 
 /** proc(5): ID, parent, device, root, mount point, … */
 const host = parseMountinfo(
