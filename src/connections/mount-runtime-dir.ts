@@ -87,7 +87,7 @@ export async function unmountRuntimeDir(
 /** @returns What the program printed if it failed. */
 async function onHost({ nsenter }: Site, argv: readonly string[]): Promise<string | undefined> {
   const { error, stderr } = await runProgram(nsenter, ['--mount=/proc/1/ns/mnt', '--', ...argv], {
-    ...{ cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, timeout: 3_000 },
+    timeout: 3_000,
   });
   return error === undefined ? undefined : stderr.trim() || error.message;
 }

@@ -186,7 +186,7 @@ async function output(
   args: readonly string[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { error, stdout } = await runProgram(file, args, { signal, cwd: '/' });
+  const { error, stdout } = await runProgram(file, args, { signal });
   if (error === undefined) return stdout;
   if (isErrno(error, 'ENOENT')) return undefined;
   throw new Error(`${file}: ${error.message.trim()}`, { cause: error });

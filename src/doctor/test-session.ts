@@ -123,6 +123,5 @@ function stopOnSignal(stop: () => Promise<unknown>): () => void {
 }
 
 async function loginctl(verb: string, { name }: User): Promise<boolean> {
-  const options = { env: { PATH: '/usr/bin:/bin' }, timeout: startMs };
-  return (await runProgram('loginctl', [verb, name], options)).error === undefined;
+  return (await runProgram('loginctl', [verb, name], { timeout: startMs })).error === undefined;
 }

@@ -11,25 +11,15 @@ const notFound = 2;
  * @throws {BerthError} `nss-failed`
  */
 export async function nameOfUid(uid: number): Promise<string | undefined> {
-  const { execFile } = await import('node:child_process');
-  return await new Promise((resolve, reject) => {
-    execFile(
-      '/usr/bin/getent',
-      ['passwd', String(uid)],
-      { timeout: 5_000, env: {} },
-      (cause, stdout) => {
-        const [name = '', , found] = stdout.split(':');
-        if (cause === null && name !== '' && found === String(uid)) resolve(name);
-        else if (cause?.code === notFound) resolve(undefined);
-        else
-          reject(
-            new BerthError(`looking up UID ${uid} in NSS failed`, {
-              code: 'nss-failed',
-              ...(cause && { cause }),
-            }),
-          );
-      },
-    );
+  const { runProgram } = await import('../system/run-program.ts');
+  const words = ['passwd', String(uid)];
+  const { error: cause, stdout } = await runProgram('/usr/bin/getent', words, { timeout: 5_000 });
+  const [name = '', , found] = stdout.split(':');
+  if (cause === undefined && name !== '' && found === String(uid)) return name;
+  if (cause?.code === notFound) return undefined;
+  throw new BerthError(`looking up UID ${uid} in NSS failed`, {
+    code: 'nss-failed',
+    cause,
   });
 }
 

@@ -98,8 +98,7 @@ async function install(
 
 /** Runs ldd in the C locale, without the caller's library paths. */
 async function ldd(file: string): Promise<string> {
-  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } };
-  const { error, stdout } = await runProgram('/usr/bin/ldd', [file], options);
+  const { error, stdout } = await runProgram('/usr/bin/ldd', [file]);
   // For a static program ldd fails; it needs no loader.
   if (error === undefined || /not a dynamic executable|statically linked/.test(stdout))
     return stdout;

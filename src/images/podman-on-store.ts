@@ -28,7 +28,7 @@ export async function podmanOnStore(
   { env, signal }: PodmanOptions,
 ): Promise<string> {
   const call = podmanStoreCommand(podman, store, args, env);
-  const options = { env: { ...call.env }, cwd: '/', signal, maxBuffer: 16 * 1024 * 1024 };
+  const options = { env: call.env, signal, maxBuffer: 16 * 1024 * 1024 };
   const { error, stdout, stderr } = await runProgram(call.file, call.args.slice(1), options);
   if (error !== undefined) throw podmanError(attempted, error, stderr, podman);
   return stdout;

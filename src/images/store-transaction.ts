@@ -152,13 +152,9 @@ async function showLayer(layer: string): Promise<void> {
 
 /** So that after a power failure the metadata does not name an incomplete layer. */
 async function synced(directory: string): Promise<void> {
-  const { execFile } = await import('node:child_process');
-  await new Promise<void>((resolve, reject) => {
-    execFile('/usr/bin/sync', ['--file-system', directory], { env: {} }, (error) => {
-      if (error instanceof Error) reject(error);
-      else resolve();
-    });
-  });
+  const { runProgram } = await import('../system/run-program.ts');
+  const { error } = await runProgram('/usr/bin/sync', ['--file-system', directory]);
+  if (error !== undefined) throw new Error(error.message, { cause: error });
 }
 
 /** Copies all metadata but the two lists, which are what makes podman read the rest. */

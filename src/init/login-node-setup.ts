@@ -26,6 +26,7 @@ import {
   sshYml,
 } from './login-node-profile.ts';
 import { policySteps } from './policy-steps.ts';
+import type { ProgramOptions } from '../system/run-program.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 import { startSteps, stopUnits, tokenUnits, unitSteps, type UnitsToStart } from './unit-steps.ts';
 
@@ -84,7 +85,11 @@ const backendUnits: Readonly<Record<Backend, Readonly<Record<string, string>>>> 
  * @param toolsDir where `berth images files` puts the transfer tools
  * @throws {BerthError} `port-taken`, and those of `wantedKind`, `accountState` and `imageSteps`; system errors
  */
-export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string): Promise<Setup> {
+export async function loginNodeSetup(
+  answers: LoginNodeAnswers,
+  toolsDir: string,
+  env: ProgramOptions['env'],
+): Promise<Setup> {
   const { backend, start } = answers;
   const isPod = backend === 'pod';
   const accounts = await accountState(answers.users, group);
@@ -94,7 +99,7 @@ export async function loginNodeSetup(answers: LoginNodeAnswers, toolsDir: string
     answers.cluster &&
     clusterSetup(
       answers.cluster,
-      answers.policies ? await policySteps(answers.cluster, accounts.homes) : [],
+      answers.policies ? await policySteps(answers.cluster, accounts.homes, env) : [],
     );
   const steps: SetupStep[] = [
     ...(cluster?.steps ?? []),

@@ -5,7 +5,7 @@ import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { admissionFile } from '../config/load/load-render-files.ts';
 import { sourceText } from '../source-text.ts';
-import { runProgram } from '../system/run-program.ts';
+import { type ProgramOptions, runProgram } from '../system/run-program.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { type ClusterAnswers, adminKubectl } from './cluster-setup.ts';
 import { exampleWith } from './rules/example-text.ts';
@@ -18,22 +18,24 @@ const example = sourceText('../../etc/berth/admission.yml.example', import.meta.
  * cluster has them, admission.yml may be on another host, and the cluster's lists stay.
  *
  * @param homes of the accounts that may log in, by their names
+ * @param env of kubectl, whose kubeconfig may start a plugin
  */
 export async function policySteps(
   answers: ClusterAnswers,
   homes: ReadonlyMap<string, string>,
+  env: ProgramOptions['env'],
 ): Promise<SetupStep[]> {
   const admin = adminKubectl(answers);
   const installed = [...admin, 'get', 'namespace', probeNamespace(siteAdmission())];
   const present = readIfPresent(admissionFile);
   const wanted = whole(admissionFile, admissionText(homes));
-  const isThere = (await outputOf(installed)) !== undefined;
+  const isThere = (await outputOf(installed, env)) !== undefined;
   const writes = present === undefined ? !isThere : present === wanted.text;
   return [
     ...(writes ? [wanted] : []),
     {
       argv: [...admin, 'apply', '-f', '-'],
-      input: ['berth', 'render', 'policies', ...(await versionOption(admin))],
+      input: ['berth', 'render', 'policies', ...(await versionOption(admin, env))],
       unless: installed,
       undo: [[...admin, 'delete', '-k', installedPath('share/etc/kubernetes/admission')]],
     },
@@ -53,15 +55,21 @@ function admissionText(homes: ReadonlyMap<string, string>): string {
 }
 
 /** Older clusters do not serve all kinds of the policies. */
-async function versionOption(admin: readonly string[]): Promise<string[]> {
-  const text = (await outputOf([...admin, 'get', '--raw', '/version'])) ?? '{}';
+async function versionOption(
+  admin: readonly string[],
+  env: ProgramOptions['env'],
+): Promise<string[]> {
+  const text = (await outputOf([...admin, 'get', '--raw', '/version'], env)) ?? '{}';
   const { gitVersion } = mappingOrEmpty(JSON.parse(text));
   const minor = minorVersion(String(gitVersion));
   return minor === undefined || minor >= mutatingPolicySince ? [] : ['--kubernetes', `1.${minor}`];
 }
 
 /** @returns undefined if the program did not end with status 0 */
-async function outputOf([file = '', ...args]: readonly string[]): Promise<string | undefined> {
-  const { error, stdout } = await runProgram(file, args, { timeout: 20_000 });
+async function outputOf(
+  [file = '', ...args]: readonly string[],
+  env: ProgramOptions['env'],
+): Promise<string | undefined> {
+  const { error, stdout } = await runProgram(file, args, { env, cwd: '.', timeout: 20_000 });
   return error === undefined ? stdout : undefined;
 }

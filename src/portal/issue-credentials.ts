@@ -25,6 +25,10 @@ import { asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { openIssuers } from './open-issuers.ts';
 
+const systemctl = '/usr/bin/systemctl';
+/** Time limit for systemctl, in milliseconds. */
+const startMs = 3_000;
+
 export interface IssueInput {
   readonly user: User;
   readonly settings: SiteSettings;
@@ -164,7 +168,7 @@ async function removeFormerOwner({ user, settings, log }: IssueInput): Promise<v
 async function startBroker({ user, log, deadline }: IssueInput): Promise<void> {
   try {
     await beforeDeadline(
-      asRoot(() => openBrokerSocket(user.uid, { signal: deadline.signal })),
+      asRoot(() => openBrokerSocket(user.uid, deadline.signal)),
       deadline,
     );
   } catch (thrown) {
@@ -176,17 +180,10 @@ async function startBroker({ user, log, deadline }: IssueInput): Promise<void> {
 /**
  * Starts `berth-broker@UID.socket`, unless the socket exists.
  *
- * @param timeoutMs for systemctl, in milliseconds
  * @throws {BerthError} `broker-no-systemd`, `broker-not-started`. The caller warns and goes on, because the
  *   credential works until its token expires.
  */
-async function openBrokerSocket(
-  uid: number,
-  {
-    timeoutMs = 3_000,
-    signal,
-  }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
-): Promise<void> {
+async function openBrokerSocket(uid: number, signal: AbortSignal): Promise<void> {
   if (existsSync(brokerSocket(uid))) return;
   // sd_booted(3)
   if (!existsSync('/run/systemd/system')) {
@@ -195,26 +192,14 @@ async function openBrokerSocket(
       { code: 'broker-no-systemd' },
     );
   }
-  const { execFile } = await import('node:child_process');
+  const { runProgram } = await import('../system/run-program.ts');
   const unit = brokerSocketUnit(uid);
-  await new Promise<void>((resolve, reject) => {
-    execFile(
-      '/usr/bin/systemctl',
-      ['start', '--no-block', unit],
-      { timeout: timeoutMs, env: {}, ...(signal && { signal }) },
-      (cause) => {
-        if (cause === null) {
-          resolve();
-          return;
-        }
-        reject(
-          new BerthError(`${unit} could not be started`, {
-            code: 'broker-not-started',
-            hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
-            cause,
-          }),
-        );
-      },
-    );
-  });
+  const options = { timeout: startMs, signal };
+  const { error: cause } = await runProgram(systemctl, ['start', '--no-block', unit], options);
+  if (cause !== undefined)
+    throw new BerthError(`${unit} could not be started`, {
+      code: 'broker-not-started',
+      hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
+      cause,
+    });
 }

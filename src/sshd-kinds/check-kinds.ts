@@ -126,9 +126,7 @@ export async function testSshdConfig(sshd: string, config: string): Promise<void
 /** What sshd says against the file; undefined if it accepts it. */
 async function refusal(sshd: string, config: string): Promise<string | undefined> {
   const { error, stderr } = await runProgram(sshd, ['-t', '-f', config], {
-    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
     timeout: patience,
-    cwd: '/',
   });
   if (error === undefined) return undefined;
   if (isErrno(error, 'ENOENT', 'EACCES'))

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { runProgram } from '../system/run-program.ts';
 import { existsSync } from 'node:fs';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { type HostCertificate, parseHostCertificate } from './rules/host-certificate.ts';
@@ -42,14 +42,13 @@ export async function runKeygen(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>> = {},
 ): Promise<string> {
-  return await new Promise((resolve, reject) => {
-    const options = { env: { ...env, LC_ALL: 'C', TZ: 'UTC' }, encoding: 'utf8' } as const;
-    const child = execFile(program, [...args], options, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(failure(args, error, stderr));
-    });
-    child.stdin?.end();
+  const { error, stdout, stderr } = await runProgram(program, args, {
+    env: { ...env, LC_ALL: 'C', TZ: 'UTC' },
+    cwd: '.',
+    input: '',
   });
+  if (error !== undefined) throw failure(args, error, stderr);
+  return stdout;
 }
 
 function failure(args: readonly string[], cause: Error, stderr: string): BerthError {

@@ -216,9 +216,7 @@ async function balancerLimits(options: {
   if (balancers.length === 0) return [];
   // Before 9.3, sshd does not know -V, and prints its version all the same.
   const { stdout, stderr } = await runProgram(options.sshd, ['-V'], {
-    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
     timeout: patience,
-    cwd: '/',
   });
   return balancerLimitLines(balancers, `${stdout}\n${stderr}`);
 }

@@ -144,11 +144,11 @@ function primaryMembers(
     .map(([name = '']) => name);
 }
 
-const nssOptions = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 28 };
-
 /** id(1) asks NSS for one user, so it needs no enumeration. */
 async function groupNames(user: string): Promise<string[]> {
-  const { stdout } = await runProgram('/usr/bin/id', ['-Gnz', '--', user], nssOptions);
+  const { stdout } = await runProgram('/usr/bin/id', ['-Gnz', '--', user], {
+    maxBuffer: 2 ** 28,
+  });
   return stdout.split('\0').filter((name) => name !== '');
 }
 

@@ -48,14 +48,8 @@ function notOpenSsh(message: string): BerthError {
   return new BerthError(message, { code: 'sshd-output', hint });
 }
 
-const programOptions = {
-  env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
-  timeout: patience,
-  cwd: '/',
-};
-
 async function run(sshd: string, args: string[], config: string): Promise<string> {
-  const { error, stdout, stderr } = await runProgram(sshd, args, programOptions);
+  const { error, stdout, stderr } = await runProgram(sshd, args, { timeout: patience });
   if (error !== undefined) throw refused(sshd, config, stderr, error);
   return stdout;
 }
@@ -147,7 +141,7 @@ export async function parseSshdConfigFiles(
 
 async function releaseOf(sshd: string, config: string): Promise<SshdRelease> {
   // A release without -V prints its usage, which begins with the version, too.
-  const { error, stderr } = await runProgram(sshd, ['-V'], programOptions);
+  const { error, stderr } = await runProgram(sshd, ['-V'], { timeout: patience });
   const [, major, minor] = /\bOpenSSH_(\d+)\.(\d+)/.exec(stderr) ?? [];
   if (major !== undefined) return Number(major) * 100 + Number(minor);
   if (isErrno(error)) throw refused(sshd, config, stderr, error);

@@ -52,7 +52,7 @@ async function call(
   service?: string,
 ): Promise<string[]> {
   const words = [...(service === undefined ? [] : ['-s', service]), '--', database, ...keys];
-  const options = { env: { LC_ALL: 'C' }, maxBuffer: longestAnswer };
+  const options = { maxBuffer: longestAnswer };
   const { error, stdout } = await runProgram('/usr/bin/getent', words, options);
   // 2: a key was not found.
   if (error !== undefined && !(error.code === 2 && keys.length > 0))

@@ -32,8 +32,9 @@ export function groupNamesOf(user?: string): string[] {
  * @returns undefined if NSS does not respond
  */
 export async function currentGroupIds(user: string): Promise<readonly number[] | undefined> {
-  const options = { env: {}, timeout: nameServiceMs };
-  const { stdout } = await runProgram('/usr/bin/id', ['-G', '--', user], options);
+  const { stdout } = await runProgram('/usr/bin/id', ['-G', '--', user], {
+    timeout: nameServiceMs,
+  });
   return /^[\d ]+$/.test(stdout.trim()) ? stdout.trim().split(' ').map(Number) : undefined;
 }
 
@@ -59,9 +60,10 @@ export async function groupNamesById(
  */
 export async function groupEntries(gids: readonly number[]): Promise<string[]> {
   if (gids.length === 0) return [];
-  const options = { env: {}, timeout: nameServiceMs };
   // It fails if one of them has no name, but prints the others.
-  const { stdout } = await runProgram('/usr/bin/getent', ['group', ...gids.map(String)], options);
+  const { stdout } = await runProgram('/usr/bin/getent', ['group', ...gids.map(String)], {
+    timeout: nameServiceMs,
+  });
   return stdout.split('\n').flatMap((line) => {
     const [name, , id] = line.split(':');
     return name === undefined || id === undefined ? [] : [`${name}:x:${id}:`];

@@ -37,7 +37,6 @@ export async function propertiesOfUnits(
   const words = ['show', `--property=${names.join(',')}`, '--', ...units];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
     timeout: 3_000,
-    env: {},
   });
   if (error === undefined)
     return stdout.split('\n\n').map(

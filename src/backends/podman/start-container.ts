@@ -203,7 +203,7 @@ async function runWithin(
 ): Promise<string> {
   const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
   const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
-    ...{ env: { ...env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+    ...{ env, timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
   });
   if (error !== undefined) throw podmanStartError(error, stderr, deadlineMs);
   return stdout;

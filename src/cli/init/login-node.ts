@@ -95,6 +95,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     { loginNodeSetup },
     { presentAnswers },
     { runSetup },
+    { stepEnvironment },
     { readImageArchive },
     { loginNodeQuestions },
     { allAddresses },
@@ -102,6 +103,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
     import('../../init/login-node-setup.ts'),
     import('../../init/login-node-profile.ts'),
     import('./run-setup.ts'),
+    import('./setup-programs.ts'),
     import('../../images/image-archive.ts'),
     import('./login-node-questions.ts'),
     import('../../init/host-addresses.ts'),
@@ -136,6 +138,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
       start: answers.get('start') === 'yes',
     },
     terminal.toolsDir,
+    stepEnvironment(terminal),
   );
   await runSetup(setup, args, asking, terminal);
 }

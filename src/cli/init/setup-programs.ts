@@ -10,8 +10,9 @@ type ProgramStatus = number | string;
 
 /** Runs a program whose output nobody needs. @returns whether it ended with status 0 */
 export async function succeeds(argv: readonly string[], terminal: Terminal): Promise<boolean> {
-  const { file, args, env } = programOf(argv, terminal);
-  return (await runProgram(file, args, { env, maxBuffer: 2 ** 28 })).error === undefined;
+  const { file, args } = programOf(argv, terminal);
+  const env = stepEnvironment(terminal);
+  return (await runProgram(file, args, { env, cwd: '.', maxBuffer: 2 ** 28 })).error === undefined;
 }
 
 /** Runs a step of `berth init`. @param input a command whose output it reads. @throws {BerthError} `init-step-failed` */
@@ -37,7 +38,8 @@ export async function statusOf(
   terminal: Terminal,
   input = '',
 ): Promise<ProgramStatus> {
-  const { file, args, env } = programOf(argv, terminal);
+  const { file, args } = programOf(argv, terminal);
+  const env = stepEnvironment(terminal);
   const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.on('error', () => undefined).end(input);
   child.stdout.setEncoding('utf8').on('data', (text: string) => output.write(text));
@@ -50,11 +52,12 @@ export async function statusOf(
 }
 
 function programOf([name = '', ...args]: readonly string[], terminal: Terminal) {
-  const env = {
-    ...terminal.env,
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  };
-  return { file: name === 'berth' ? terminal.program : name, args, env };
+  return { file: name === 'berth' ? terminal.program : name, args };
+}
+
+/** The environment of a step: the admin's, which a plugin of kubectl may need, with the system's programs only. */
+export function stepEnvironment({ env }: Pick<Terminal, 'env'>): Terminal['env'] {
+  return { ...env, PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 }
 
 /** What a command of `berth` prints. */

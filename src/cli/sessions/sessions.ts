@@ -101,7 +101,7 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   ]);
   const filter = filterOf(args);
   // A service has no profile, address or terminal.
-  const isFiltered = Object.keys(filter).length > 0;
+  const isFiltered = Object.values(filter).some((wanted) => wanted !== undefined);
   const format = args.output as SessionsFormat;
   const view = { format, headings: !args['no-headers'], node: hostname() };
   const isTable = format === 'text' || format === 'wide';

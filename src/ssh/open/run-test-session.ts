@@ -76,7 +76,7 @@ export async function runTestSession({
 /** @returns its exit code, or how it ended otherwise. @throws {BerthError} `test-session-failed` */
 async function run({ file, args, env }: ProgramCall, { deadlineMs }: Profile): Promise<string> {
   const { error, stderr } = await runProgram(file, args.slice(1), {
-    ...{ env: { ...env }, cwd: '/', timeout: deadlineMs, killSignal: 'SIGKILL' },
+    ...{ env, timeout: deadlineMs, killSignal: 'SIGKILL' },
   });
   if (error === undefined) return '0';
   const said = escapeControl(stderr.trim()).slice(0, 500);

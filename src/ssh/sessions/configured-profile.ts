@@ -88,7 +88,7 @@ async function forcedCommand({ user, peer, local, unit }: Session): Promise<stri
   const { error, stdout } = await runProgram(
     '/usr/sbin/sshd',
     ['-T', '-f', config, '-C', connection],
-    { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, timeout: patienceMs, cwd: '/' },
+    { timeout: patienceMs },
   );
   return error === undefined ? /^forcecommand (.*)$/m.exec(stdout)?.[1] : undefined;
 }
