@@ -85,7 +85,7 @@ const noDebugger = '--inspect-port=192.0.2.1:1024';
 
 /**
  * If a site limits the address space (`ulimit -v`), the gigabytes that Node reserves around each WebAssembly memory are not
- * available (src/kube-exec/protocol/xor.ts).
+ * available (src/kube-exec/protocol/frame.ts).
  */
 const littleAddressSpace = '--disable-wasm-trap-handler';
 

@@ -13,7 +13,7 @@ import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 import type { ResolvedMount } from './podman/argv/podman-run.ts';
-import type { UserState } from './podman/user-state.ts';
+import type { UserState } from './podman/user-processes.ts';
 import type { PodObject } from './pod/objects/pod-object.ts';
 
 /**

@@ -1,7 +1,51 @@
+import { hostname } from 'node:os';
 import type { Backend as BackendName, SshSettings } from '../config/schema/profile/profile.ts';
 import type { Backend } from './backend.ts';
-import { podBackend } from './pod/pod-backend.ts';
-import { podmanBackend } from './podman/podman-backend.ts';
+import { usesPods } from './pod/pod-cluster.ts';
+
+/** Pods on Kubernetes clusters. All else is imported when it is needed, as for `podmanBackend`. */
+const podBackend: Backend = {
+  ...{ name: 'pod', noun: 'pod', runsHere: false },
+  isUsed: usesPods,
+  async prepareLogin(site, user) {
+    const { grantPodAccess } = await import('./pod/grant-pod-access.ts');
+    return grantPodAccess(site, user, 'login');
+  },
+  async sessionNames(profile, connection, claimedName) {
+    const { podName } = await import('./pod/objects/pod-object.ts');
+    return { name: podName({ profile, loginHost: hostname(), connection }), claimedName };
+  },
+  async cleanUp(site, user, connection) {
+    const { hasPodGrants } = await import('./pod/pod-grant-file.ts');
+    // Looked at now: when the connection counts as closed, a concurrent cleanup may revoke the token.
+    const hadGrant = connection === undefined ? undefined : hasPodGrants(site, user.uid);
+    return [
+      async () => {
+        const { cleanUpPods } = await import('./pod/cleanup-pods.ts');
+        return cleanUpPods(site, user, hadGrant);
+      },
+    ];
+  },
+};
+
+/** Containers of rootless podman on the login node. All else is imported when it is needed: PAM's hook uses little of it. */
+const podmanBackend: Backend = {
+  ...{ name: 'podman', noun: 'container', runsHere: true },
+  // Containers of profiles that were removed have to be cleaned up too.
+  isUsed: () => true,
+  async sessionNames(profile, connection, claimed) {
+    const { containerName } = await import('./podman/argv/podman-run.ts');
+    // Without a process in it, such as `ssh -N`, there may be no container.
+    const isIn = claimed === containerName(profile, connection);
+    return isIn
+      ? { name: claimed, claimedName: undefined }
+      : { name: undefined, claimedName: claimed };
+  },
+  async cleanUp(site, _user, connection) {
+    const { containerCleanup } = await import('./podman/expired-containers.ts');
+    return containerCleanup(site, connection);
+  },
+};
 
 const all: Readonly<Record<BackendName, Backend>> = { podman: podmanBackend, pod: podBackend };
 

@@ -1,6 +1,28 @@
-import type { BackendPlan, PlanInput, SessionToOpen } from './backend.ts';
-import { planPodSession } from './pod/plan-pod-session.ts';
-import { planContainerSession } from './podman/plan-container-session.ts';
+import { hostname } from 'node:os';
+import { loadSiteSettings } from '../config/load/load-site-settings.ts';
+import type { User } from '../identity/nss.ts';
+import { namespaceOf } from '../kube/objects/user-names.ts';
+import { isLoginShell } from '../session/session-request.ts';
+import { asUserThenRoot } from '../system/as-user.ts';
+import { groupNamesById } from '../system/group-names.ts';
+import type {
+  BackendPlan,
+  PlanInput,
+  PlannedPod,
+  PlannedSession,
+  SessionToOpen,
+} from './backend.ts';
+import { podSession } from './pod/objects/exec-argv.ts';
+import { podObject } from './pod/objects/pod-object.ts';
+import { podCluster } from './pod/pod-cluster.ts';
+import { containerName, podmanRunCommand } from './podman/argv/podman-run.ts';
+import {
+  containerSession,
+  sessionCommand,
+  type SessionContainer,
+} from './podman/argv/session-command.ts';
+import { type ResolvedMounts, resolveMounts } from './podman/resolve-mounts.ts';
+import { runningContainer } from './podman/running-container.ts';
 
 /** What `openInBackend` would start and run. @throws {BerthError} the errors of the two functions below */
 export async function planInBackend(
@@ -10,4 +32,66 @@ export async function planInBackend(
   return session.profile.backend === 'podman'
     ? planContainerSession(session, input)
     : { obstacles: [], pod: await planPodSession(session, input) };
+}
+
+/** Plans a session without a request to the cluster. @throws {BerthError} as `loadSiteSettings` and `podCluster` */
+async function planPodSession(
+  { host, profile, request, env }: SessionToOpen,
+  { overlay }: PlanInput,
+): Promise<PlannedPod> {
+  const { user, connection } = host;
+  const cluster = podCluster(profile, await loadSiteSettings({ overlay }, { cache: 'read' }));
+  const pod = podObject({
+    ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name), connection },
+    ...{ loginHost: hostname(), groupNames: await groupNamesById([user.gid, ...user.groups]) },
+  });
+  const { opening } = podSession(host, profile, { request, env, nonce: 'NONCE' });
+  return { profile: profile.name, cluster: cluster.name, pod, exec: opening.words };
+}
+
+/** Plans a session in a container. @throws {BerthError} the errors of `resolveMounts` */
+async function planContainerSession(
+  session: SessionToOpen,
+  { settings, check }: PlanInput,
+): Promise<BackendPlan> {
+  const { host, profile, toolsDir } = session;
+  const ofProfile = { ...settings, profiles: new Map([[profile.name, profile]]) };
+  const obstacles = (await check(ofProfile, host.user)).filter(
+    // Mounts are part of the plan: a missing one is listed there or makes it fail.
+    ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
+  );
+  // As the user: symbolic links in these paths are followed with the user's rights, as in a login.
+  const look = (): Promise<ResolvedMounts> =>
+    Promise.resolve(resolveMounts(profile, host, toolsDir));
+  const ready = await (process.getuid?.() === 0 ? asUserThenRoot(host.user, look) : look());
+  return { obstacles, session: planned(session, ready) };
+}
+
+function planned(
+  { host, profile, request, env, toolsDir }: SessionToOpen,
+  { mounts, skipped }: ResolvedMounts,
+): PlannedSession {
+  const name = containerName(profile, host.connection);
+  const warm = runningContainer(host, name);
+  const container: SessionContainer = warm ?? {
+    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalRelay: 'runtime' },
+    ...{ shell: profile.shell ?? shellInside(host.user), cwd: host.user.home },
+    hasBundledTools: mounts.some(({ source }) => source === toolsDir),
+  };
+  const inside = containerSession(host, container, { request, profile, env });
+  // Leaves out the text of the start file, which holds the session's environment.
+  const { file, args, env: own } = sessionCommand(host, container, inside, 'FILE');
+  return {
+    profile: profile.name,
+    container: {
+      ...{ name, runs: warm !== undefined },
+      start: podmanRunCommand(host, profile, { mounts }),
+    },
+    ...{ mounts, skipped, becomes: { file, args, env: own }, environment: inside.env },
+  };
+}
+
+/** The user's own shell, which most images have; Berth's login program is in no image. */
+function shellInside({ shell }: User): string {
+  return isLoginShell(shell) ? '/bin/bash' : shell;
 }

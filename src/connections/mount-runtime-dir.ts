@@ -4,10 +4,10 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
-import { withUserLock } from './mount-and-freeze-lock.ts';
+import { withUserLock } from './user-lock.ts';
 import { mountedRuntimeDir } from './runtime-dir.ts';
 import { mountLockPath, type SessionContext } from './state-paths.ts';
-import { openConnections } from './user-connections.ts';
+import { openConnections } from './open-connections.ts';
 
 interface Site {
   readonly run: string;

@@ -4,7 +4,7 @@ import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
-import { profileMounts } from '../session/profile-mounts.ts';
+import { profileMounts } from '../session/session-environment.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
 import { refusingKeyword } from '../sshd-lint/rules/access-findings.ts';
 import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';

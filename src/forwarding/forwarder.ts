@@ -1,17 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asBerthError } from '../errors/berth-error.ts';
-import type { Logger } from '../log.ts';
-import type { MultiplexerSink } from './protocol/multiplexer.ts';
-import { parsePortRanges } from './protocol/forwardable-endpoints.ts';
-import { reservedPorts } from './listening-sockets.ts';
-import { leadOrFollow, type Leadership } from './leader-election.ts';
-import { startHelper, type HelperConnection } from './helper-connection.ts';
-import { PortMirror } from './port-mirror.ts';
 import type { PodTarget } from '../kube-exec/open-exec.ts';
+import type { Logger } from '../log.ts';
+import { readUserFile } from '../system/user-file.ts';
+import { type HelperConnection, startHelper } from './helper-connection.ts';
+import { type Leadership, leadOrFollow } from './leader-election.ts';
+import { reservedPorts } from './sshd-listeners.ts';
+import { PortMirror } from './port-mirror.ts';
+import { parsePortRanges } from './protocol/forwardable-endpoints.ts';
+import type { MultiplexerSink } from './protocol/multiplexer.ts';
+import { cookieFields, cookieOf } from './protocol/xauthority.ts';
 import { RelaySockets } from './relay-sockets.ts';
-import type { SocketDirectories } from './socket-directories.ts';
+import type { SocketDirectories } from './local-server.ts';
 import { UserQuota } from './user-quota.ts';
-import { x11Cookie } from './x11-cookie.ts';
 
 export interface ForwarderInput extends PodTarget {
   readonly uid: number;
@@ -225,4 +226,24 @@ function displayOf(said: unknown): number | undefined {
 
 function after(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+/** An entry has about fifty bytes, and after years a file has some hundred of them. Bytes. */
+const longestFile = 256 * 1024;
+
+/**
+ * The cookie of a display from the user's Xauthority file, in base64, in the form that the entry for another display
+ * needs. The pod can write the home too, so the file may be anything.
+ *
+ * @returns undefined if there is none
+ * @throws {BerthError} `user-file-unsafe`, `user-file-too-large`, `user-file-unreadable`
+ */
+export async function x11Cookie(
+  path: string,
+  display: number,
+  uid: number,
+): Promise<string | undefined> {
+  const bytes = await readUserFile(path, { uid, maximumBytes: longestFile });
+  const cookie = bytes && cookieOf(bytes, display);
+  return cookie && cookieFields(cookie).toString('base64');
 }

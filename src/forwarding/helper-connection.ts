@@ -1,14 +1,19 @@
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { escapeControl } from '../log.ts';
-import { sourceText } from '../source-text.ts';
 import { ExecStream } from '../kube-exec/exec-stream.ts';
 import { type OpenedExec, openExec, type PodTarget } from '../kube-exec/open-exec.ts';
 import type { ExecOutcome } from '../kube-exec/protocol/exec-status.ts';
 import { messageBody, messageSlot } from '../kube-exec/protocol/frame.ts';
-import { forwardingProtocolError } from './protocol/forwarding-error.ts';
-import { initialWindow, maxEndpoints } from './protocol/limits.ts';
+import { escapeControl } from '../log.ts';
+import { sourceText } from '../source-text.ts';
+import { forwardingProtocolError } from './protocol/frames.ts';
+import {
+  frameCost,
+  fullOutbox,
+  initialWindow,
+  maxEndpoints,
+  maxOutbox,
+} from './protocol/limits.ts';
 import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
-import { Outbox } from './protocol/outbox.ts';
 
 /** A helper that runs in the pod, and the connection to it. */
 export interface HelperConnection {
@@ -141,4 +146,54 @@ function helperArgv(): string[] {
   const start = sourceText('./helper/start.sh', import.meta.url);
   const bootstrap = sourceText('./helper/bootstrap.py', import.meta.url);
   return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram)), bootstrap];
+}
+
+/** Frames that wait to be sent to the pod, in order, and their cost. */
+class Outbox {
+  #waiting: Buffer[] = [];
+  #cost = 0;
+
+  /** @param frame must not be changed until it has been copied by `fill` */
+  push(frame: Buffer): void {
+    this.#waiting.push(frame);
+    this.#cost += frame.length + frameCost;
+  }
+
+  /** Whether only frames that cannot wait elsewhere should be added. */
+  isFull(): boolean {
+    return this.#cost >= fullOutbox;
+  }
+
+  /** Whether there is more than Berth's own helper ever causes. */
+  isOverfull(): boolean {
+    return this.#cost >= maxOutbox;
+  }
+
+  isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  /** Copies waiting bytes into a buffer. @returns how many */
+  fill(place: Buffer): number {
+    let size = 0;
+    let done = 0;
+    for (const frame of this.#waiting) {
+      const count = frame.copy(place, size);
+      size += count;
+      this.#cost -= count;
+      if (count < frame.length) {
+        this.#waiting[done] = frame.subarray(count);
+        break;
+      }
+      this.#cost -= frameCost;
+      done += 1;
+    }
+    this.#waiting.splice(0, done);
+    return size;
+  }
+
+  clear(): void {
+    this.#waiting = [];
+    this.#cost = 0;
+  }
 }

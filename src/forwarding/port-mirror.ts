@@ -11,11 +11,15 @@ import {
   type Endpoint,
   type PortRange,
 } from './protocol/forwardable-endpoints.ts';
-import { listenAtPath, listenOnLoopback, type LocalServer } from './local-server.ts';
+import {
+  listenAtPath,
+  listenOnLoopback,
+  type LocalServer,
+  type SocketDirectories,
+} from './local-server.ts';
 import type { RelaySockets } from './relay-sockets.ts';
 import { SshdListeners, type Address } from './sshd-listeners.ts';
 import { PeerUids } from './peer-uids.ts';
-import type { SocketDirectories } from './socket-directories.ts';
 import type { UserQuota } from './user-quota.ts';
 
 export interface PortMirrorInput {

@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
 import {
-  parseStatus,
-  maxStatusBytes,
-  lostOutcome,
-  outcomeWithoutMarker,
+  ChannelReader,
+  channels,
+  hasHalfClose,
+  resizeMessage,
+  type TerminalSize,
+} from './protocol/channels.ts';
+import {
   type ExecOutcome,
+  lostOutcome,
+  maxStatusBytes,
+  outcomeWithoutMarker,
+  parseStatus,
+  protocolError,
 } from './protocol/exec-status.ts';
-import { protocolError } from './protocol/protocol-error.ts';
 import type { ExitMarkers } from './protocol/exit-marker.ts';
 import { closePayload, frameOf, frameInSlot, opcodes } from './protocol/frame.ts';
 import { FrameReader } from './protocol/frame-reader.ts';
@@ -139,10 +145,10 @@ export class ExecStream {
     return true;
   }
 
-  resize(columns: number, rows: number): void {
-    const size = resizeMessage(columns, rows);
-    if (size !== undefined)
-      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.resize]), size]));
+  resize(size: TerminalSize): void {
+    const message = resizeMessage(size);
+    if (message !== undefined)
+      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.resize]), message]));
   }
 
   /** Stops reading: the server's buffers fill up, and then the command blocks. */

@@ -1,14 +1,13 @@
 import { BerthError } from '../errors/berth-error.ts';
+import { ExecStream, type Heartbeat } from './exec-stream.ts';
+import { openExec, type OpenExecInput } from './open-exec.ts';
+import { type CommandPreamble, preambleLines, StartMarker } from './protocol/command-preamble.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';
-import { StartMarker, preambleLines, type CommandPreamble } from './protocol/command-preamble.ts';
+import type { TerminalSize } from './protocol/channels.ts';
 import type { StdinSource } from './stdin-source.ts';
 import type { StdoutSink } from './stdout-sink.ts';
-import type { TerminalSize } from './raw-terminal.ts';
-import { ExecStream, type Heartbeat } from './exec-stream.ts';
-import { openExec, type OpenExecInput } from './open-exec.ts';
-import type { IdleWatchdog } from './idle-watchdog.ts';
 
 /** The local terminal of a command that runs on a terminal. */
 export interface RelayTerminal {
@@ -93,7 +92,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
   stream.start();
   const resize = (): void => {
     const size = input.terminal?.size();
-    if (size !== undefined) stream.resize(size.columns, size.rows);
+    if (size !== undefined) stream.resize(size);
   };
   resize();
   input.terminal?.onResize(resize);
@@ -155,4 +154,41 @@ function aborted(reason: unknown): BerthError {
         forUser: true,
         cause: reason,
       });
+}
+
+/** The longest time between two checks, in milliseconds. */
+const longestMs = 60_000;
+
+/**
+ * Calls `ask` repeatedly while a command does not react to its input. The exec stream to a dead node stays silent until
+ * TCP gives up, which takes a quarter of an hour.
+ */
+export class IdleWatchdog {
+  readonly #firstMs: number;
+  readonly #ask: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param firstMs time until the first check, in milliseconds; it doubles up to a minute */
+  constructor(firstMs: number, ask: () => void) {
+    this.#firstMs = firstMs;
+    this.#ask = ask;
+  }
+
+  /** Input was sent to the command. */
+  sent(): void {
+    if (this.#timer === undefined) this.#wait(this.#firstMs);
+  }
+
+  /** The command has written output, or has ended. */
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wait(milliseconds: number): void {
+    this.#timer = setTimeout(() => {
+      this.#wait(Math.min(2 * milliseconds, longestMs));
+      this.#ask();
+    }, milliseconds).unref();
+  }
 }

@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { ReadStream, WriteStream } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import { BerthError } from '../errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import { openRawTerminal, type RawTerminal } from './raw-terminal.ts';
-import { relayCommand, type RelayInput } from './relay-command.ts';
+import type { TerminalSize } from './protocol/channels.ts';
+import { relayCommand, type RelayInput, type RelayTerminal } from './relay-command.ts';
 import { processStdin } from './stdin-source.ts';
 import { processOutput } from './stdout-sink.ts';
 
@@ -92,4 +94,43 @@ const flags = [
  */
 export function disableJit(): void {
   for (const flag of flags) setFlagsFromString(flag);
+}
+
+/** The local terminal on descriptor 0 in raw mode, while the terminal in the pod processes keys and output. */
+interface RawTerminal extends RelayTerminal {
+  /** Restores the former mode. May be called more than once; Node does the same if the process exits first. */
+  restore(): void;
+}
+
+/**
+ * Sets raw mode, as cfmakeraw(3) does.
+ *
+ * @throws {Error} if the terminal no longer exists
+ */
+function openRawTerminal(): RawTerminal {
+  const input = new ReadStream(0);
+  input.setRawMode(true);
+  // Node 22 leaves output processing on, which turns LF into CR LF and moves the cursor of full-screen programs.
+  spawnSync('/bin/stty', ['-opost', '-iexten'], { stdio: [0, 'ignore', 'ignore'], env: {} });
+  const listeners: (() => void)[] = [];
+  return {
+    size: terminalSize,
+    onResize: (changed) => {
+      listeners.push(changed);
+      process.on('SIGWINCH', changed);
+    },
+    restore: () => {
+      for (const listener of listeners.splice(0)) process.off('SIGWINCH', listener);
+      if (!input.destroyed) input.setRawMode(false);
+      input.destroy();
+    },
+  };
+}
+
+/** The current size of the terminal on descriptor 0. A stream only has the size at the time it was created. */
+export function terminalSize(): TerminalSize {
+  const now = new WriteStream(0);
+  const [columns, rows] = now.getWindowSize();
+  now.destroy();
+  return { columns, rows };
 }

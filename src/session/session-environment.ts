@@ -1,7 +1,6 @@
-import type { Profile } from '../config/schema/profile/profile.ts';
-import { agentInside, slurmDirInside } from './profile-mounts.ts';
-import type { SessionHost } from './session-host.ts';
+import type { Profile, ProfileMount, ProfileSlurm } from '../config/schema/profile/profile.ts';
 import { fillTemplate } from './fill-template.ts';
+import type { SessionHost } from './session-host.ts';
 
 /** Variables that every client may send; AcceptEnv of sshd_config decides which ones arrive. */
 const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];
@@ -55,4 +54,52 @@ function fits(name: string, pattern: string): boolean {
 function pair(text: string): [string, string] {
   const end = text.indexOf('=');
   return end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end + 1)];
+}
+
+/** Directory of slurm.conf inside a session; SLURM_CONF points to it. */
+const slurmDirInside = '/etc/slurm';
+
+/** libmunge's default socket directory. */
+const mungeInside = '/run/munge';
+
+const hostTmp = '/tmp';
+const hostTmpInside = '/run/berth/tmp';
+
+/**
+ * All mounts of a profile: `mounts`, then those that `agent` and `slurm` need.
+ *
+ * sshd creates the agent's socket in a new directory of /tmp for each connection (session.c; in the home
+ * from OpenSSH 10.1 on), and nothing can be mounted into a running container. So with `agent` the host's
+ * /tmp is mounted read-only: clients can still connect to a socket there, and directories of other users have
+ * the same permissions as on the host.
+ */
+export function profileMounts({ mounts, agent, slurm }: Profile): ProfileMount[] {
+  return [
+    ...mounts,
+    ...(agent ? [readOnly(hostTmp, hostTmpInside)] : []),
+    ...(slurm === undefined ? [] : slurmMounts(slurm, mounts)),
+  ];
+}
+
+/** If `munge` is not the default, slurm.conf names that path (AuthInfo), so it is mounted there as well. */
+function slurmMounts(
+  { config, munge }: ProfileSlurm,
+  mounts: readonly ProfileMount[],
+): ProfileMount[] {
+  const known =
+    munge === mungeInside || mounts.some(({ source, target = source }) => target === munge);
+  return [
+    readOnly(config, slurmDirInside),
+    readOnly(munge, mungeInside),
+    ...(known ? [] : [readOnly(munge, munge)]),
+  ];
+}
+
+/** Path of the agent's socket inside a session. */
+function agentInside(socket: string): string {
+  return socket.startsWith(`${hostTmp}/`) ? hostTmpInside + socket.slice(hostTmp.length) : socket;
+}
+
+function readOnly(source: string, target: string): ProfileMount {
+  return { source, target, readOnly: true, missing: 'fail' };
 }

@@ -9,12 +9,12 @@ import { apiError } from '../../kube/api-errors.ts';
 import { deletePod } from '../../kube/delete-object.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
 import type { PodStatus } from './objects/pod-state.ts';
-import { leftoversArgv } from './objects/leftovers-script.ts';
+import { leftoversArgv } from './objects/pod-scripts.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { currentGroupIds, groupNamesById } from '../../system/group-names.ts';
 import { isTerminal } from '../../system/terminal.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';
-import { PodDialogue } from '../../kube-exec/pod-dialogue.ts';
+import { PodDialogue } from '../../kube-exec/pod-command.ts';
 
 export interface ChangedGroupsInput extends PodTarget {
   readonly host: { readonly user: User };

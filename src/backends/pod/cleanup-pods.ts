@@ -5,7 +5,7 @@ import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';
 import type { RemovalResult } from '../backend.ts';
-import { withCleanupLock } from '../cleanup-lock.ts';
+import { withCleanupLock, withUserLock } from '../../connections/user-lock.ts';
 import { grantPodAccess, revokePodAccess, type PodGrantContext } from './grant-pod-access.ts';
 import {
   storedPodGrants,
@@ -18,14 +18,13 @@ import {
 } from './pod-grant-file.ts';
 import { connectionMark, hostLabel } from './objects/pod-object.ts';
 import { claimsToRenew, renewClaims, UserClaims } from './presence/user-claims.ts';
-import { withUserLock } from '../../connections/mount-and-freeze-lock.ts';
 import { cleanupLockPath } from '../../connections/state-paths.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import {
   closingConnections,
   hasConnections,
   openConnections,
-} from '../../connections/user-connections.ts';
+} from '../../connections/open-connections.ts';
 
 /** Limit for listing pods: an unreachable cluster must not hold up sshd. Milliseconds. */
 const patienceMs = 10_000;

@@ -11,8 +11,7 @@ import { listUserNamespaces, reduceListPages } from '../../kube/list-all.ts';
 import { requestToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { podSelector } from './objects/pod-object.ts';
-import { podOwners, podSession, type PodSession } from './pod-session.ts';
-import { podUsage, type PodUsage } from './pod-usage.ts';
+import { podOwners, podSession, type PodSession, podUsage, type PodUsage } from './pod-session.ts';
 
 /**
  * The pods of all users' SSH sessions on a cluster, whichever login node they were opened on.

@@ -11,10 +11,10 @@ import {
   sessionProcesses,
   type PodProcess,
 } from './objects/pod-processes.ts';
-import { leftoversArgv } from './objects/leftovers-script.ts';
+import { leftoversArgv } from './objects/pod-scripts.ts';
 import { signalSteps } from '../../system/end-processes.ts';
 import type { PodGrant } from './pod-grant-file.ts';
-import { PodDialogue } from '../../kube-exec/pod-dialogue.ts';
+import { PodDialogue } from '../../kube-exec/pod-command.ts';
 
 export interface LeftoversInput {
   /** Returns those of the marks (`connectionMark`) whose connections are open now. The user can forge marks. */

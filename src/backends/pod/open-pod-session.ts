@@ -15,7 +15,6 @@ import { podSession } from './objects/exec-argv.ts';
 import type { LoginSession } from '../backend.ts';
 import { groupNamesById } from '../../system/group-names.ts';
 import { isTerminal } from '../../system/terminal.ts';
-import { terminalSize } from '../../kube-exec/raw-terminal.ts';
 import type { PodGrant } from './pod-grant-file.ts';
 import {
   forwardingStateDir,
@@ -25,8 +24,8 @@ import {
 } from './pod-handover.ts';
 import { Forwarding } from '../../forwarding/start-forwarding.ts';
 import { podNotReadyCodes, type PodTarget } from '../../kube-exec/open-exec.ts';
-import { relaySession } from '../../kube-exec/relay-session.ts';
-import { IdleWatchdog } from '../../kube-exec/idle-watchdog.ts';
+import { relaySession, terminalSize } from '../../kube-exec/relay-session.ts';
+import { IdleWatchdog } from '../../kube-exec/relay-command.ts';
 
 /** Error codes for an invalid grant: its token has expired, or the namespace was deleted. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
@@ -76,7 +75,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
       unanswered: endingWhereLost(access, pod, ending),
       target: { ...exec, ...place.pod },
       handOn: async (signal) => {
-        const { signalPod } = await import('./signal-pod.ts');
+        const { signalPod } = await import('./commands-in-pod.ts');
         await signalPod({ ...place, nonce, signal });
       },
       warn: (what) => log.warning(what.message, { code: what.code }),
@@ -131,7 +130,7 @@ async function bring(
 ): Promise<void> {
   const program = transferProgram(request);
   if (program === undefined) return;
-  const { installTransferTools } = await import('./install-transfer-tools.ts');
+  const { installTransferTools } = await import('./commands-in-pod.ts');
   await installTransferTools({
     ...place,
     program,

@@ -6,7 +6,7 @@ import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
-import { socketDirectories, type SocketDirectories } from '../../forwarding/socket-directories.ts';
+import type { SocketDirectories } from '../../forwarding/local-server.ts';
 
 /**
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
@@ -23,7 +23,8 @@ export function forwardingStateDir(runtimeDir: string): string {
 
 /** The directories for the sockets of the user's forwards. sshd creates some of them before the session starts. */
 export function forwardSocketDirs(runtimeDir: string): SocketDirectories {
-  return socketDirectories(`${runtimeDir}/berth-forwards`);
+  const directory = `${runtimeDir}/berth-forwards`;
+  return { local: `${directory}/local`, remote: `${directory}/remote` };
 }
 
 function accessFile(runtimeDir: string, cluster: string): string {

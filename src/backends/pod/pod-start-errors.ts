@@ -1,6 +1,10 @@
 import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
-import type { PodFault, PodState } from './objects/pod-state.ts';
-import { type PullFailure, pullFailure } from './objects/pull-failure.ts';
+import {
+  type PodFault,
+  type PodState,
+  type PullFailure,
+  pullFailure,
+} from './objects/pod-state.ts';
 
 interface Words {
   /** For the user. */

@@ -9,12 +9,17 @@ import { writePrivateFile } from '../../system/private-file.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
 import { idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
-import { openConnections } from '../../connections/user-connections.ts';
+import { openConnections } from '../../connections/open-connections.ts';
 import { containerNotePath } from './container-notes.ts';
 import type { CleanupStep, RemovalResult } from '../backend.ts';
-import { withCleanupLock } from '../cleanup-lock.ts';
-import { type BerthProcess, isBerthSupport, userProcesses } from './connection-processes.ts';
-import { removeLeakedStorage } from './leaked-storage.ts';
+import { withCleanupLock } from '../../connections/user-lock.ts';
+import {
+  type BerthProcess,
+  isBerthSupport,
+  readUserState,
+  userProcesses,
+  type UserState,
+} from './user-processes.ts';
 import {
   type BerthContainer,
   endSupportProcesses,
@@ -22,8 +27,8 @@ import {
   listBerthContainers,
   removeContainerFiles,
   removeContainers,
+  removeLeakedStorage,
 } from './remove-containers.ts';
-import { readUserState, type UserState } from './user-state.ts';
 
 /** As `Backend.cleanUp`. */
 export function containerCleanup(site: SessionContext, connection?: string): CleanupStep[] {

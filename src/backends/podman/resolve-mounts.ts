@@ -3,7 +3,7 @@ import type { Profile } from '../../config/schema/profile/profile.ts';
 import { isWithin, mountProblem } from '../../config/schema/profile/mount-path.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ResolvedMount } from './argv/podman-run.ts';
-import { profileMounts } from '../../session/profile-mounts.ts';
+import { profileMounts } from '../../session/session-environment.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import { fillTemplate } from '../../session/fill-template.ts';

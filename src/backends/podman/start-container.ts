@@ -12,15 +12,21 @@ import { processStartTime } from '../../system/process-start.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';
-import { pausePid, validatedPausePid } from './pause-pid.ts';
+import {
+  type ContainerFile,
+  containerFilePath,
+  containerFilesDir,
+  pausePid,
+  runningContainer,
+  validatedPausePid,
+} from './running-container.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import type { LoginSession } from '../backend.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { terminalRelay } from './argv/session-command.ts';
 import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
-import { detectIdMaps } from './detect-id-maps.ts';
-import { podmanStartError } from './podman-errors.ts';
 import {
+  detectIdMaps,
   homeInside,
   imageEnvironment,
   prepareInside,
@@ -28,14 +34,9 @@ import {
   type Run,
   waitForInit,
 } from './prepare-container.ts';
+import { podmanStartError } from './podman-errors.ts';
 import { type PodmanOfUser, withRepairedStore } from './repair-store.ts';
 import { resolveMounts } from './resolve-mounts.ts';
-import {
-  type ContainerFile,
-  containerFilePath,
-  containerFilesDir,
-  runningContainer,
-} from './running-container.ts';
 import { assertCgroupLimits, assertMounted, mountOrigins } from './verify-container.ts';
 
 interface StartContainerInput extends LoginSession {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from '../../errors/berth-error.ts';
 import { drainFiles, readDrainState, type DrainState } from '../../ssh/drain/drain-state.ts';
-import { ownSession } from '../../ssh/sessions/own-session.ts';
-import type { Session } from '../../ssh/sessions/session.ts';
+import { ownSession } from '../../ssh/sessions/find-sessions.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { countText } from '../../count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { durationText } from '../kit/duration.ts';

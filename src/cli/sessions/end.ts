@@ -5,7 +5,7 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal, logfmtLogger } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
-import type { Session } from '../../ssh/sessions/session.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { countText } from '../../count-text.ts';
 import { durationText, parseSeconds } from '../kit/duration.ts';
 import { withProgress } from '../kit/progress.ts';
@@ -187,7 +187,7 @@ async function withoutOwn(
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
   const [{ ownSession }, { isInPod }] = await Promise.all([
-    import('../../ssh/sessions/own-session.ts'),
+    import('../../ssh/sessions/find-sessions.ts'),
     import('../../backends/pod/pod-session.ts'),
   ]);
   const own = ownSession(all);

@@ -1,5 +1,5 @@
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import type { Session } from '../../ssh/sessions/session.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
 
 /**
  * Writes a line to the terminals of these sessions whose profile does not say `notices: false`.
@@ -11,7 +11,7 @@ export async function tellBySettings(
   text: string,
   settings: SshSettings,
 ): Promise<number> {
-  const { tellSessions } = await import('../../ssh/sessions/tell-sessions.ts');
+  const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
   const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
   const known = await withConfiguredProfiles(sessions, settings);
   return tellSessions(

@@ -1,7 +1,7 @@
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
 import { isInPod, type PodSession } from '../../backends/pod/pod-session.ts';
-import type { Session } from '../../ssh/sessions/session.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { countText } from '../../count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { withProgress } from '../kit/progress.ts';

@@ -3,7 +3,7 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
 import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
-import type { Session } from '../../ssh/sessions/session.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { countText } from '../../count-text.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { parseSeconds } from '../kit/duration.ts';

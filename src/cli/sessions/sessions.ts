@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { CommandModule } from 'yargs';
 import { commandGroup } from '../kit/command-group.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { UserService } from '../../ssh/cleanup/user-services.ts';
+import type { UserService } from '../../ssh/sessions/list-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
 import { podsDetails } from './pods-output.ts';
@@ -97,7 +97,7 @@ type Found = SessionsAndPods & { readonly services: readonly UserService[] };
 async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const [{ filterAll }, { userServices }] = await Promise.all([
     import('../../ssh/sessions/find-sessions.ts'),
-    import('../../ssh/cleanup/user-services.ts'),
+    import('../../ssh/sessions/list-sessions.ts'),
   ]);
   const filter = filterOf(args);
   // A service has no profile, address or terminal.

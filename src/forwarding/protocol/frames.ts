@@ -1,5 +1,5 @@
-import { forwardingProtocolError } from './forwarding-error.ts';
-import { maxTargetLength, maxMessageLength, windowSize } from './limits.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { maxMessageLength, maxTargetLength, windowSize } from './limits.ts';
 
 /**
  * Frames that carry connections and control messages over one stream. A frame consists of its kind (1 byte), the
@@ -116,4 +116,14 @@ export class MultiplexFrameReader {
   #say(payload: Buffer): void {
     this.#sink({ kind: this.#kind, connection: this.#header.readUInt32BE(1), payload });
   }
+}
+
+/**
+ * The forwarding helper in the pod sent something that Berth's program never sends. Forwarding ends, because its next byte
+ * could mean anything. The session continues.
+ */
+export function forwardingProtocolError(what: string): BerthError {
+  return new BerthError(`the forwarding helper in the pod violated the protocol: ${what}`, {
+    code: 'forwarding-protocol',
+  });
 }

@@ -1,5 +1,4 @@
-import { forwardingProtocolError } from './forwarding-error.ts';
-import { frameKinds, uint32 } from './frames.ts';
+import { forwardingProtocolError, frameKinds, uint32 } from './frames.ts';
 import { initialWindow, windowSize } from './limits.ts';
 
 /** Receives what arrives on a forwarded connection. */

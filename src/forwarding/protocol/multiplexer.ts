@@ -1,10 +1,15 @@
-import { forwardingProtocolError } from './forwarding-error.ts';
+import {
+  encodeFrame,
+  forwardingProtocolError,
+  type Frame,
+  frameKinds,
+  MultiplexFrameReader,
+} from './frames.ts';
 import {
   MultiplexedConnection,
   type ForwardedConnection,
   type ConnectionSink,
 } from './multiplexed-connection.ts';
-import { encodeFrame, MultiplexFrameReader, frameKinds, type Frame } from './frames.ts';
 import { maxConnections, sharedWindow } from './limits.ts';
 
 export interface MultiplexerSink {

@@ -46,8 +46,14 @@ export class ChannelReader {
   }
 }
 
+/** In characters; 0 if the terminal does not report it. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
 /** A message for the channel `resize`; undefined for a terminal that reports size 0. */
-export function resizeMessage(columns: number, rows: number): Buffer | undefined {
+export function resizeMessage({ columns, rows }: TerminalSize): Buffer | undefined {
   if (columns <= 0 || rows <= 0) return undefined;
   return Buffer.from(JSON.stringify({ Width: columns, Height: rows }));
 }

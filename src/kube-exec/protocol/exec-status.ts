@@ -1,6 +1,5 @@
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
-import { protocolError } from './protocol-error.ts';
 
 /** The outcome of a remote command, as far as it is known. */
 export interface ExecOutcome {
@@ -88,4 +87,11 @@ function exitCodeOf({ details }: Status): ExecOutcome {
   if (code > 0 && code < 256) return { exitCode: code };
   const shown = said === undefined ? 'missing' : JSON.stringify(said).slice(0, longestMessage);
   return lostOutcome(protocolError(`the exit code of the command is ${shown}`));
+}
+
+/** The server, or a proxy in between, violates the protocol. The stream ends, because its next byte could mean anything. */
+export function protocolError(what: string): BerthError {
+  return new BerthError(`the exec stream of the API server violates the protocol: ${what}`, {
+    code: 'exec-protocol',
+  });
 }

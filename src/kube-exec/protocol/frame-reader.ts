@@ -1,5 +1,5 @@
 import { maxControlPayload, opcodes } from './frame.ts';
-import { protocolError } from './protocol-error.ts';
+import { protocolError } from './exec-status.ts';
 
 export interface FrameSink {
   /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { BerthError } from '../../errors/berth-error.ts';
 import { execProtocols, type ExecProtocol } from './channels.ts';
-import { protocolError } from './protocol-error.ts';
+import { protocolError } from './exec-status.ts';
 
 /** A command, and the container to run it in. */
 export interface ExecTarget {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { CleanupStep, RemovalResult } from '../../backends/backend.ts';
 import { backendsIn } from '../../backends/backends.ts';
-import { readUserState, type UserState } from '../../backends/podman/user-state.ts';
+import { readUserState, type UserState } from '../../backends/podman/user-processes.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import {

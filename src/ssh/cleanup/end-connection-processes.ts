@@ -10,16 +10,16 @@ import {
 } from '../../system/end-processes.ts';
 import { ProcessFreezer } from '../../system/process-freezer.ts';
 import { isRunning, isStoppedOrGone, type ProcessId } from '../../system/processes.ts';
-import { withUserLock } from '../../connections/mount-and-freeze-lock.ts';
+import { withUserLock } from '../../connections/user-lock.ts';
 import {
-  receivesHangup,
   belongsToConnection,
-  userProcesses,
   type BerthProcess,
   type ConnectionFilter,
-} from '../../backends/podman/connection-processes.ts';
+  receivesHangup,
+  userProcesses,
+  type UserState,
+} from '../../backends/podman/user-processes.ts';
 import { freezeLockPath, type SessionContext } from '../../connections/state-paths.ts';
-import type { UserState } from '../../backends/podman/user-state.ts';
 
 export interface EndedProcesses {
   readonly processes: number;

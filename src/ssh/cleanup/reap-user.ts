@@ -1,29 +1,31 @@
 import { lstatSync, rmSync } from 'node:fs';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { type User, userOfUid } from '../../identity/nss.ts';
-import { directoryNames } from '../../system/if-present.ts';
-import { isRunning } from '../../system/processes.ts';
-import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
+import { readUserState, type UserState } from '../../backends/podman/user-processes.ts';
+import {
+  type ContainerExpiry,
+  findExpiredContainers,
+} from '../../backends/podman/expired-containers.ts';
+import type { BerthContainer } from '../../backends/podman/remove-containers.ts';
 import {
   closingRecordPath,
   parseConnectionId,
   readConnectionRecord,
 } from '../../connections/connection-record.ts';
-import {
-  findExpiredContainers,
-  type ContainerExpiry,
-} from '../../backends/podman/expired-containers.ts';
+import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
+import { openConnections, runningMonitor } from '../../connections/open-connections.ts';
 import {
   connectionRecordPath,
-  userConnectionsDir,
   type SessionContext,
+  userConnectionsDir,
 } from '../../connections/state-paths.ts';
-import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
-import { runningMonitor } from '../../connections/sshd-monitor.ts';
-import { openConnections } from '../../connections/user-connections.ts';
-import { userServices, type UserService } from './user-services.ts';
-import { warnOfEnd } from '../sessions/warn-of-end.ts';
-import { readUserState, type UserState } from '../../backends/podman/user-state.ts';
+import { countText } from '../../count-text.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { type User, userOfUid } from '../../identity/nss.ts';
+import { directoryNames } from '../../system/if-present.ts';
+import { isRunning } from '../../system/processes.ts';
+import { openConnectionsOf, type UserService, userServices } from '../sessions/list-sessions.ts';
+import { connectionUsages } from '../sessions/session-processes.ts';
+import { tellSessions } from '../sessions/session-terminal.ts';
+import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
 export interface UserReap {
@@ -152,4 +154,37 @@ function goneConnections(site: SessionContext, uid: number, dryRun: boolean): Re
 function ageOf(path: string, now: number): number {
   const status = lstatSync(path, { throwIfNoEntry: false });
   return status === undefined ? 0 : now - status.ctimeMs;
+}
+
+/** How long before its end the users of a container are told. Milliseconds. */
+const lastCallMs = 300_000;
+
+/**
+ * Tells the user at the terminals of these containers that they end soon, or now: one whose `lifetime` is a duration ends
+ * then, whoever is connected. Called by the reaper, so that it is said about each minute, as by shutdown(8).
+ */
+function warnOfEnd(
+  site: Pick<SessionContext, 'run' | 'settings' | 'now'>,
+  uid: number,
+  containers: readonly BerthContainer[],
+): void {
+  const ending = containers.flatMap(({ name, profile, lifetime, created }) => {
+    if (lifetime.kind !== 'duration') return [];
+    const leftMs = created + lifetime.durationMs - site.now();
+    const isTold = leftMs <= lastCallMs && site.settings.profiles.get(profile)?.notices !== false;
+    return isTold ? [{ name, leftMs }] : [];
+  });
+  if (ending.length === 0) return;
+  const usages = [...connectionUsages(openConnectionsOf(site.run, uid)).values()];
+  for (const { name, leftMs } of ending) {
+    const minutes = countText(Math.ceil(leftMs / 60_000), 'minute');
+    const when = leftMs > 0 ? `in about ${minutes}. Save your work.` : 'now.';
+    const sessions = usages.flatMap(({ container, terminals }) =>
+      container === name ? { uid, terminals } : [],
+    );
+    tellSessions(
+      sessions,
+      `The lifetime of your container ${name} is nearly over: it ends ${when}`,
+    );
+  }
 }

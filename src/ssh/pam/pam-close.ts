@@ -3,7 +3,7 @@ import type { Logger } from '../../log.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
-import { callingMonitor } from '../../connections/sshd-monitor.ts';
+import { callingMonitor } from '../../connections/open-connections.ts';
 import { connectionRecordPath } from '../../connections/state-paths.ts';
 
 export interface PamCloseInput {

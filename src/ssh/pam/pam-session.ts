@@ -9,7 +9,7 @@ import { endpointText } from '../../system/tcp-table.ts';
 import type { ConnectionRecord } from '../../connections/connection-record.ts';
 import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { backendsIn } from '../../backends/backends.ts';
-import { callingMonitor } from '../../connections/sshd-monitor.ts';
+import { callingMonitor } from '../../connections/open-connections.ts';
 import { registerConnection, type PamItems } from '../../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';
 

@@ -6,7 +6,7 @@ import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { isLoginShell } from '../../session/session-request.ts';
-import type { Session } from './session.ts';
+import type { Session } from './list-sessions.ts';
 
 /** What a user gets at an sshd. */
 type Given = { readonly profile: Profile } | 'host' | 'unknown';

@@ -11,9 +11,9 @@ import {
   parseConnectionId,
   readConnectionRecord,
 } from '../../connections/connection-record.ts';
-import { runningMonitor } from '../../connections/sshd-monitor.ts';
+import { runningMonitor } from '../../connections/open-connections.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
-import type { Session } from './session.ts';
+import type { Session } from './list-sessions.ts';
 
 /** What became of a session. */
 export interface EndedSession {

@@ -1,7 +1,8 @@
 import { BlockList, isIP } from 'node:net';
-import { BerthError } from '../../errors/berth-error.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
-import type { Session } from './session.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { parentPid } from '../../system/processes.ts';
+import type { Session } from './list-sessions.ts';
 
 /** Which sessions are meant; all conditions must hold, and one value of each list. */
 export interface SessionFilter {
@@ -123,4 +124,19 @@ function unknown(word: string): BerthError {
     code: 'session-unknown',
     hint: `It may have ended. See \`berth sessions list${option}\`.`,
   });
+}
+
+/** How many ancestors are looked at: sudo, shells, tmux. */
+const furthest = 64;
+
+/** The session from which this process was started, so that an admin does not end it along with the others. */
+export function ownSession(sessions: readonly Session[]): Session | undefined {
+  let pid: number | undefined = process.pid;
+  for (let step = 0; pid !== undefined && pid > 1 && step < furthest; step += 1) {
+    const start = `${pid}.`;
+    const found = sessions.find(({ id }) => id.startsWith(start));
+    if (found !== undefined) return found;
+    pid = parentPid(pid);
+  }
+  return undefined;
 }

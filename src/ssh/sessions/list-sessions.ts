@@ -1,21 +1,65 @@
-import { directoryNames } from '../../system/if-present.ts';
+import type { Backend } from '../../config/schema/profile/profile.ts';
+import { clientsInLog } from '../../connections/balancer-log.ts';
 import {
+  type ConnectionRecord,
   parseConnectionId,
   readConnectionRecord,
-  type ConnectionRecord,
 } from '../../connections/connection-record.ts';
+import { openConnections } from '../../connections/open-connections.ts';
 import { connectionRecordPath, connectionsDir } from '../../connections/state-paths.ts';
-import { openConnections } from '../../connections/user-connections.ts';
-import { establishedConnections } from '../../system/tcp-connection.ts';
-import { tcpConnectionsOf, type TcpConnection } from '../../system/tcp-connection.ts';
-import { endpointText, type Endpoint } from '../../system/tcp-table.ts';
-import { clientsInLog } from '../../connections/balancer-log.ts';
-import type { Session } from './session.ts';
+import { directoryNames } from '../../system/if-present.ts';
+import { userManagerUnit } from '../../system/process-unit.ts';
+import { runningProcesses } from '../../system/processes.ts';
 import {
-  connectionUsages,
+  establishedConnections,
+  type TcpConnection,
+  tcpConnectionsOf,
+} from '../../system/tcp-connection.ts';
+import { type Endpoint, endpointText } from '../../system/tcp-table.ts';
+import {
   type ConnectionOwner,
   type ConnectionUsage,
+  connectionUsages,
 } from './session-processes.ts';
+
+/** An open SSH connection of a user, with what it runs and uses. */
+export interface Session {
+  /** `PID.STARTTIME` of sshd's monitor process, as in syslog. */
+  readonly id: string;
+  readonly user: string;
+  readonly uid: number;
+  /**
+   * What the configuration gives to this user at this sshd. undefined if that is no profile (a shell on the host), or it
+   * could not be determined.
+   */
+  readonly profile: string | undefined;
+  readonly backend: Backend | 'host' | undefined;
+  /** Name of the container or the pod that belongs to the profile. */
+  readonly name: string | undefined;
+  /** Name of another container of Berth that its processes say they are in; users can make them say so. */
+  readonly claimedName: string | undefined;
+  /** Seconds since the epoch. */
+  readonly opened: number;
+  /** Seconds since the last input at its terminals, at least since its client sent data; undefined without a terminal. */
+  readonly idleSeconds: number | undefined;
+  /** Where the client is: the balancer's log, if it has the connection, else the peer of sshd. */
+  readonly from: string;
+  /** The balancer's end of the connection, if the client's address is from its log. */
+  readonly via: Endpoint | undefined;
+  /** The other end of sshd's TCP connection; undefined in a record of an earlier version. */
+  readonly peer: Endpoint | undefined;
+  /** sshd's own end. */
+  readonly local: Endpoint | undefined;
+  /** The systemd unit of the sshd that accepted it. */
+  readonly unit: string | undefined;
+  /** Paths of its terminals on this host. */
+  readonly terminals: readonly string[];
+  readonly processes: number;
+  /** CPU time of its running processes. */
+  readonly cpuSeconds: number;
+  /** Resident memory of its processes. */
+  readonly memoryBytes: number;
+}
 
 export interface ListSessionsInput {
   /** `/run/berth` */
@@ -145,4 +189,32 @@ function clients(readLog: () => string): (record: ConnectionRecord) => Endpoint 
     inLog ??= clientsInLog(readLog());
     return inLog({ peer, local }, opened);
   };
+}
+
+/** A service that systemd's manager of a user (user@UID.service) runs on this host, outside of every session. */
+export interface UserService {
+  readonly uid: number;
+  readonly unit: string;
+  readonly processes: number;
+}
+
+/** Podman's bus: etc/systemd/user-manager. */
+const ownUnits = new Set(['dbus.service', 'dbus-broker.service']);
+
+/**
+ * The services of users' managers. Containers and sessions are in scopes, which whoever asks for one fills with processes of
+ * its own; the processes of a service are started by the manager.
+ *
+ * @param uid only of this user; default: of all users but root
+ */
+export function userServices(uid?: number): readonly UserService[] {
+  const found = new Map<string, UserService>();
+  for (const { pid, uid: owner } of runningProcesses((one) => (uid ?? one) === one && one !== 0)) {
+    const unit = userManagerUnit(pid, owner);
+    if (unit?.endsWith('.service') !== true || ownUnits.has(unit)) continue;
+    const key = `${owner} ${unit}`;
+    const processes = (found.get(key)?.processes ?? 0) + 1;
+    found.set(key, { uid: owner, unit, processes });
+  }
+  return [...found.values()];
 }

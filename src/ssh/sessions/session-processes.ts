@@ -1,6 +1,6 @@
 import { processUsage } from '../../system/process-usage.ts';
 import { runningProcesses, type ProcessFacts, type ProcessId } from '../../system/processes.ts';
-import { containerAround, containerNames } from '../../backends/podman/connection-processes.ts';
+import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
 /** What tells the processes of a connection from others. */

@@ -8,7 +8,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { isErrno } from '../../errors/berth-error.ts';
+import { escapeControl } from '../../log.ts';
 import { ptyNumber } from '../../system/process-usage.ts';
+import type { Session } from './list-sessions.ts';
 
 /** `/dev/pts`, where only the kernel makes and removes entries. */
 const directory = '/dev/pts';
@@ -71,4 +73,24 @@ function terminalNumber(path: string): number | undefined {
 
 function isTerminalOf(status: Stats, number: number, uid: number): boolean {
   return status.isCharacterDevice() && status.uid === uid && ptyNumber(status.rdev) === number;
+}
+
+/** The longest message, in characters, so that it fits into the buffer of a terminal that nobody reads. */
+const longestMessage = 400;
+
+/**
+ * Writes a line to each terminal of these sessions.
+ *
+ * @param text one line; control characters are escaped
+ * @returns how many terminals showed it; a stopped terminal (Ctrl-S) does not
+ */
+export function tellSessions(
+  sessions: readonly Pick<Session, 'uid' | 'terminals'>[],
+  text: string,
+): number {
+  // BEL, and a line of its own: the user may be in the middle of one. `\r`, because the terminal may be in raw mode.
+  const line = `\r\n\u0007*** ${escapeControl(text.slice(0, longestMessage))} ***\r\n`;
+  return sessions
+    .flatMap(({ uid, terminals }) => terminals.map((path) => writeToTerminal(path, uid, line)))
+    .filter((shown) => shown).length;
 }

@@ -3,7 +3,7 @@ import { link, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { x11Cookie } from '../../../src/forwarding/x11-cookie.ts';
+import { x11Cookie } from '../../../src/forwarding/forwarder.ts';
 
 const counted = (part: string | Buffer): Buffer => {
   const length = Buffer.alloc(2);

@@ -4,7 +4,8 @@ import {
   type SessionRequest,
   transferProgram,
 } from '../../../session/session-request.ts';
-import { appendInstalledTools, sftpServerArgv } from './transfer-scripts.ts';
+import { appendInstalledTools, sftpServerArgv } from './pod-scripts.ts';
+import type { TerminalSize } from '../../../kube-exec/protocol/channels.ts';
 import { withExitMarker } from '../../../kube-exec/protocol/exit-marker.ts';
 import type { CommandPreamble } from '../../../kube-exec/protocol/command-preamble.ts';
 import { sessionEnvironment } from '../../../session/session-environment.ts';
@@ -17,12 +18,7 @@ export interface PodSession {
   readonly opening: CommandPreamble;
 }
 
-interface Size {
-  readonly columns: number;
-  readonly rows: number;
-}
-
-const unknownSize: Size = { columns: 0, rows: 0 };
+const unknownSize: TerminalSize = { columns: 0, rows: 0 };
 
 /**
  * What an exec into the user's pod runs. The API accepts only arguments, and logs them. So environment, shell and umask are
@@ -39,7 +35,7 @@ export function podSession(
     /** As for `withExitMarker`. */
     readonly nonce: string;
     /** Size of the client's terminal. */
-    readonly size?: Size;
+    readonly size?: TerminalSize;
     /** Environment variables for the sockets that are forwarded. */
     readonly forwarded?: Readonly<Record<string, string>>;
     /** As `groupsText`, if the pod must have been created with these groups. */
@@ -82,6 +78,6 @@ const knownShell =
   '[ -x "$1" ] || { shift; if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; set -- "$SHELL" "$@"; }';
 
 /** The cluster sets the size too, but only after the command has started. */
-function sized({ columns, rows }: Size): string[] {
+function sized({ columns, rows }: TerminalSize): string[] {
   return columns > 0 && rows > 0 ? [`stty cols ${columns} rows ${rows} 2>/dev/null`] : [];
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { podUsage } from '../../../../src/backends/pod/pod-usage.ts';
+import { podUsage } from '../../../../src/backends/pod/pod-session.ts';
 
 const metric = (...usages: readonly object[]): object => ({
   metadata: { name: 'berth-base', namespace: 'u-alice' },

@@ -59,8 +59,8 @@ describe('ChannelReader', () => {
 });
 
 it('the size of a terminal is what client-go sends', () => {
-  expect(resizeMessage(80, 24)?.toString()).toBe('{"Width":80,"Height":24}');
-  expect(resizeMessage(0, 0)).toBe(undefined);
+  expect(resizeMessage({ columns: 80, rows: 24 })?.toString()).toBe('{"Width":80,"Height":24}');
+  expect(resizeMessage({ columns: 0, rows: 0 })).toBe(undefined);
 });
 
 it('v4 has no half-close', () => {

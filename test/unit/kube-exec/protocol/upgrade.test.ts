@@ -4,7 +4,7 @@ import {
   execPath,
   upgradeRequest,
 } from '../../../../src/kube-exec/protocol/upgrade.ts';
-import { parseResponseHead, completeBody } from '../../../../src/kube-exec/http-head.ts';
+import { parseResponseHead, completeBody } from '../../../../src/kube-exec/websocket.ts';
 
 const target = { namespace: 'user-alice', pod: 'berth-login', argv: ['true'], tty: false };
 const url = new URL('https://api.example.org:6443');

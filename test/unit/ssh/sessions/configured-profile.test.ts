@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { withGiven } from '../../../../src/ssh/sessions/configured-profile.ts';
 import { filterAll } from '../../../../src/ssh/sessions/find-sessions.ts';
-import type { Session } from '../../../../src/ssh/sessions/session.ts';
+import type { Session } from '../../../../src/ssh/sessions/list-sessions.ts';
 
 const profile = parseProfile({ image: 'a', lifetime: 'connection' }, 'base', 'base.yml');
 

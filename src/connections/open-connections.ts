@@ -1,7 +1,10 @@
 import { BerthError } from '../errors/berth-error.ts';
 import type { SignalTarget } from '../system/end-processes.ts';
+import { directoryNames } from '../system/if-present.ts';
 import { processStartTime } from '../system/process-start.ts';
 import { executableId, executablePath, processFacts, type ProcessId } from '../system/processes.ts';
+import { closingRecordPath, parseConnectionId } from './connection-record.ts';
+import { type SessionContext, userConnectionsDir } from './state-paths.ts';
 
 /** `sshd`, `sshd-session`, or another build's: `gsisshd`, `sshd.pam`. The file may have been replaced by an upgrade. */
 const sshdPath = /sshd[^/]*$/;
@@ -35,4 +38,33 @@ export function callingMonitor(parent: () => number): ProcessId {
     `pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
     { code: 'pam-session-orphaned' },
   );
+}
+
+type Place = Pick<SessionContext, 'run'>;
+
+/** IDs of the user's connections whose sshd is running and whose cleanup has not begun. */
+export function openConnections(site: Place, uid: number): ReadonlySet<string> {
+  const names = directoryNames(userConnectionsDir(site, uid));
+  return new Set(
+    names.filter((name) => {
+      const monitor = parseConnectionId(name);
+      return monitor !== undefined && runningMonitor(monitor) !== undefined;
+    }),
+  );
+}
+
+/** Whether any connection's cleanup has not begun, whether its sshd is running or was killed. */
+export function hasConnections(site: Place, uid: number): boolean {
+  return directoryNames(userConnectionsDir(site, uid)).some(
+    (name) => parseConnectionId(name) !== undefined,
+  );
+}
+
+/** IDs of the connections whose cleanup has begun or is incomplete. */
+export function closingConnections(site: Place, uid: number): readonly string[] {
+  const end = closingRecordPath('');
+  return directoryNames(userConnectionsDir(site, uid))
+    .filter((name) => name.endsWith(end))
+    .map((name) => name.slice(0, -end.length))
+    .filter((id) => parseConnectionId(id) !== undefined);
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { IdleWatchdog } from '../../../src/kube-exec/idle-watchdog.ts';
+import { IdleWatchdog } from '../../../src/kube-exec/relay-command.ts';
 
 const second = 1000;
 let asked: number;

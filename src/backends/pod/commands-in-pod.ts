@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { BundledProgram } from '../../bundled-transfer-argv.ts';
-import { notInstalled, probeArgv, unpackArgv } from './objects/transfer-scripts.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';
 import { runPodCommand } from '../../kube-exec/pod-command.ts';
+import { notInstalled, probeArgv, signalArgv, unpackArgv } from './objects/pod-scripts.ts';
 
 export interface InstallTransferTools extends PodTarget {
   readonly program: BundledProgram;
@@ -59,4 +59,33 @@ async function filesOf(
       cause: thrown,
     });
   }
+}
+
+export interface SignalPod extends PodTarget {
+  /** The nonce of the command. */
+  readonly nonce: string;
+  readonly signal: NodeJS.Signals;
+}
+
+/** Time limit. Milliseconds. */
+const patience = 5_000;
+
+/**
+ * Sends a signal to a command that runs in a pod.
+ *
+ * @throws {BerthError} `signal-not-delivered`, the errors of `openExec`
+ */
+export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
+  const { exitCode, stderr, reason } = await runPodCommand({
+    ...{ server, pod, argv: signalArgv(nonce, signal) },
+    signal: AbortSignal.timeout(patience),
+  });
+  if (exitCode === 0) return;
+  throw new BerthError(
+    `sending ${signal} to the command failed with exit code ${exitCode}: ${stderr}`,
+    {
+      code: 'signal-not-delivered',
+      cause: reason,
+    },
+  );
 }
