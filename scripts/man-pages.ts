@@ -1,18 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { commandGroups } from '../src/cli/command-line.ts';
-import { commandTree } from '../src/cli/kit/command-tree.ts';
-import type { Terminal } from '../src/cli/kit/terminal.ts';
+import { root } from '../src/cli/command-line.ts';
 import { commandPages, type ManPage, type Release } from './man/command-pages.ts';
 import { filePages } from './man/file-pages.ts';
 import { loginPage } from './man/berth-login.ts';
 
 /** All manual pages, from the help of the program and the schemas of the configuration. */
 export function manPages(release: Release): ManPage[] {
-  // No command runs; its directory is the default of an option.
-  const terminal = { toolsDir: '/usr/lib/berth/files' } as Terminal;
-  const root = commandTree(commandGroups(terminal));
   const others = [...filePages(release), loginPage(release)];
   return [...commandPages(root, release, others), ...others];
 }

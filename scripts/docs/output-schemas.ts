@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createGenerator } from 'ts-json-schema-generator';
-import { apiVersion } from '../../src/cli/kit/api-version.ts';
+import { apiVersion } from '../../src/cli/kit/terminal.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { lostFields } from './output-fields.ts';
 import type { GeneratedPage } from './page.ts';

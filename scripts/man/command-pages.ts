@@ -1,6 +1,6 @@
 import { exitStatusTexts } from '../../src/errors/catalogue.ts';
-import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/kit/command-tree.ts';
-import { placeholderOf } from '../../src/cli/kit/option-values.ts';
+import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/kit/command.ts';
+import { placeholderOf } from '../../src/cli/kit/options.ts';
 import { entry, escaped, example, page, text } from './roff.ts';
 
 export interface ManPage {

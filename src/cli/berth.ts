@@ -5,8 +5,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { packagedVersion } from '../build-id.ts';
 import { exitNow } from '../system/exit-now.ts';
 import { runCommandLine } from './command-line.ts';
-import { asksForJson, splitShortOutput } from './kit/short-output.ts';
-import { textOutputs } from './kit/text-outputs.ts';
+import { asksForJson, splitShortOutput } from './kit/former-names.ts';
+import { textOutputs } from './kit/terminal.ts';
 
 const outputs = textOutputs();
 // /usr/local/sbin/berth is a symlink into the prefix.

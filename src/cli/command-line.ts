@@ -1,31 +1,39 @@
-import yargs, { type Argv, type CommandModule } from 'yargs';
+import yargs, { type Argv } from 'yargs';
 import { asBerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
-import { clustersCommand } from './clusters/clusters.ts';
-import { type CommandPlace, commandPlace } from './kit/command-place.ts';
-import { type CommandGroups, type CommandNode, commandTree } from './kit/command-tree.ts';
+import { discoverCommand } from './clusters/discover.ts';
+import { listClustersCommand } from './clusters/list.ts';
+import { clustersReapCommand } from './clusters/reap.ts';
 import { configCommand } from './config.ts';
-import { completionCommand } from './completion.ts';
-import { doctorCommand } from './doctor.ts';
+import { doctorCommand, runTestSessionCommand } from './doctor.ts';
 import { explainCommand } from './explain/explain.ts';
-import { withPresentNames } from './kit/former-names.ts';
-import { type GlobalArguments, globalOptions } from './kit/global-options.ts';
-import { helpText } from './kit/help-text.ts';
-import { initCommand } from './init/init.ts';
 import { imagesCommand } from './images/images.ts';
+import { initClusterCommand } from './init/cluster.ts';
+import { initLoginNodeCommand } from './init/login-node.ts';
+import { initPortalCommand } from './init/portal.ts';
+import { type CommandPlace, commandPlace } from './kit/command-place.ts';
+import { type CommandGroups, command, commandModule, commandTree, group } from './kit/command.ts';
+import { withPresentNames } from './kit/former-names.ts';
+import { helpText } from './kit/help-text.ts';
+import { type ArgumentsOf, globalOptions, words } from './kit/options.ts';
+import { type Terminal, type WantedOutput, dryRunText, reportError } from './kit/terminal.ts';
+import {
+  asStrings,
+  assertCommands,
+  assertValues,
+  isYargsError,
+  refused,
+} from './kit/usage-text.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
 import { nodeCommand } from './node/node.ts';
+import { completionCommand, versionCommand } from './other-commands.ts';
 import { planCommand } from './plan/plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render/render.ts';
 import { sessionsCommand } from './sessions/sessions.ts';
 import { sshdCommand } from './sshd/sshd.ts';
 import { subidCommand } from './subid/subid.ts';
-import { dryRunText, reportError, type Terminal, type WantedOutput } from './kit/terminal.ts';
 import { tokenCommand } from './token/token.ts';
-import { assertCommands, assertValues, isYargsError, refused } from './kit/refused-line.ts';
-import { asStrings } from './kit/usage-text.ts';
-import { versionCommand } from './version.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
 export async function runCommandLine(words: readonly string[], outer: Terminal): Promise<void> {
@@ -33,23 +41,20 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
   // What the scripts of etc/completion ask.
   if (first === '__complete') return writeCandidates(others, outer);
   // What `berth doctor --start-session` runs as the user.
-  if (first === '__test-session')
-    return (await import('./test-session.ts')).runTestSessionCommand(others, outer);
+  if (first === '__test-session') return runTestSessionCommand(others, outer);
   // A first `--`, for which yargs would do nothing.
   if (first === '--') return runCommandLine(others, outer);
   const wanted: WantedOutput = { quiet: false, failed: false };
   const terminal = { ...outer, wanted };
-  const groups = commandGroups(terminal);
-  const root = commandTree(groups);
   const { args, notices, place } = withPresentNames(root, words);
   const has = (name: string): boolean => place.given.some(([{ names }]) => names.includes(name));
   if (!has('--quiet')) for (const notice of notices) terminal.stderr.write(`berth: ${notice}\n`);
   try {
-    if (has('--help')) writeHelp(root, args, terminal);
+    if (has('--help')) writeHelp(args, terminal);
     else if (has('--version') && place.node === root)
       terminal.stdout.write(`${terminal.version}\n`);
     else {
-      const given = await parserOf(groups, root, place, terminal).parseAsync([...args]);
+      const given = await parserOf(place, terminal).parseAsync([...args]);
       if (!wanted.failed) sayDryRun(given, terminal);
     }
   } catch (thrown) {
@@ -63,12 +68,12 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
 }
 
 function parserOf(
-  groups: CommandGroups,
-  root: CommandNode,
   place: CommandPlace,
   terminal: Terminal & { readonly wanted: WantedOutput },
 ): Argv {
-  const parser: Argv = globalOptions(yargs().scriptName('berth'))
+  const parser: Argv = yargs()
+    .scriptName('berth')
+    .options(globalOptions)
     .locale('en')
     .updateStrings(asStrings)
     // Without the array, yargs would keep only the last of several words or values.
@@ -85,11 +90,11 @@ function parserOf(
     .fail((message: string | null, error: Error | undefined) => {
       throw error ?? refused(root, message ?? 'wrong command line', place);
     });
-  for (const module of Object.values(groups).flat()) parser.command(module);
+  for (const own of Object.values(groups).flat()) parser.command(commandModule(own, terminal));
   return parser;
 }
 
-function writeHelp(root: CommandNode, args: readonly string[], terminal: Terminal): void {
+function writeHelp(args: readonly string[], terminal: Terminal): void {
   assertCommands(root, args);
   const width = Math.min(terminal.columns ?? 100, 120);
   terminal.stdout.write(helpText(root, commandPlace(root, args), width));
@@ -97,7 +102,7 @@ function writeHelp(root: CommandNode, args: readonly string[], terminal: Termina
 
 /** yargs calls it for each command on the way: `sessions`, then `list`. */
 async function applyGlobalOptions(
-  { quiet = false, debug = false }: GlobalArguments,
+  { quiet = false, debug = false }: ArgumentsOf<typeof globalOptions>,
   { wanted, stderr }: Terminal & { readonly wanted: WantedOutput },
 ): Promise<void> {
   wanted.quiet = quiet;
@@ -117,52 +122,41 @@ function sayDryRun(given: Readonly<Record<string, unknown>>, { stderr }: Termina
 
 async function writeCandidates(words: readonly string[], terminal: Terminal): Promise<void> {
   const { complete } = await import('./complete.ts');
-  const { candidates, fallback } = await complete(commandTree(commandGroups(terminal)), words);
+  const { candidates, fallback } = await complete(root, words);
   for (const { word, summary } of candidates)
     terminal.stdout.write(`${summary === '' ? word : `${word}\t${summary}`}\n`);
   terminal.stdout.write(`:${fallback}\n`);
 }
 
-/** All commands, in the order of the help. */
-export function commandGroups(terminal: Terminal): CommandGroups {
-  return {
-    'Set up': [
-      initCommand(terminal),
-      sshdCommand(terminal),
-      subidCommand(terminal),
-      imagesCommand(terminal),
-    ],
-    Check: [
-      doctorCommand(terminal),
-      planCommand(terminal),
-      renderCommand(terminal),
-      configCommand(terminal),
-      explainCommand(terminal),
-    ],
-    'Operate a login node': [
-      sessionsCommand(terminal),
-      nodeCommand(terminal),
-      reapCommand(terminal),
-    ],
-    'Manage clusters': [
-      clustersCommand(terminal),
-      tokenCommand(terminal),
-      ldapSyncCommand(terminal),
-    ],
-    Other: [completionCommand(terminal), helpCommand(terminal), versionCommand(terminal)],
-  } as unknown as CommandGroups;
-}
-
 /** `berth help COMMAND`, as kubectl and git have it. */
-function helpCommand(terminal: Terminal): CommandModule<object, { command: string[] | undefined }> {
-  return {
-    command: 'help [command..]',
-    describe: 'Print the help of a command',
-    builder: (yargs) =>
-      yargs
-        .positional('command', { type: 'string', array: true, describe: 'Such as `sessions list`' })
-        .example('berth help sessions list', 'The same as berth sessions list --help'),
-    handler: ({ command = [] }) =>
-      writeHelp(commandTree(commandGroups(terminal)), command, terminal),
-  };
-}
+const helpCommand = command({
+  command: 'help [command..]',
+  describe: 'Print the help of a command',
+  positionals: { command: words(undefined, 'Such as `sessions list`') },
+  examples: [['berth help sessions list', 'The same as berth sessions list --help']],
+  run: ({ command: path = [] }, terminal) => writeHelp(path, terminal),
+});
+
+const initCommand = group(
+  'init',
+  'Set up this host step by step: asks, shows the changes, makes and checks them',
+  [initLoginNodeCommand, initPortalCommand, initClusterCommand],
+);
+
+const clustersCommand = group(
+  'clusters',
+  "Manage the portal's list of clusters, and delete what has expired on them",
+  [listClustersCommand, discoverCommand, clustersReapCommand],
+);
+
+/** All commands, in the order of the help. */
+const groups: CommandGroups = {
+  'Set up': [initCommand, sshdCommand, subidCommand, imagesCommand],
+  Check: [doctorCommand, planCommand, renderCommand, configCommand, explainCommand],
+  'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
+  'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand],
+  Other: [completionCommand, helpCommand, versionCommand],
+};
+
+/** `berth` with all its commands. */
+export const root = commandTree(groups);

@@ -1,89 +1,93 @@
-import type { CommandModule } from 'yargs';
+import type { TestSessionFailure } from '../doctor/test-session-process.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
+import { command } from './kit/command.ts';
 import { parseSeconds } from './kit/duration.ts';
-import { withProgress } from './kit/progress.ts';
-import { outputOption } from './kit/report-options.ts';
-import { siteOptions, type SiteArguments, overlayOf } from './kit/site-options.ts';
-import { type Terminal, wantsColour, wantsUnicode } from './kit/terminal.ts';
-
-interface DoctorArguments extends SiteArguments {
-  readonly user?: string | undefined;
-  readonly 'start-session': boolean;
-  readonly cluster?: string | undefined;
-  readonly output: string;
-  readonly timeout: string;
-}
+import { flag, outputOption, text } from './kit/options.ts';
+import { overlayOf, siteOptions } from './kit/site-options.ts';
+import { type Terminal, withProgress } from './kit/terminal.ts';
 
 /** `berth doctor`: checks the site, and prints what to do about each problem. */
-export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorArguments> {
-  return {
-    command: 'doctor',
-    describe: 'Check the configuration, this host, the clusters, the identity provider and a user',
-    builder: (yargs) =>
-      siteOptions(yargs)
-        .option('user', { type: 'string', requiresArg: true, describe: 'Also check this account' })
-        .option('start-session', {
-          type: 'boolean',
-          default: false,
-          describe:
-            'Run `true` in a test session of the account, as a login would, and remove it; needs root and --user',
-        })
-        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
-        .option('timeout', {
-          type: 'string',
-          requiresArg: true,
-          default: '5s',
-          describe: 'Time limit of each check; they run at the same time',
-        })
-        .option('output', outputOption)
-        .example('berth doctor', 'Check the site, after a change of the configuration')
-        .example('berth doctor --user alice', 'Also check the account, home and tokens of alice')
-        .example(
-          'berth doctor --user alice --start-session',
-          'Also start a container or pod of alice, and remove it',
-        )
-        .example(
-          'berth doctor --config-dir ./new',
-          'Check a configuration before it is installed in /etc/berth',
-        )
-        .example('berth doctor -o json', 'Print JSON for monitoring: .summary.failed, .checks[].id')
-        .epilogue(
-          'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Without --start-session, doctor changes nothing.',
-        ),
-    handler: (args) => run(args, terminal),
-  };
-}
+export const doctorCommand = command({
+  command: 'doctor',
+  describe: 'Check the configuration, this host, the clusters, the identity provider and a user',
+  options: {
+    ...siteOptions,
+    user: text('user', 'Also check this account'),
+    'start-session': flag(
+      'Run `true` in a test session of the account, as a login would, and remove it; needs root and --user',
+    ),
+    cluster: text('cluster', 'Only this cluster'),
+    timeout: text('TIME', 'Time limit of each check; they run at the same time', { default: '5s' }),
+    output: outputOption,
+  },
+  needs: { '--start-session': '--user' },
+  without: { '--start-session': ['--config-dir'] },
+  examples: [
+    ['berth doctor', 'Check the site, after a change of the configuration'],
+    ['berth doctor --user alice', 'Also check the account, home and tokens of alice'],
+    [
+      'berth doctor --user alice --start-session',
+      'Also start a container or pod of alice, and remove it',
+    ],
+    [
+      'berth doctor --config-dir ./new',
+      'Check a configuration before it is installed in /etc/berth',
+    ],
+    ['berth doctor -o json', 'Print JSON for monitoring: .summary.failed, .checks[].id'],
+  ],
+  epilogue:
+    'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Without --start-session, doctor changes nothing.',
+  run: async (args, terminal) => {
+    const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
+    const { runDoctor } = await import('../doctor/doctor.ts');
+    const { writeChecks } = await import('./kit/check-report.ts');
+    const startsSession = args['start-session'];
+    if (startsSession) assertRoot();
+    const overlay = await overlayOf(args);
+    const results = await withProgress(
+      terminal,
+      () =>
+        startsSession
+          ? 'checking, and starting a session'
+          : `checking, at most ${args.timeout} for each`,
+      () =>
+        runDoctor({
+          files: { configFile: args.config },
+          overlay,
+          username: args.user,
+          cluster: args.cluster,
+          sessionProgram: startsSession ? terminal.program : undefined,
+          nodeVersion: process.versions.node,
+          uid: process.geteuid?.() ?? 0,
+          now: terminal.now() / 1000,
+          timeoutMs,
+        }),
+    );
+    return writeChecks(results, args.output, terminal);
+  },
+});
 
-async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
-  const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
-  const { runDoctor } = await import('../doctor/doctor.ts');
-  const { doctorJson, doctorText } = await import('./kit/check-report.ts');
-  const { user, cluster, config, 'start-session': startsSession } = args;
-  if (startsSession) assertRoot();
-  const overlay = await overlayOf(args);
-  const results = await withProgress(
-    terminal,
-    () =>
-      startsSession
-        ? 'checking, and starting a session'
-        : `checking, at most ${args.timeout} for each`,
-    () =>
-      runDoctor({
-        files: config === undefined ? {} : { configFile: config },
-        overlay,
-        username: user,
-        cluster,
-        ...(startsSession ? { sessionProgram: terminal.program } : {}),
-        nodeVersion: process.versions.node,
-        uid: process.geteuid?.() ?? 0,
-        now: terminal.now() / 1000,
-        timeoutMs,
-      }),
-  );
-  const style = {
-    colour: wantsColour(terminal.stdout, terminal.env),
-    unicode: wantsUnicode(terminal.env),
-  };
-  terminal.stdout.write(args.output === 'json' ? doctorJson(results) : doctorText(results, style));
-  if (results.some(({ status }) => status === 'failed')) terminal.finish(1);
+/**
+ * What `berth doctor --start-session` runs as the user. Prints nothing if the session worked, else its error with the cause as
+ * one line of JSON: here nobody but doctor reads it.
+ *
+ * @param words path of ssh.yml, name of the profile, ID of the connection
+ */
+export async function runTestSessionCommand(
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<void> {
+  const [configFile = '', profile = '', connection = ''] = words;
+  try {
+    const { runTestSession } = await import('../ssh/open/run-test-session.ts');
+    const { toolsDir } = terminal;
+    await runTestSession({ configFile, profile, connection, toolsDir });
+  } catch (thrown) {
+    const { code, message, exitCode, cause } = asBerthError(thrown, 'the session');
+    const why = cause instanceof Error ? cause.message : undefined;
+    const failure: TestSessionFailure = { code, message, cause: why };
+    terminal.stdout.write(`${JSON.stringify(failure)}\n`);
+    terminal.finish(exitCode);
+  }
 }

@@ -1,34 +1,34 @@
+import type { PodSession } from '../backends/pod/pod-session.ts';
+import type { CheckResult, CheckStatus } from '../check-result.ts';
+import type { DiscoveredChange } from '../cluster-discovery/write-cluster.ts';
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { ListedCluster } from '../clusters/list-clusters.ts';
-import type { ListedImage } from '../images/image-index.ts';
 import type { ShownSetting } from '../config/load/shown-settings.ts';
-import type { DiscoveredChange } from '../cluster-discovery/write-cluster.ts';
-import type { CheckResult, CheckStatus } from '../check-result.ts';
-import type { FileChange } from '../init/file-change.ts';
-import type { OscReport } from '../init/osc-report.ts';
 import type { SubordinateEntry } from '../identity/subordinate-file.ts';
 import type { ImageCheck } from '../images/check-images.ts';
 import type { GcResult } from '../images/collect-garbage.ts';
+import type { ListedImage } from '../images/image-index.ts';
 import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
-import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
+import type { FileChange } from '../init/file-change.ts';
+import type { OscReport } from '../init/osc-report.ts';
 import type { LdapUsers } from '../ldap/rules/ldap-users.ts';
+import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
 import type { SyncedCluster } from '../ldap/sync-cluster.ts';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
-import type { Session, UserService } from '../ssh/sessions/list-sessions.ts';
 import type { ListenerUnit } from '../ssh/drain/listener-units.ts';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
-import type { PodSession } from '../backends/pod/pod-session.ts';
+import type { Session, UserService } from '../ssh/sessions/list-sessions.ts';
 import type { Certified } from '../sshd-kinds/certify.ts';
 import type { InspectedKind } from '../sshd-kinds/inspect-kind.ts';
 import type { KindUnit } from '../sshd-kinds/kind.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
-import type { ConfigurationKey } from './kit/configuration-keys.ts';
 import type { Explanation } from './explain/explain-text.ts';
 import type { StepResult } from './init/setup-report.ts';
+import type { ConfigurationKey } from './kit/configuration-keys.ts';
 
 /** An error in a document. */
 export interface DocumentError {

@@ -1,75 +1,60 @@
-import type { CommandModule } from 'yargs';
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
+import { countText } from '../count-text.ts';
 import { asBerthError } from '../errors/berth-error.ts';
-import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
+import { installedPath } from '../installed-path.ts';
+import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapedForTerminal } from '../log.ts';
-import { withProgress } from './kit/progress.ts';
-import { metricsFile } from './kit/output-path.ts';
+import { command } from './kit/command.ts';
 import {
-  dryRunOption,
+  type ArgumentsOf,
+  flag,
   inClusterOption,
   outputOption,
+  text,
   textfileOption,
-} from './kit/report-options.ts';
+} from './kit/options.ts';
+import { metricsFile } from './kit/output-path.ts';
+import { clusterTargets, overlayOf, siteOptions } from './kit/site-options.ts';
 import {
-  chosenClusters,
-  loadSite,
-  overlayOf,
-  siteOptions,
-  type SiteArguments,
-} from './kit/site-options.ts';
-import { reportError, type Terminal } from './kit/terminal.ts';
-import { installedPath } from '../installed-path.ts';
+  type Terminal,
+  documentError,
+  documentText,
+  reportError,
+  withProgress,
+} from './kit/terminal.ts';
 
-interface LdapSyncArguments extends SiteArguments {
-  readonly cluster?: string | undefined;
-  readonly 'in-cluster'?: boolean | undefined;
-  readonly 'dry-run': boolean;
-  readonly 'accept-fewer': boolean;
-  readonly timeout: string;
-  readonly textfile?: string | undefined;
-  readonly output: string;
-}
+const options = {
+  ...siteOptions,
+  cluster: text('cluster', 'Only this cluster [default: all clusters of clusters.d]'),
+  'in-cluster': inClusterOption,
+  'dry-run': flag('Print what would be written, and write nothing'),
+  'accept-fewer': flag('Accept an answer with far fewer users or groups than the last one'),
+  timeout: text('TIME', 'Time limit for the LDAP server and all clusters together', {
+    default: '5m',
+  }),
+  textfile: textfileOption,
+  output: outputOption,
+};
+
+type LdapSyncArguments = ArgumentsOf<typeof options>;
 
 /** `berth ldap-sync`: copies UID, GID and groups from LDAP to the namespaces of users. */
-export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapSyncArguments> {
-  return {
-    command: 'ldap-sync',
-    describe: 'Copy UID, GID and groups from LDAP to the namespaces of users',
-    builder: (yargs) =>
-      siteOptions(yargs)
-        .option('cluster', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Only this cluster [default: all clusters of clusters.d]',
-        })
-        .option('in-cluster', inClusterOption)
-        .option('dry-run', dryRunOption('Print what would be written, and write nothing'))
-        .option('accept-fewer', {
-          type: 'boolean',
-          default: false,
-          describe: 'Accept an answer with far fewer users or groups than the last one',
-        })
-        .option('timeout', {
-          type: 'string',
-          requiresArg: true,
-          default: '5m',
-          describe: 'Time limit for the LDAP server and all clusters together',
-        })
-        .option('textfile', textfileOption)
-        .option('output', outputOption)
-        .example('berth ldap-sync --dry-run', 'Print what the next run would write')
-        .example(
-          'berth ldap-sync --in-cluster',
-          `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync')}`,
-        )
-        .epilogue(
-          'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) at least one is not, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',
-        ),
-    handler: (args) => ldapSync(args, terminal),
-  };
-}
+export const ldapSyncCommand = command({
+  command: 'ldap-sync',
+  describe: 'Copy UID, GID and groups from LDAP to the namespaces of users',
+  options,
+  without: { '--cluster': ['--in-cluster'], '--textfile': ['--dry-run'] },
+  examples: [
+    ['berth ldap-sync --dry-run', 'Print what the next run would write'],
+    [
+      'berth ldap-sync --in-cluster',
+      `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync')}`,
+    ],
+  ],
+  epilogue:
+    'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) at least one is not, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',
+  run: ldapSync,
+});
 
 async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<void> {
   const started = terminal.now() / 1000;
@@ -78,7 +63,6 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   try {
     textfile = metricsFile(args.textfile);
     report = await run(args, terminal, started);
-    const { ldapSyncJson, ldapSyncText } = await import('./ldap-sync-report.ts');
     const text = args.output === 'json' ? ldapSyncJson : ldapSyncText;
     terminal.stdout.write(text(report, args['dry-run']));
     for (const { what, name, dn, reason } of report.people.refused)
@@ -118,9 +102,9 @@ async function run(
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
   const { ldap, secrets, minimumUid } = loadLdapSettings({
     configFile: args.config ?? overlay?.resolve(defaultConfigFile) ?? defaultConfigFile,
-    groupMayRead: args['in-cluster'] === true,
+    groupMayRead: args['in-cluster'],
   });
-  const targets = await targetsOf(args, terminal);
+  const targets = await clusterTargets(args, terminal);
   let waitingFor = 'connecting to the directory';
   return withProgress(
     terminal,
@@ -137,14 +121,81 @@ async function run(
   );
 }
 
-/** A broken cluster's fault stands in its place: the others are synced. */
-async function targetsOf(args: LdapSyncArguments, terminal: Terminal): Promise<ClusterTarget[]> {
-  const { configuredTarget, inClusterTarget } = await import('../clusters/cluster-target.ts');
-  if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
-  const loaded = await loadSite(args);
-  const { clusters, broken } = chosenClusters(loaded, args.cluster);
-  return [
-    ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
-    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+/** A line for each changed namespace, and a summary for each cluster. */
+function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
+  const { people, url } = report;
+  const lines = [
+    `${url}: ${countText(people.users.size, 'user')}, ${countText(people.groups, 'group')}`,
+    ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
   ];
+  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+}
+
+function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
+  if ('error' in one) return [];
+  const { changes, unchanged, ownerless, held, configMaps } = one.synced;
+  const prefix = `${one.cluster}: `;
+  const verbs = dryRun ? planned : done;
+  return [
+    ...changes.map(({ kind, namespace, owner, wanted, before }) => {
+      const parts = Object.entries(wanted).flatMap(([key, value]) =>
+        value === undefined || kind === 'mark'
+          ? []
+          : [`${key.replace('openondemand.org/', '')} ${before[key] ?? 'none'} -> ${value}`],
+      );
+      const detail = parts.length === 0 ? '' : ` (${parts.join('; ')})`;
+      return `${prefix}${verbs[kind]} ${namespace} of ${owner}${detail}`;
+    }),
+    ...configMaps.flatMap(({ name, action, keys, unnameable }) => [
+      ...(action === 'none'
+        ? []
+        : [`${prefix}${verbs[action]} ConfigMap ${name}, ${countText(keys, 'user')}`]),
+      ...(unnameable.length === 0
+        ? []
+        : [
+            `${prefix}ConfigMap ${name} leaves out ${unnameable.join(', ')}: these names are not valid ConfigMap keys`,
+          ]),
+    ]),
+    ...ownerless.map(
+      (name) =>
+        `${prefix}${name} has no owner annotation: its user has not logged in since Berth was installed`,
+    ),
+    ...[...held].map(([name, reason]) => `${prefix}${name} is left as it is: ${reason}`),
+    `${prefix}${countText(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} unchanged`,
+  ];
+}
+
+const done = {
+  ...{ create: 'created', update: 'changed', mark: 'marked as removed:' },
+  unmark: 'no longer marked as removed:',
+};
+const planned = {
+  ...{ create: 'would create', update: 'would change', mark: 'would mark as removed:' },
+  unmark: 'would no longer mark as removed:',
+};
+
+/** The same as JSON, with stable names. */
+function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
+  const { people, url } = report;
+  const value = {
+    ...{ dryRun, server: url, users: people.users.size, groups: people.groups },
+    refused: people.refused,
+    clusters: report.clusters.map((one) => {
+      if ('error' in one) return { cluster: one.cluster, error: documentError(one.error) };
+      const { error, changes, unchanged, ownerless, held, configMaps } = one.synced;
+      return {
+        cluster: one.cluster,
+        changes: changes.map(({ namespace, owner, kind, wanted, before }) => ({
+          ...{ namespace, owner, kind, before },
+          after: Object.fromEntries(
+            Object.entries(wanted).map(([key, after]) => [key, after ?? null]),
+          ),
+        })),
+        ...{ unchanged, ownerless, held: [...held.keys()], configMaps },
+        holdReasons: Object.fromEntries(held),
+        ...(error === undefined ? {} : { error: documentError(error) }),
+      };
+    }),
+  };
+  return documentText('LdapSync', value);
 }

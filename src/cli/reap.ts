@@ -1,61 +1,59 @@
-import type { CommandModule } from 'yargs';
-import { countText } from '../count-text.ts';
 import { runDir } from '../config/schema/default-settings.ts';
+import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { escapedForTerminal, logfmtLogger } from '../log.ts';
+import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
+import { command } from './kit/command.ts';
+import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
 import { metricsFile } from './kit/output-path.ts';
-import { dryRunOption, outputOption, textfileOption } from './kit/report-options.ts';
-import { siteFilesOf, type SiteArguments, sshConfigOptions } from './kit/site-options.ts';
-import { errorText, type Terminal, writeIdle } from './kit/terminal.ts';
-import { documentText } from './kit/json-document.ts';
+import { loadSsh, sshConfigOptions } from './kit/site-options.ts';
+import {
+  type Terminal,
+  documentError,
+  documentText,
+  errorText,
+  writeIdle,
+} from './kit/terminal.ts';
 
-interface ReapArguments extends SiteArguments {
-  readonly 'dry-run': boolean;
-  readonly unused: boolean;
-  readonly textfile?: string | undefined;
-  readonly output: string;
+const options = {
+  ...sshConfigOptions,
+  'dry-run': flag('Print what would be ended, and end nothing'),
+  unused: flag(
+    'Also end the containers of users without a connection, before their grace or duration is over',
+  ),
   /** Internal: the UIDs that this child process cleans up for. */
-  readonly turns?: string | undefined;
-}
+  turns: text('UID', '', { hidden: true }),
+  textfile: textfileOption,
+  output: outputOption,
+};
 
 /** `berth reap`: ends what SSH connections left behind. */
-export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
-  return {
-    command: 'reap',
-    describe: 'Clean up after closed SSH connections on this login node',
-    builder: (yargs) =>
-      yargs
-        .options(sshConfigOptions)
-        .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
-        .option('unused', {
-          type: 'boolean',
-          default: false,
-          describe:
-            'Also end the containers of users without a connection, before their grace or duration is over',
-        })
-        .option('turns', { type: 'string', requiresArg: true, hidden: true })
-        .option('textfile', textfileOption)
-        .option('output', outputOption)
-        .example('berth reap', 'Clean up on this login node, as berth-reap.timer does')
-        .example('berth reap --dry-run', 'Print what the next run would end')
-        .example('berth reap --unused', 'Before Berth is removed: end what only waits for its user')
-        .epilogue(
-          'Exit status: 0 everything was cleaned up; 75 something could not be cleaned up, and the next run tries again. If another run is active, this one does nothing. `berth clusters reap` deletes expired pods and unused namespaces.',
-        ),
-    handler: (args) => reap(args, terminal),
-  };
-}
+export const reapCommand = command({
+  command: 'reap',
+  describe: 'Clean up after closed SSH connections on this login node',
+  options,
+  without: { '--textfile': ['--dry-run'] },
+  examples: [
+    ['berth reap', 'Clean up on this login node, as berth-reap.timer does'],
+    ['berth reap --dry-run', 'Print what the next run would end'],
+    ['berth reap --unused', 'Before Berth is removed: end what only waits for its user'],
+  ],
+  epilogue:
+    'Exit status: 0 everything was cleaned up; 75 something could not be cleaned up, and the next run tries again. If another run is active, this one does nothing. `berth clusters reap` deletes expired pods and unused namespaces.',
+  run: reap,
+});
 
-async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
-  const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
+async function reap(
+  args: ArgumentsOf<typeof options>,
+  terminal: Terminal,
+): Promise<number | undefined> {
+  const [{ reapSessions }, { assertRoot }] = await Promise.all([
     import('../ssh/cleanup/reap-sessions.ts'),
-    import('../config/load/load-ssh-settings.ts'),
     import('../system/as-user.ts'),
   ]);
   assertRoot();
   const textfile = metricsFile(args.textfile);
-  const settings = await loadSshSettings(await siteFilesOf(args));
+  const settings = await loadSsh(args);
   const run = runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now, endsUnused: args.unused };
@@ -64,7 +62,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
     await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
-    return;
+    return 0;
   }
   const start = reapProcessCommand(terminal.program, [
     ...['reap', '--quiet'],
@@ -80,7 +78,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
     await writeReapMetrics(textfile, report, { run, seconds: terminal.now() / 1000 });
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));
-  if (report.failed.length > 0) terminal.finish(exitCodeOf(report.failed));
+  return report.failed.length > 0 ? exitCodeOf(report.failed) : 0;
 }
 
 function optionWords(values: Readonly<Record<string, string | undefined>>): string[] {
@@ -118,8 +116,6 @@ function reapText(report: ReapReport, dryRun: boolean): string {
 /** The same as JSON, with stable names. */
 function reapJson(report: ReapReport, dryRun: boolean): string {
   const { failed, ...rest } = report;
-  const failures = failed.map(({ code, message, hint }) => ({
-    ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
-  }));
+  const failures = failed.map(documentError);
   return documentText('Reap', { dryRun, ...rest, failures });
 }

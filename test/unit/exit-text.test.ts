@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { commandGroups } from '../../src/cli/command-line.ts';
-import { commandTree, type CommandNode } from '../../src/cli/kit/command-tree.ts';
-import type { Terminal } from '../../src/cli/kit/terminal.ts';
+import { root } from '../../src/cli/command-line.ts';
+import type { CommandNode } from '../../src/cli/kit/command.ts';
 import { exitStatusTexts } from '../../src/errors/catalogue.ts';
 import { exitCodes } from '../../src/errors/exit-codes.ts';
 
@@ -15,7 +14,7 @@ function helps(node: CommandNode, words: readonly string[] = []): [string, strin
     ...node.commands.flatMap((command) => helps(command, [...words, command.name])),
   ];
 }
-const all = helps(commandTree(commandGroups({} as Terminal)));
+const all = helps(root);
 
 it('the list of exit statuses has those of every error', () => {
   expect(Object.values(exitCodes).filter((status) => !texts.has(status))).toEqual([]);

@@ -1,93 +1,66 @@
 import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
-import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { DiscoveredChange } from '../../cluster-discovery/write-cluster.ts';
+import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
+import { command } from '../kit/command.ts';
 import { parseSeconds } from '../kit/duration.ts';
-import { documentText } from '../kit/json-document.ts';
+import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
-import { withProgress } from '../kit/progress.ts';
-import { dryRunOption, listOption, outputOption } from '../kit/report-options.ts';
-import { configFileOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import { configFileOf, siteOptions } from '../kit/site-options.ts';
+import { type Terminal, documentText, withProgress } from '../kit/terminal.ts';
 
-interface DiscoverArguments extends SiteArguments {
-  readonly kubeconfig: string;
-  readonly context?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly 'clusters-dir': string;
-  readonly 'ca-dir': string;
-  readonly issuer?: readonly string[] | undefined;
-  readonly audience?: readonly string[] | undefined;
-  readonly 'dry-run': boolean;
-  readonly 'allow-none': boolean;
-  readonly timeout: string;
-  readonly output: string;
-}
+const options = {
+  ...siteOptions,
+  kubeconfig: text('file', 'Kubeconfig of the management cluster; berth.yml then names this file', {
+    demandOption: true,
+  }),
+  context: text('CONTEXT', 'Context in it [default: the current one]'),
+  namespace: text('NAMESPACE', 'Only Clusters in this namespace [default: all]'),
+  'clusters-dir': text('directory', "OnDemand's directory of clusters", {
+    default: defaultSettings.clustersDir,
+  }),
+  'ca-dir': text('directory', "Directory for the clusters' CA certificates", {
+    default: '/etc/berth/clusters',
+  }),
+  issuer: list(
+    'URL',
+    "Another issuer whose tokens clusters may get, besides the site's own (repeatable)",
+  ),
+  audience: list(
+    'AUDIENCE',
+    'An audience that Clusters may have although another cluster has it (repeatable)',
+  ),
+  'dry-run': flag('Print what would change, and write nothing'),
+  'allow-none': flag(
+    'Remove the files of all clusters if the management cluster has no Cluster any more',
+  ),
+  timeout: text('TIME', 'Time limit', { default: '30s' }),
+  output: outputOption,
+};
 
 /** `berth clusters discover` */
-export function discoverCommand(terminal: Terminal): CommandModule<object, DiscoverArguments> {
-  return {
-    command: 'discover',
-    describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
-    builder: options,
-    handler: (args) => discover(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<DiscoverArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  return siteOptions(yargs)
-    .option('kubeconfig', {
-      ...text,
-      demandOption: true,
-      describe: 'Kubeconfig of the management cluster; berth.yml then names this file',
-    })
-    .option('context', { ...text, describe: 'Context in it [default: the current one]' })
-    .option('namespace', { ...text, describe: 'Only Clusters in this namespace [default: all]' })
-    .option('clusters-dir', {
-      ...text,
-      default: defaultSettings.clustersDir,
-      describe: "OnDemand's directory of clusters",
-    })
-    .option('ca-dir', {
-      ...text,
-      default: '/etc/berth/clusters',
-      describe: "Directory for the clusters' CA certificates",
-    })
-    .option('issuer', {
-      ...listOption,
-      describe: "Another issuer whose tokens clusters may get, besides the site's own (repeatable)",
-    })
-    .option('audience', {
-      ...listOption,
-      describe: 'An audience that Clusters may have although another cluster has it (repeatable)',
-    })
-    .option('dry-run', dryRunOption('Print what would change, and write nothing'))
-    .option('allow-none', {
-      type: 'boolean',
-      default: false,
-      describe:
-        'Remove the files of all clusters if the management cluster has no Cluster any more',
-    })
-    .option('timeout', { ...text, default: '30s', describe: 'Time limit' })
-    .option('output', outputOption)
-    .example(
+export const discoverCommand = command({
+  command: 'discover',
+  describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
+  options,
+  examples: [
+    [
       'berth clusters discover --kubeconfig /root/.kube/management --dry-run',
       'Print the Clusters and what would change',
-    )
-    .example(
+    ],
+    [
       'berth clusters discover --kubeconfig /root/.kube/management',
       'Write the files; run it again, or from a timer, to follow changes',
-    )
-    .epilogue(
-      'Needs root. Files in clusters.d that discover did not write are left alone. In its own files only address, CA and authentication change. Files of a deleted Cluster are removed.',
-    );
-}
+    ],
+  ],
+  epilogue:
+    'Needs root. Files in clusters.d that discover did not write are left alone. In its own files only address, CA and authentication change. Files of a deleted Cluster are removed.',
+  run: discover,
+});
 
-async function discover(args: DiscoverArguments, terminal: Terminal): Promise<void> {
+async function discover(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const [{ discoverClusters }, { readSiteProvider }, { assertRoot }, { deadlineIn }] =
     await Promise.all([
       import('../../cluster-discovery/discover.ts'),
@@ -133,7 +106,9 @@ async function discover(args: DiscoverArguments, terminal: Terminal): Promise<vo
 
 function incomplete(failed: readonly DiscoveredChange[]): BerthError {
   const clusters = failed.map(({ cluster }) => cluster).join(', ');
-  return new BerthError(`skipped because of errors: ${clusters}`, { code: 'discover-incomplete' });
+  return new BerthError(`skipped because of errors: ${clusters}`, {
+    code: 'discover-incomplete',
+  });
 }
 
 /** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */

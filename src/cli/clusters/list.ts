@@ -1,48 +1,36 @@
-import type { CommandModule } from 'yargs';
 import type { ListedCluster } from '../../clusters/list-clusters.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { documentText } from '../kit/json-document.ts';
-import { outputOption } from '../kit/report-options.ts';
-import { loadSite, overlayOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
-import { reportErrors, type Terminal, writeIdle } from '../kit/terminal.ts';
+import { command } from '../kit/command.ts';
+import { outputOption } from '../kit/options.ts';
+import { loadSite, overlayOf, siteOptions } from '../kit/site-options.ts';
+import { documentError, documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
 import { textTable } from '../kit/text-table.ts';
 
-interface ListArguments extends SiteArguments {
-  readonly output: string;
-}
-
-export function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
-  return {
-    command: 'list',
-    describe: 'List the configured clusters with server, user credentials, hook context and file',
-    builder: (yargs) =>
-      siteOptions(yargs)
-        .option('output', outputOption)
-        .example('berth clusters list', 'Which clusters are configured, and where')
-        .example('berth clusters list -o json', 'Print JSON: .clusters[].hook.context')
-        .epilogue(
-          "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
-        ),
-    handler: async (args) => {
-      const { listClusters } = await import('../../clusters/list-clusters.ts');
-      const site = await loadSite(args);
-      const clusters = listClusters(site, (await overlayOf(args))?.resolve);
-      if (args.output === 'json')
-        terminal.stdout.write(
-          documentText('ClusterList', {
-            clusters,
-            broken: site.broken.map(({ cluster, error: { code, message, hint } }) => ({
-              ...{ cluster, code, message, next: hint },
-            })),
-          }),
-        );
-      else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
-      else writeIdle('no clusters', false, terminal);
-      if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
-      reportErrors(terminal, site.broken);
-    },
-  };
-}
+export const listClustersCommand = command({
+  command: 'list',
+  describe: 'List the configured clusters with server, user credentials, hook context and file',
+  options: { ...siteOptions, output: outputOption },
+  examples: [
+    ['berth clusters list', 'Which clusters are configured, and where'],
+    ['berth clusters list -o json', 'Print JSON: .clusters[].hook.context'],
+  ],
+  epilogue:
+    "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
+  run: async (args, terminal) => {
+    const { listClusters } = await import('../../clusters/list-clusters.ts');
+    const site = await loadSite(args);
+    const clusters = listClusters(site, (await overlayOf(args))?.resolve);
+    if (args.output === 'json') {
+      const broken = site.broken.map(({ cluster, error }) => ({
+        ...{ cluster, ...documentError(error) },
+      }));
+      terminal.stdout.write(documentText('ClusterList', { clusters, broken }));
+    } else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
+    else writeIdle('no clusters', false, terminal);
+    if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
+    reportErrors(terminal, site.broken);
+  },
+});
 
 /** The clusters to which the hook has no access. */
 function withoutHookText(clusters: readonly ListedCluster[]): string {

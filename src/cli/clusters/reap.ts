@@ -1,129 +1,110 @@
-import type { Argv, CommandModule } from 'yargs';
-import { countText } from '../../count-text.ts';
-import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../../cluster-reap/reap-cluster.ts';
-import { escapedForTerminal } from '../../log.ts';
-import { parseSeconds } from '../kit/duration.ts';
-import { metricsFile } from '../kit/output-path.ts';
-import { withProgress } from '../kit/progress.ts';
-import {
-  dryRunOption,
-  inClusterOption,
-  outputOption,
-  textfileOption,
-} from '../kit/report-options.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
-import { errorText, type Terminal, writeIdle } from '../kit/terminal.ts';
-import { documentText } from '../kit/json-document.ts';
+import { countText } from '../../count-text.ts';
 import { usageError } from '../../errors/usage-error.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { command } from '../kit/command.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import {
+  type ArgumentsOf,
+  flag,
+  inClusterOption,
+  number,
+  outputOption,
+  text,
+  textfileOption,
+} from '../kit/options.ts';
+import { metricsFile } from '../kit/output-path.ts';
+import { clusterTargets, siteOptions } from '../kit/site-options.ts';
+import {
+  type Terminal,
+  documentError,
+  documentText,
+  errorText,
+  withProgress,
+  writeIdle,
+} from '../kit/terminal.ts';
 
 const helpOf = 'berth clusters reap';
 
-interface ReapArguments extends SiteArguments {
-  readonly cluster?: string | undefined;
-  readonly 'in-cluster'?: boolean | undefined;
-  readonly 'namespace-selector': string;
-  readonly 'pod-selector'?: string | undefined;
-  readonly 'max-pods': number;
-  readonly 'unused-after'?: string | undefined;
-  readonly 'last-used-threshold'?: string | undefined;
-  readonly 'namespace-regexp'?: string | undefined;
-  readonly 'max-namespaces'?: number | undefined;
-  readonly 'delete-claims'?: boolean | undefined;
-  readonly prometheus?: string | undefined;
-  readonly 'prometheus-matchers'?: string | undefined;
-  readonly timeout: string;
-  readonly 'dry-run': boolean;
-  readonly textfile?: string | undefined;
-  readonly output: string;
-}
+const options = {
+  ...siteOptions,
+  cluster: text('cluster', 'Only this cluster [default: all of clusters.d]'),
+  'all-clusters': flag('', { hidden: true }),
+  'in-cluster': inClusterOption,
+  'namespace-selector': text('SELECTOR', 'Label selector of the namespaces to check', {
+    default: 'app.kubernetes.io/name=open-ondemand',
+  }),
+  'pod-selector': text(
+    'SELECTOR',
+    'Label selector of the pods to delete [default: all pods with a lifetime]',
+  ),
+  'max-pods': number('COUNT', 'Most pods to delete in one run; 0 for no limit', { default: 30 }),
+  'unused-after': text('TIME', 'Delete namespaces without use for this time, such as 60d'),
+  'last-used-threshold': text(
+    'TIME',
+    'Another time since the last login [default: that of --unused-after]',
+  ),
+  'namespace-regexp': text(
+    'PATTERN',
+    'Delete only namespaces whose whole name matches, such as user-.+',
+  ),
+  'max-namespaces': number(
+    'COUNT',
+    'Most namespaces to delete in one run; 0 for no limit [default: 10]',
+  ),
+  'delete-claims': flag('Also delete namespaces with PersistentVolumeClaims'),
+  prometheus: text('URL', 'Also query this Prometheus for recent pods'),
+  'prometheus-matchers': text(
+    'MATCHERS',
+    'Matchers for a Prometheus with several clusters: cluster="prod"',
+  ),
+  timeout: text('TIME', 'Time limit for all clusters together', { default: '5m' }),
+  'dry-run': flag('Print what would be deleted, and delete nothing'),
+  textfile: textfileOption,
+  output: outputOption,
+};
+
+type ReapArguments = ArgumentsOf<typeof options>;
 
 /** `berth clusters reap`: deletes expired pods and unused namespaces. */
-export function clustersReapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
-  return {
-    command: 'reap',
-    describe: 'Delete expired pods, and namespaces that nobody uses any more',
-    builder: options,
-    handler: (args) => reapClusters(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<ReapArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  const number = { type: 'number', requiresArg: true } as const;
-  return siteOptions(yargs)
-    .option('cluster', { ...text, describe: 'Only this cluster [default: all of clusters.d]' })
-    .option('all-clusters', { type: 'boolean', hidden: true })
-    .option('in-cluster', inClusterOption)
-    .option('namespace-selector', {
-      ...text,
-      default: 'app.kubernetes.io/name=open-ondemand',
-      describe: 'Label selector of the namespaces to check',
-    })
-    .option('pod-selector', {
-      ...text,
-      describe: 'Label selector of the pods to delete [default: all pods with a lifetime]',
-    })
-    .option('max-pods', {
-      ...number,
-      default: 30,
-      describe: 'Most pods to delete in one run; 0 for no limit',
-    })
-    .option('unused-after', {
-      ...text,
-      describe: 'Delete namespaces without use for this time, such as 60d',
-    })
-    .option('last-used-threshold', {
-      ...text,
-      describe: 'Another time since the last login [default: that of --unused-after]',
-    })
-    .option('namespace-regexp', {
-      ...text,
-      describe: 'Delete only namespaces whose whole name matches, such as user-.+',
-    })
-    .option('max-namespaces', {
-      ...number,
-      describe: 'Most namespaces to delete in one run; 0 for no limit [default: 10]',
-    })
-    .option('delete-claims', {
-      type: 'boolean',
-      describe: 'Also delete namespaces with PersistentVolumeClaims',
-    })
-    .option('prometheus', {
-      ...text,
-      describe: 'Also query this Prometheus for recent pods',
-    })
-    .option('prometheus-matchers', {
-      ...text,
-      describe: 'Matchers for a Prometheus with several clusters: cluster="prod"',
-    })
-    .option('timeout', {
-      ...text,
-      default: '5m',
-      describe: 'Time limit for all clusters together',
-    })
-    .option('dry-run', dryRunOption('Print what would be deleted, and delete nothing'))
-    .option('textfile', textfileOption)
-    .option('output', outputOption)
-    .example(
+export const clustersReapCommand = command({
+  command: 'reap',
+  describe: 'Delete expired pods, and namespaces that nobody uses any more',
+  options,
+  needs: {
+    '--max-namespaces': '--unused-after',
+    '--delete-claims': '--unused-after',
+    '--last-used-threshold': '--unused-after',
+    '--namespace-regexp': '--unused-after',
+    '--prometheus': '--unused-after',
+    '--prometheus-matchers': '--prometheus',
+  },
+  without: {
+    '--in-cluster': ['--cluster', '--all-clusters', '--config', '--config-dir'],
+    '--cluster': ['--all-clusters'],
+    '--textfile': ['--dry-run'],
+  },
+  examples: [
+    [
       'berth clusters reap --config /etc/berth/reaper.yml --dry-run',
       'Print what the next run would delete',
-    )
-    .example(
+    ],
+    [
       'berth clusters reap --config /etc/berth/reaper.yml --unused-after 60d',
       'Delete expired pods, and namespaces unused for 60 days',
-    )
-    .epilogue(
-      'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing. It needs the token of an account with the rights of etc/kubernetes/reaper: the hook of a portal has fewer.',
-    );
-}
+    ],
+  ],
+  epilogue:
+    'Exit status: 0 everything was deleted; 75 something is left, and the next run tries again; 69, 77 or 78 (sysexits(3)) a cluster could not be checked. If another run is active, this one does nothing. It needs the token of an account with the rights of etc/kubernetes/reaper: the hook of a portal has fewer.',
+  run: reapClusters,
+});
 
 async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapCluster }, { deadlineIn }] = await Promise.all([
     import('../../cluster-reap/reap-cluster.ts'),
     import('../../system/deadline.ts'),
   ]);
-  const targets = await targetsOf(args, terminal);
+  const targets = await clusterTargets(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)
     throw usageError(helpOf, '--prometheus needs a single cluster: name it with --cluster');
   const after = args['unused-after'];
@@ -141,7 +122,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
           unused: {
             after: parseSeconds(after, 'unused-after', unusedFor),
             max: limit(args['max-namespaces'] ?? 10, 'max-namespaces'),
-            deleteClaims: args['delete-claims'] === true,
+            deleteClaims: args['delete-claims'],
             ...lastLoginOf(args),
             ...namesOf(args),
             ...prometheusOf(args),
@@ -166,20 +147,6 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     terminal.stderr.write(errorText(error));
     terminal.finish(error.exitCode);
   }
-}
-
-async function targetsOf(
-  args: ReapArguments,
-  terminal: Terminal,
-): Promise<readonly ClusterTarget[]> {
-  const { configuredTarget, inClusterTarget } = await import('../../clusters/cluster-target.ts');
-  if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
-  const loaded = await loadSite(args);
-  const { clusters, broken } = chosenClusters(loaded, args.cluster);
-  return [
-    ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
-    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
-  ];
 }
 
 function prometheusOf({
@@ -263,9 +230,7 @@ function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
     ...{ cluster, busy },
     pods: { ...pods, failed: undefined },
     namespaces: { ...namespaces, failed: undefined },
-    failures: failed.map(({ code, message, hint }) => ({
-      ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
-    })),
+    failures: failed.map(documentError),
   }));
   return documentText('ClusterReap', { dryRun, clusters });
 }

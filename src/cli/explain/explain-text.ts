@@ -1,11 +1,12 @@
-import { catalogue, exitStatuses, exitText, type CatalogueEntry } from '../../errors/catalogue.ts';
 import { checkTexts } from '../../check-texts/check-texts.ts';
 import { BerthError } from '../../errors/berth-error.ts';
+import { type CatalogueEntry, catalogue, exitStatuses, exitText } from '../../errors/catalogue.ts';
 import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
-import { documentText } from '../kit/json-document.ts';
+import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
+import { documentText } from '../kit/terminal.ts';
+import { wrapped } from '../kit/text-table.ts';
 import { unknownText } from '../kit/usage-text.ts';
-import { wrapped } from '../kit/wrapped-text.ts';
 
 export interface Explanation extends CatalogueEntry {
   readonly type: 'error' | 'warning' | 'finding' | 'check';
@@ -120,4 +121,43 @@ function headingOf({ type, domain, exit_status }: Explanation): string {
 /** For scripts. */
 export function explainJson(codes: readonly Explanation[]): string {
   return documentText('ErrorCodes', { codes });
+}
+
+/** Each key with its meaning, and with what is below it. Keys that mean the same are explained once. */
+export function keysText(found: readonly ConfigurationKey[]): string {
+  const same = Map.groupBy(found, ({ file, description }) => `${file}\n${description}`);
+  return [...same.values()].map((keys) => keyText(keys)).join('\n');
+}
+
+function keyText(keys: readonly ConfigurationKey[]): string {
+  const [first] = keys;
+  if (first === undefined) return '';
+  const { path, key, type, required, description } = first;
+  const below = keysInside(first);
+  const parts = [
+    `FILE: ${path}${key === '' ? '' : `\nKEY:  ${keys.map((one) => one.key).join(', ')} <${type}>${required ? ', required' : ''}`}`,
+    ...description.split('\n\n').map((paragraph) => wrapped(paragraph)),
+    ...(below.length === 0 ? [] : [`KEYS:\n${below.map((one) => lineOf(one, key)).join('\n')}`]),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** A key below another, with the first sentence of its meaning. */
+function lineOf({ key, description }: ConfigurationKey, below: string): string {
+  const name = below === '' ? key : key.slice(below.length + 1);
+  const [sentence = ''] = /^.*?\.(?=\s|$)/.exec(description) ?? [];
+  return wrapped(`${name}: ${sentence}`, '  ', '      ');
+}
+
+/** For scripts. */
+export function keysJson(
+  keys: readonly ConfigurationKey[],
+  checks: readonly Explanation[],
+): string {
+  return documentText('ConfigurationKeys', { keys, checks });
+}
+
+/** Names that can follow `berth explain`: the files, and all keys. */
+export function keyNames(): string[] {
+  return [...new Set(configurationKeys.map(({ file, key }) => (key === '' ? file : key)))];
 }

@@ -1,69 +1,58 @@
 import { resolve } from 'node:path';
-import type { CommandModule } from 'yargs';
-import type { NameMove } from '../../images/image-names.ts';
-import { assertRoot } from '../../system/as-user.ts';
-import { parseSeconds } from '../kit/duration.ts';
-import { type ImagesArguments, imageSettings, imagesOptions } from './images-options.ts';
-import { confirmMoves, reportPlan, reportPull } from './pull-report.ts';
-import { withProgress } from '../kit/progress.ts';
-import { dryRunOption } from '../kit/report-options.ts';
-import { reportErrors, type Terminal } from '../kit/terminal.ts';
 import { usageError } from '../../errors/usage-error.ts';
+import { type NameMove, moveText } from '../../images/image-names.ts';
+import type { PullOutcome, PullPlan } from '../../images/pull-images.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { assertRoot } from '../../system/as-user.ts';
+import { command } from '../kit/command.ts';
+import { parseSeconds } from '../kit/duration.ts';
+import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
+import { asker } from '../kit/questions.ts';
+import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
+import {
+  type Terminal,
+  documentError,
+  documentText,
+  reportError,
+  reportErrors,
+  withProgress,
+  writeIdle,
+} from '../kit/terminal.ts';
 
 const helpOf = 'berth images pull';
 
-interface PullArguments extends ImagesArguments {
-  readonly image?: readonly string[] | undefined;
-  readonly 'auth-file'?: string | undefined;
-  readonly 'from-archive'?: string | undefined;
-  readonly timeout: string;
-  readonly yes: boolean;
-  readonly 'dry-run': boolean;
-}
+const positionals = { image: words('image', 'NAME[:TAG][@sha256:…]') };
+
+const options = {
+  ...{ ...sshConfigOptions, output: outputOption },
+  'auth-file': text('file', 'Registry credentials: config.json of Docker or auth.json of Podman'),
+  'from-archive': text('file', 'Load a Docker or OCI archive instead of pulling from a registry'),
+  timeout: text('TIME', 'Time limit for all images together', { default: '1h' }),
+  yes: flag('With --from-archive: do not ask before names move to images of the archive'),
+  'dry-run': flag('Print what would be pulled or loaded, without asking a registry'),
+};
 
 /** `berth images pull` */
-export function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
-  return {
-    command: 'pull [image..]',
-    describe: 'Pull the images of all profiles, or the named ones, into the shared store',
-    builder: (yargs) =>
-      imagesOptions(yargs)
-        .positional('image', { type: 'string', array: true, describe: 'NAME[:TAG][@sha256:…]' })
-        .option('auth-file', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Registry credentials: config.json of Docker or auth.json of Podman',
-        })
-        .option('from-archive', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Load a Docker or OCI archive instead of pulling from a registry',
-        })
-        .option('timeout', {
-          type: 'string',
-          requiresArg: true,
-          default: '1h',
-          describe: 'Time limit for all images together',
-        })
-        .option('yes', {
-          type: 'boolean',
-          default: false,
-          describe: 'With --from-archive: do not ask before names move to images of the archive',
-        })
-        .option(
-          'dry-run',
-          dryRunOption('Print what would be pulled or loaded, without asking a registry'),
-        )
-        .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
-        .example('berth images pull --from-archive site.tar', 'Load images without a registry')
-        .epilogue(
-          'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest exit status of all images.',
-        ),
-    handler: (args) => pull(args, terminal),
-  };
-}
+export const pullCommand = command({
+  command: 'pull [image..]',
+  describe: 'Pull the images of all profiles, or the named ones, into the shared store',
+  positionals,
+  options,
+  needs: { '--yes': '--from-archive' },
+  without: { '--auth-file': ['--from-archive'] },
+  examples: [
+    ['berth images pull', 'Pull the images of all profiles, as berth-images.timer does'],
+    ['berth images pull --from-archive site.tar', 'Load images without a registry'],
+  ],
+  epilogue:
+    'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest exit status of all images.',
+  run: pull,
+});
 
-async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
+async function pull(
+  args: ArgumentsOf<typeof options & typeof positionals>,
+  terminal: Terminal,
+): Promise<void> {
   assertRoot();
   const { image: named = [], 'from-archive': archive, timeout } = args;
   const [
@@ -78,7 +67,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     import('../../images/image-archive.ts'),
   ]);
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
-  const site = await imageSettings(args);
+  const site = await loadSsh(args);
   const wanted = wantedImages(site.profiles);
   const images = named.length > 0 ? named : wanted.map(({ image }) => image);
   await assertReferences(images);
@@ -132,4 +121,54 @@ async function assertReferences(images: readonly string[]): Promise<void> {
     const problem = imageProblem(image);
     if (problem !== undefined) throw usageError(helpOf, `${image} ${problem}`);
   }
+}
+
+const noImages = 'no profile names an image';
+
+/** Writes the result of `berth images pull`; errors go to standard error. */
+function reportPull(outcomes: readonly PullOutcome[], output: string, terminal: Terminal): void {
+  if (output === 'json') {
+    const images = outcomes.map((outcome) =>
+      'error' in outcome ? { image: outcome.image, error: documentError(outcome.error) } : outcome,
+    );
+    terminal.stdout.write(documentText('ImagePull', { dryRun: false, images }));
+  }
+  if (outcomes.length === 0 && output === 'text') writeIdle(noImages, false, terminal);
+  for (const outcome of outcomes) {
+    if ('error' in outcome) reportError(terminal, outcome.error);
+    else if (output === 'text' && terminal.stdout.isTTY === true)
+      terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
+  }
+}
+
+const wouldDo: Readonly<Record<PullPlan['would'], string>> = {
+  pull: 'would be pulled',
+  'check-registry': 'in the store; a pull would ask the registry for a newer one',
+  nothing: 'in the store and named by digest: nothing to do',
+  load: 'would be loaded',
+};
+
+/** Writes what `berth images pull` would do. */
+function reportPlan(plans: readonly PullPlan[], output: string, { stdout }: Terminal): void {
+  if (output === 'json') stdout.write(documentText('ImagePull', { dryRun: true, images: plans }));
+  else if (plans.length === 0) stdout.write(`${noImages}\n`);
+  else
+    for (const { image, id, would } of plans) {
+      const known = id === undefined ? '' : ` (${id.slice(0, 12)})`;
+      stdout.write(`${escapedForTerminal(image)}: ${wouldDo[would]}${known}\n`);
+    }
+}
+
+/** Shows the names that an archive would move, and asks on a terminal. @returns false without one */
+async function confirmMoves(
+  moves: readonly NameMove[],
+  yes: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
+  if (yes) return true;
+  const asking = asker('berth images pull', { yes }, terminal);
+  if (!asking.asks) return false;
+  const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
+  terminal.stderr.write(`\r\u001b[KThese names would move:\n${lines.join('')}`);
+  return await asking.confirm('Move them?');
 }

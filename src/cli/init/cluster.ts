@@ -1,70 +1,43 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
-import { flowOptions, type FlowArguments } from './init-options.ts';
 import { hookEnvFileIn } from '../../init/present-portal.ts';
-import { asker, type Question, yesAndNo, yesOrNo } from '../kit/questions.ts';
-import { configFileOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, text } from '../kit/options.ts';
+import { type Question, asker, flowOptions, yesAndNo, yesOrNo } from '../kit/questions.ts';
+import { configFileOf, siteOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
-interface ClusterArguments extends FlowArguments, SiteArguments {
-  readonly name?: string | undefined;
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly credentials?: string | undefined;
-  readonly apply?: string | undefined;
-  readonly kubectl?: string | undefined;
-  readonly 'ood-directory': string;
-}
+const options = {
+  ...flowOptions,
+  ...siteOptions,
+  name: text('NAME', 'Name of the cluster in OnDemand'),
+  kubeconfig: text('file', 'Kubeconfig of a cluster admin, which is not needed afterwards'),
+  context: text('CONTEXT', 'Context in it [default: the current one]'),
+  credentials: choice(['oidc', 'service-account'], 'How users authenticate'),
+  apply: choice(yesAndNo, "Install the hook's account on the cluster and make its token"),
+  kubectl: text('file', 'Path of kubectl, also for OnDemand [default: the first in PATH]'),
+  'ood-directory': text('directory', "Directory of OnDemand's hook.env and clusters.d", {
+    default: '/etc/ood/config',
+  }),
+};
 
 /** `berth init cluster`: a Kubernetes cluster for the portal. */
-export function initClusterCommand(terminal: Terminal): CommandModule<object, ClusterArguments> {
-  return {
-    command: 'cluster',
-    describe: 'Add a Kubernetes cluster to this portal',
-    builder: options,
-    handler: (args) => run(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<ClusterArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  return siteOptions(flowOptions(yargs))
-    .option('name', { ...text, describe: 'Name of the cluster in OnDemand' })
-    .option('kubeconfig', {
-      ...text,
-      describe: 'Kubeconfig of a cluster admin, which is not needed afterwards',
-    })
-    .option('context', { ...text, describe: 'Context in it [default: the current one]' })
-    .option('credentials', {
-      ...text,
-      choices: ['oidc', 'service-account'],
-      describe: 'How users authenticate',
-    })
-    .option('apply', {
-      ...text,
-      choices: yesAndNo,
-      describe: "Install the hook's account on the cluster and make its token",
-    })
-    .option('kubectl', {
-      ...text,
-      describe: 'Path of kubectl, also for OnDemand [default: the first in PATH]',
-    })
-    .option('ood-directory', {
-      ...text,
-      default: '/etc/ood/config',
-      describe: "Directory of OnDemand's hook.env and clusters.d",
-    })
-    .example(
+export const initClusterCommand = command({
+  command: 'cluster',
+  describe: 'Add a Kubernetes cluster to this portal',
+  options,
+  examples: [
+    [
       'berth init cluster --name prod --kubeconfig /root/admin.kubeconfig',
       'Ask the rest, and show all changes before they are made',
-    )
-    .epilogue(
-      'Needs root. `berth init portal` sets what the API server expects of tokens. For clusters of Cluster API, `berth clusters discover` is the better command.',
-    );
-}
+    ],
+  ],
+  epilogue:
+    'Needs root. `berth init portal` sets what the API server expects of tokens. For clusters of Cluster API, `berth clusters discover` is the better command.',
+  run,
+});
 
-async function run(args: ClusterArguments, terminal: Terminal): Promise<void> {
+async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const [{ clusterSetup }, { presentPortal }, { runSetup }] = await Promise.all([
     import('../../init/cluster-setup.ts'),
     import('../../init/present-portal.ts'),

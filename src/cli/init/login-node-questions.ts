@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { imageProblem } from '../../config/schema/profile/image-reference.ts';
-import { accountState } from '../../init/account-state.ts';
 import type { ImageArchive } from '../../images/image-archive.ts';
+import { accountState } from '../../init/account-state.ts';
+import type { ClusterAnswers } from '../../init/cluster-setup.ts';
 import {
   addressProblem,
   allAddresses,
@@ -12,6 +15,7 @@ import { group } from '../../init/login-node-setup.ts';
 import { kindModes } from '../../sshd-kinds/rules/kind-config.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import { type Question, splitAnswer, yesOrNo } from '../kit/questions.ts';
+import { clusterName } from './cluster.ts';
 
 /**
  * What an admin of a login node is asked.
@@ -89,4 +93,59 @@ function addressesProblem(answer: string): string | undefined {
   return problems.length === 0
     ? `must be IP addresses of this host, or ${allAddresses}`
     : problems.find((problem) => problem !== undefined);
+}
+
+/** What an admin of a login node is asked about the cluster, in the place of the image's source. */
+export async function podQuestions(name: string): Promise<Question[]> {
+  const { presentCluster } = await import('../../init/present-portal.ts');
+  const { access, namespacePrefix = '' } = presentCluster(name);
+  return [
+    {
+      ...{ option: 'cluster', text: 'Name of the cluster, as on the portal' },
+      ...(name === '' ? {} : { fallback: name }),
+      problem: clusterName,
+    },
+    {
+      option: 'kubeconfig',
+      text: "Kubeconfig of a cluster admin, or one with the login nodes' account",
+      fallback: access?.kubeconfig,
+      problem: (answer) => (existsSync(resolve(answer)) ? undefined : 'there is no such file'),
+    },
+    {
+      option: 'namespace-prefix',
+      text: 'namespace_prefix of OnDemand: what precedes user names in namespaces',
+      fallback: namespacePrefix,
+    },
+    {
+      option: 'apply',
+      text: "Is this an admin's kubeconfig? With yes, Berth creates the login nodes' ServiceAccount on the cluster and requests a token for it",
+      // A repeated command with an admin's kubeconfig is still with an admin's.
+      fallback: (answers) =>
+        access?.kubeconfig === resolve(answers.get('kubeconfig') ?? '') ? 'no' : 'yes',
+      problem: yesOrNo,
+    },
+  ];
+}
+
+/** @returns what `clusterSetup` needs */
+export async function podClusterAnswers(
+  answers: ReadonlyMap<string, string>,
+  {
+    context,
+    kubectl = '/usr/bin/kubectl',
+  }: { readonly context?: string | undefined; readonly kubectl?: string | undefined },
+): Promise<ClusterAnswers> {
+  const { loginCluster, presentCluster } = await import('../../init/present-portal.ts');
+  const name = answers.get('cluster') ?? '';
+  const kubeconfig = resolve(answers.get('kubeconfig') ?? '');
+  const { access } = presentCluster(name);
+  const apply = answers.get('apply') === 'yes';
+  // The context that root uses is the account's, not an admin's.
+  const own = !apply && access?.kubeconfig === kubeconfig ? access.context : undefined;
+  const wanted = context ?? own;
+  return loginCluster({
+    ...{ name, kubeconfig, kubectl: resolve(kubectl), apply },
+    context: wanted,
+    namespacePrefix: answers.get('namespace-prefix') ?? '',
+  });
 }

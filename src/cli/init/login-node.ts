@@ -1,103 +1,111 @@
 import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
+import { usageError } from '../../errors/usage-error.ts';
+import type { Backend } from '../../init/login-node-profile.ts';
 import { kindModes } from '../../sshd-kinds/rules/kind-config.ts';
 import { assertRoot } from '../../system/as-user.ts';
-import type { Backend } from '../../init/login-node-profile.ts';
-import { flowOptions, type FlowArguments } from './init-options.ts';
-import {
-  assertOptionsOf,
-  type PodArguments,
-  podClusterAnswers,
-  podOptions,
-  podQuestions,
-} from './pod-questions.ts';
-import { listOption } from '../kit/report-options.ts';
-import { asker, splitAnswer, yesAndNo } from '../kit/questions.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, list, text } from '../kit/options.ts';
+import { asker, flowOptions, splitAnswer, yesAndNo } from '../kit/questions.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
-interface LoginNodeArguments extends FlowArguments, PodArguments {
-  readonly image?: string | undefined;
-  readonly user?: readonly string[] | undefined;
-  readonly port?: string | undefined;
-  readonly address?: readonly string[] | undefined;
-  readonly mode?: string | undefined;
-  readonly pull?: string | undefined;
-  readonly 'from-archive'?: string | undefined;
-  readonly start?: string | undefined;
-}
+const options = {
+  ...flowOptions,
+  backend: choice(
+    ['podman', 'pod'] satisfies Backend[],
+    'podman: sessions are containers on this host; pod: they are pods on a cluster [default: podman]',
+  ),
+  cluster: text('cluster', 'Pods: name of the cluster, as on the portal'),
+  kubeconfig: text(
+    'file',
+    "Pods: kubeconfig of a cluster admin or, with --apply no, the kubeconfig of the login nodes' ServiceAccount",
+  ),
+  context: text('CONTEXT', 'Pods: context in it [default: the current one]'),
+  'namespace-prefix': {
+    ...({ type: 'string', kind: 'PREFIX' } as const),
+    describe: 'Pods: namespace_prefix of OnDemand: what precedes user names in namespaces',
+  },
+  apply: choice(
+    yesAndNo,
+    "Pods: install the login nodes' account on the cluster and request its token",
+  ),
+  policies: choice(
+    yesAndNo,
+    'Pods: install the admission policies if the cluster has none [default: as --apply]',
+  ),
+  kubectl: text('file', 'Pods: path of kubectl [default: /usr/bin/kubectl]'),
+  image: text('image', 'Image of the sessions'),
+  user: list('user', 'Account that may log in; several: --user alice --user bob'),
+  port: text('PORT', "Port of the sessions' own sshd, which should be below 1024 [default: 332]"),
+  address: list(
+    'address',
+    "IP address that the sessions' own sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2",
+  ),
+  mode: choice(
+    kindModes,
+    'login-shell: Berth becomes the shell of the accounts; forced: a forced command, which their shell runs',
+  ),
+  pull: choice(yesAndNo, 'Pull the image now'),
+  'from-archive': text(
+    'file',
+    'Load the image from a Docker or OCI archive instead of pulling it from a registry',
+  ),
+  start: choice(yesAndNo, 'Start the sshd and the timers now'),
+};
 
 /** `berth init login-node`: SSH sessions in containers on this host, or in pods. */
-export function initLoginNodeCommand(
-  terminal: Terminal,
-): CommandModule<object, LoginNodeArguments> {
-  return {
-    command: 'login-node',
-    describe: 'Set up sessions in containers or pods for SSH users on this host',
-    builder: options,
-    handler: (args) => run(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<LoginNodeArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  return podOptions(flowOptions(yargs))
-    .option('image', { ...text, describe: 'Image of the sessions' })
-    .option('user', {
-      ...listOption,
-      describe: 'Account that may log in; several: --user alice --user bob',
-    })
-    .option('port', {
-      ...text,
-      describe: "Port of the sessions' own sshd, which should be below 1024 [default: 332]",
-    })
-    .option('address', {
-      ...listOption,
-      describe:
-        "IP address that the sessions' own sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2",
-    })
-    .option('mode', {
-      ...text,
-      choices: kindModes,
-      describe:
-        'login-shell: Berth becomes the shell of the accounts; forced: a forced command, which their shell runs',
-    })
-    .option('pull', { ...text, choices: yesAndNo, describe: 'Pull the image now' })
-    .option('from-archive', {
-      ...text,
-      describe: 'Load the image from a Docker or OCI archive instead of pulling it from a registry',
-    })
-    .option('start', {
-      ...text,
-      choices: yesAndNo,
-      describe: 'Start the sshd and the timers now',
-    })
-    .example('berth init login-node', 'Ask, show all changes, and ask again before they are made')
-    .example(
+export const initLoginNodeCommand = command({
+  command: 'login-node',
+  describe: 'Set up sessions in containers or pods for SSH users on this host',
+  options,
+  without: { '--pull': ['--from-archive'] },
+  examples: [
+    ['berth init login-node', 'Ask, show all changes, and ask again before they are made'],
+    [
       'berth init login-node --image registry.example.com/hpc/login:9 --user alice --yes',
       'Ask nothing',
-    )
-    .example(
+    ],
+    [
       'berth init login-node --from-archive site.tar --user alice --yes',
       'Without a registry: take the image and its name from the archive',
-    )
-    .example(
+    ],
+    [
       'berth init login-node --backend pod --cluster prod --kubeconfig admin.kubeconfig',
       'Sessions are pods: also prepare the cluster, and ask the rest',
-    )
-    .example('berth init login-node --yes --dry-run', 'Print what the defaults would change')
-    .epilogue(
-      "Needs root. The host's own sshd, its port and its configuration are not changed. A file that is changed is kept under another name, and the last lines say how to undo each change. It can be run again: what is done is not done twice, and files that you have edited stay.",
-    );
+    ],
+    ['berth init login-node --yes --dry-run', 'Print what the defaults would change'],
+  ],
+  epilogue:
+    "Needs root. The host's own sshd, its port and its configuration are not changed. A file that is changed is kept under another name, and the last lines say how to undo each change. It can be run again: what is done is not done twice, and files that you have edited stay.",
+  run,
+});
+
+const podOnly = [
+  ...['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'policies', 'kubectl'],
+];
+const podmanOnly = ['pull', 'from-archive'];
+
+/** @throws {BerthError} `usage` for an option that the backend does not have */
+function assertOptionsOf(backend: Backend, args: Readonly<Record<string, unknown>>): void {
+  const foreign = backend === 'pod' ? podmanOnly : podOnly;
+  const given = foreign.filter((option) => args[option] !== undefined);
+  if (given.length === 0) return;
+  const names = given.map((option) => `--${option}`).join(', ');
+  throw usageError(
+    'berth init login-node',
+    backend === 'pod'
+      ? `${names} cannot be used with --backend pod: the cluster's nodes pull the image`
+      : `${names} ${given.length === 1 ? 'needs' : 'need'} --backend pod`,
+  );
 }
 
-async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> {
+async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const [
     { loginNodeSetup },
     { presentAnswers },
     { runSetup },
     { stepEnvironment },
     { readImageArchive },
-    { loginNodeQuestions },
+    { loginNodeQuestions, podClusterAnswers, podQuestions },
     { allAddresses },
   ] = await Promise.all([
     import('../../init/login-node-setup.ts'),
@@ -110,7 +118,7 @@ async function run(args: LoginNodeArguments, terminal: Terminal): Promise<void> 
   ]);
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args, terminal);
-  const present = presentAnswers(args.backend as Backend | undefined);
+  const present = presentAnswers(args.backend);
   const { backend } = present;
   assertOptionsOf(backend, { ...args });
   assertRoot();

@@ -1,94 +1,78 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
-import { type PortalToken, portalTokens } from '../../init/present-portal.ts';
+import type { OscReport } from '../../init/osc-report.ts';
 import type { PortalAnswers } from '../../init/portal-setup.ts';
 import type { PresentPortal } from '../../init/present-portal.ts';
-import { flowOptions, type FlowArguments } from './init-options.ts';
-import { oscText } from './osc-text.ts';
-import { type Asker, asker, type Question } from '../kit/questions.ts';
-import { configFileOf, siteOptions, type SiteArguments } from '../kit/site-options.ts';
+import { type PortalToken, portalTokens } from '../../init/present-portal.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
+import { type Asker, type Question, asker, flowOptions } from '../kit/questions.ts';
+import { configFileOf, siteOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
-interface PortalArguments extends FlowArguments, SiteArguments {
-  readonly 'subject-prefix'?: string | undefined;
-  readonly audience?: string | undefined;
-  readonly 'ca-file'?: string | undefined;
-  readonly token?: string | undefined;
-  readonly 'exchange-scope'?: string | undefined;
-  readonly 'keep-hook': boolean;
-  readonly 'from-osc'?: string | undefined;
-  readonly 'osc-scripts'?: string | undefined;
-  readonly 'ood-directory': string;
-}
+const options = {
+  ...flowOptions,
+  ...siteOptions,
+  'subject-prefix': text(
+    'PREFIX',
+    'What the API server puts before user names (--oidc-username-prefix)',
+  ),
+  audience: text(
+    'AUDIENCE',
+    "Audience that the API server requires (--oidc-client-id), if not the portal's client",
+  ),
+  'ca-file': text('file', "PEM file of the identity provider's CA, if this host does not trust it"),
+  token: choice(
+    portalTokens,
+    "What kubectl gets: exchange (a token exchanged for the audience), or the portal's access or id token, if it has the audience already [default: exchange for another audience, otherwise id]",
+  ),
+  'exchange-scope': text(
+    'SCOPE',
+    'Scope of the exchange: with Keycloak the client scope that adds the audience',
+  ),
+  'keep-hook': flag(
+    "Leave pun_pre_hook_root_cmd: a script of the site's own runs Berth's programs",
+  ),
+  'from-osc': text(
+    'file',
+    "OSC's hook.env, or the directory with it and the scripts: say what each becomes",
+  ),
+  'osc-scripts': text(
+    'directory',
+    "Directory of OSC's scripts and manifests, if they are elsewhere",
+  ),
+  'ood-directory': text(
+    'directory',
+    "Directory of OnDemand's hook.env, clusters.d and ood_portal.yml",
+    { default: '/etc/ood/config' },
+  ),
+};
+
+type PortalArguments = ArgumentsOf<typeof options>;
 
 /** `berth init portal`: Kubernetes credentials for the users of Open OnDemand. */
-export function initPortalCommand(terminal: Terminal): CommandModule<object, PortalArguments> {
-  return {
-    command: 'portal',
-    describe: 'Set up Kubernetes credentials for the users of this Open OnDemand portal',
-    builder: options,
-    handler: (args) => run(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<PortalArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  return siteOptions(flowOptions(yargs))
-    .option('subject-prefix', {
-      ...text,
-      describe: 'What the API server puts before user names (--oidc-username-prefix)',
-    })
-    .option('audience', {
-      ...text,
-      describe:
-        "Audience that the API server requires (--oidc-client-id), if not the portal's client",
-    })
-    .option('ca-file', {
-      ...text,
-      describe: "PEM file of the identity provider's CA, if this host does not trust it",
-    })
-    .option('token', {
-      ...text,
-      choices: portalTokens,
-      describe:
-        "What kubectl gets: exchange (a token exchanged for the audience), or the portal's access or id token, if it has the audience already [default: exchange for another audience, otherwise id]",
-    })
-    .option('exchange-scope', {
-      ...text,
-      describe: 'Scope of the exchange: with Keycloak the client scope that adds the audience',
-    })
-    .option('keep-hook', {
-      type: 'boolean',
-      default: false,
-      describe: "Leave pun_pre_hook_root_cmd: a script of the site's own runs Berth's programs",
-    })
-    .option('from-osc', {
-      ...text,
-      describe: "OSC's hook.env, or the directory with it and the scripts: say what each becomes",
-    })
-    .option('osc-scripts', {
-      ...text,
-      describe: "Directory of OSC's scripts and manifests, if they are elsewhere",
-    })
-    .option('ood-directory', {
-      ...text,
-      default: '/etc/ood/config',
-      describe: "Directory of OnDemand's hook.env, clusters.d and ood_portal.yml",
-    })
-    .example('berth init portal', 'Ask, show all changes, and ask again before they are made')
-    .example(
+export const initPortalCommand = command({
+  command: 'portal',
+  describe: 'Set up Kubernetes credentials for the users of this Open OnDemand portal',
+  options,
+  needs: { '--osc-scripts': '--from-osc' },
+  without: { '--exchange-scope': ['--token access', '--token id'] },
+  examples: [
+    ['berth init portal', 'Ask, show all changes, and ask again before they are made'],
+    [
       'berth init portal --from-osc /etc/ood/config/hook.env --dry-run --yes',
       "Say what becomes of OSC's hooks, and change nothing",
-    )
-    .example(
+    ],
+    [
       'berth init portal --subject-prefix oidc: --audience kubernetes --yes',
       'Ask only for what has no default',
-    )
-    .epilogue(
-      'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again. Lists get what they lack; what would take the place of something of yours is asked about, and refused with --yes.',
-    );
-}
+    ],
+  ],
+  epilogue:
+    'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again. Lists get what they lack; what would take the place of something of yours is asked about, and refused with --yes.',
+  run,
+});
 
 async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   const [{ portalSetup }, { presentPortal }, { oscReport }, { runSetup }] = await Promise.all([
@@ -183,4 +167,30 @@ async function tokenAnswers(
 
 function isPortalToken(answer: string): answer is PortalToken {
   return portalTokens.some((one) => one === answer);
+}
+
+/** What becomes of OSC's hooks, key by key. */
+function oscText({ hookEnv, keys, directory, files, warnings }: OscReport): string {
+  const lines = [
+    `${hookEnv}, which Berth reads as it is:`,
+    ...keys.flatMap(({ key, value, becomes }) => [`  ${key}=${value}`, `      ${becomes}`]),
+    ...warnings.map(
+      ({ message, file, line }) =>
+        `  warning: ${file}${line === undefined ? '' : `:${line}`}: ${message}`,
+    ),
+    ...(files.length === 0
+      ? [
+          directory === undefined
+            ? 'scripts and manifests: give their directory with --osc-scripts'
+            : `no scripts and manifests in ${directory}: if they are elsewhere, give --osc-scripts`,
+        ]
+      : [
+          'scripts and manifests, which are not read: what you have added to them is not taken over, so compare them with those of OSC',
+        ]),
+    ...files.map(({ key, becomes }) => `  ${key}: ${becomes}`),
+  ];
+  const without = [...keys, ...files].filter(({ counterpart }) => !counterpart);
+  if (without.length > 0)
+    lines.push(`without a counterpart: ${without.map(({ key }) => key).join(', ')}`);
+  return `${lines.map((line) => escapedForTerminal(line)).join('\n')}\n\n`;
 }

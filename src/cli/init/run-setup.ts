@@ -1,16 +1,19 @@
 import { existsSync } from 'node:fs';
 import { BerthError } from '../../errors/berth-error.ts';
 import { type FileChange, fileChange, placeFile } from '../../init/file-change.ts';
-import { takeInitLock } from '../../init/setup.ts';
-import { commandText, isFileStep, type Setup, type SetupStep } from '../../init/setup.ts';
+import {
+  commandText,
+  isFileStep,
+  type Setup,
+  type SetupStep,
+  takeInitLock,
+} from '../../init/setup.ts';
 import { shellWords } from '../../shell-words.ts';
 import type { Documents } from '../documents.ts';
-import type { FlowArguments } from './init-options.ts';
-import { documentText } from '../kit/json-document.ts';
-import type { Asker } from '../kit/questions.ts';
+import type { Asker, FlowArguments } from '../kit/questions.ts';
+import { documentText, type Terminal, type TextStream } from '../kit/terminal.ts';
 import { CollectedText, runStep, statusOf, succeeds } from './setup-programs.ts';
 import { isChange, type OpenStep, stepFields, type StepResult, stepText } from './setup-report.ts';
-import type { Terminal, TextStream } from '../kit/terminal.ts';
 
 /**
  * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has

@@ -1,10 +1,10 @@
+import { countText } from '../../count-text.ts';
 import type { FileChange } from '../../init/file-change.ts';
 import { commandText, type CommandStep } from '../../init/setup.ts';
+import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../shell-words.ts';
 import type { SshdLint } from '../../sshd-lint/lint-sshd.ts';
-import { escapedForTerminal } from '../../log.ts';
 import type { SetupCommand, SetupFile } from '../documents.ts';
-import { countText } from '../../count-text.ts';
 import { patchText } from '../kit/patch-text.ts';
 
 /** A step that `berth init` has looked at. */

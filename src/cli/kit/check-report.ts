@@ -1,7 +1,7 @@
-import { countText } from '../../count-text.ts';
 import type { CheckResult, CheckStatus } from '../../check-result.ts';
+import { countText } from '../../count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { documentText } from './json-document.ts';
+import { type Terminal, documentText, wantsColour, wantsUnicode } from './terminal.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -57,4 +57,15 @@ function summary(results: readonly CheckResult[]): Record<CheckStatus, number> {
   const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 };
   for (const { status } of results) counts[status] += 1;
   return counts;
+}
+
+/** Writes the results. @returns the exit status: 1 if a check failed */
+export function writeChecks(
+  results: readonly CheckResult[],
+  output: string,
+  { stdout, env }: Terminal,
+): number {
+  const style = { colour: wantsColour(stdout, env), unicode: wantsUnicode(env) };
+  stdout.write(output === 'json' ? doctorJson(results) : doctorText(results, style));
+  return results.some(({ status }) => status === 'failed') ? 1 : 0;
 }

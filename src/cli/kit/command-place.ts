@@ -1,4 +1,4 @@
-import type { CommandNode, OptionNode } from './command-tree.ts';
+import type { CommandNode, OptionNode } from './command.ts';
 
 /** What a command line names so far. */
 export interface CommandPlace {

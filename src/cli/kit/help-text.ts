@@ -1,6 +1,6 @@
-import { type CommandNode, type OptionNode, shownOptions } from './command-tree.ts';
-import { placeholderOf } from './option-values.ts';
-import { wrapped } from './wrapped-text.ts';
+import { type CommandNode, type OptionNode, shownOptions } from './command.ts';
+import { placeholderOf } from './options.ts';
+import { wrapped } from './text-table.ts';
 
 /** Width of what stands before the meaning. */
 const leftWidth = 26;

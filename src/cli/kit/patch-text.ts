@@ -1,5 +1,5 @@
-import { escapedForTerminal } from '../../log.ts';
 import { createTwoFilesPatch } from 'diff';
+import { escapedForTerminal } from '../../log.ts';
 
 /**
  * The differences between two texts of a file as a unified diff, escaped for a terminal.

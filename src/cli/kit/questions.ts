@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import { BerthError } from '../../errors/berth-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
+import { type ArgumentsOf, flag, listValues, outputOption } from './options.ts';
 import type { Terminal } from './terminal.ts';
-import { usageError } from '../../errors/usage-error.ts';
-import { listValues } from './report-options.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
 export interface Question {
@@ -32,6 +32,15 @@ export interface Asker {
   /** @returns false without a terminal, and if the admin presses Enter */
   confirm(text: string): Promise<boolean>;
 }
+
+/** Options of every `berth init`. */
+export const flowOptions = {
+  yes: flag('Do not ask: use the defaults, and leave files that somebody has edited'),
+  'dry-run': flag('Print what would be written and run, and do nothing'),
+  output: outputOption,
+};
+
+export type FlowArguments = ArgumentsOf<typeof flowOptions>;
 
 interface WithoutQuestions {
   /** Take the fallback of each question that no option answers. */

@@ -1,50 +1,33 @@
 import { join, resolve } from 'node:path';
-import type { Argv } from 'yargs';
+import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import type { ConfigOverlay, ResolveConfigPath } from '../../config/load/config-overlay.ts';
+import { unknownCluster } from '../../config/schema/config-error.ts';
 import { defaultConfigFile } from '../../config/schema/default-settings.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../../config/schema/site-files.ts';
-import { unknownCluster } from '../../config/schema/config-error.ts';
-import type { ConfigOverlay, ResolveConfigPath } from '../../config/load/config-overlay.ts';
+import { BerthError, asBerthError } from '../../errors/berth-error.ts';
+import { type ArgumentsOf, former, text } from './options.ts';
+import type { Terminal } from './terminal.ts';
 
-/** Options of each command that reads the configuration of the site. */
-export interface SiteArguments {
-  /** berth.yml, whatever the command. */
-  readonly config?: string | undefined;
-  readonly 'config-dir'?: string | undefined;
-}
+const configDir = text(
+  'directory',
+  'Directory with a configuration to try: each file in it is read instead of the installed one of the same name',
+);
 
-export type OverlayArguments = Omit<SiteArguments, 'config'>;
+export const configDirOption = { 'config-dir': configDir };
 
-export const configDirOption = {
-  type: 'string',
-  requiresArg: true,
-  global: false,
-  describe:
-    'Directory with a configuration to try: each file in it is read instead of the installed one of the same name',
-} as const;
+/** Of each command that reads the configuration of the site. */
+export const siteOptions = {
+  config: text('file', 'Another berth.yml [default: /etc/berth/berth.yml, if it exists]'),
+  ...configDirOption,
+};
 
-export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
-  return yargs
-    .option('config', {
-      type: 'string',
-      requiresArg: true,
-      // `render policies` does not read it.
-      global: false,
-      describe: 'Another berth.yml [default: /etc/berth/berth.yml, if it exists]',
-    })
-    .option('config-dir', configDirOption);
-}
+export type SiteArguments = Partial<ArgumentsOf<typeof siteOptions>>;
+type OverlayArguments = Pick<SiteArguments, 'config-dir'>;
 
 /** Of commands that read ssh.yml, which `--config` named. */
-export const sshConfigOptions = {
-  'config-dir': configDirOption,
-  config: former('--config-dir'),
-} as const;
-
-/** An option whose name has changed, which goes on with a notice. */
-export function former<Name extends string>(replacedBy: Name) {
-  return { type: 'string', requiresArg: true, hidden: true, deprecated: replacedBy } as const;
-}
+export const sshConfigOptions = { ...configDirOption, config: former('--config-dir') };
 
 /** @throws {BerthError} those of `configOverlay` */
 export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay | undefined> {
@@ -75,6 +58,12 @@ export async function loadSite(args: SiteArguments): Promise<LoadedSiteSettings>
   return loadSiteSettings(await siteFilesOf(args), { cache: 'read' });
 }
 
+/** @throws {BerthError} the errors of `loadSshSettings` */
+export async function loadSsh(args: SiteArguments): Promise<SshSettings> {
+  const { loadSshSettings } = await import('../../config/load/load-ssh-settings.ts');
+  return loadSshSettings(await siteFilesOf(args));
+}
+
 /**
  * The clusters of a command: all, or the named one.
  *
@@ -93,4 +82,38 @@ export function chosenClusters(
     name,
     settings.clusters.map((one) => one.name),
   );
+}
+
+/** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
+export type SettingsRead =
+  | { readonly settings: SshSettings; readonly error?: undefined }
+  | { readonly settings?: undefined; readonly error: BerthError };
+
+export async function readSessionSettings(args: SiteArguments): Promise<SettingsRead> {
+  try {
+    return { settings: await loadSsh(args) };
+  } catch (thrown) {
+    return { error: asBerthError(thrown, 'reading ssh.yml') };
+  }
+}
+
+/**
+ * The clusters of a command as it reaches them. The fault of a cluster with a mistake stands in its place: the others
+ * go on.
+ *
+ * @param wanted of the settings of a cluster
+ */
+export async function clusterTargets(
+  args: SiteArguments & { readonly cluster?: string | undefined; readonly 'in-cluster'?: boolean },
+  { env }: Pick<Terminal, 'env'>,
+  wanted: (cluster: ClusterSettings) => boolean = () => true,
+): Promise<readonly ClusterTarget[]> {
+  const { configuredTarget, inClusterTarget } = await import('../../clusters/cluster-target.ts');
+  if (args['in-cluster'] === true) return [inClusterTarget(env)];
+  const loaded = await loadSite(args);
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  return [
+    ...clusters.filter(wanted).map((cluster) => configuredTarget(cluster, loaded.settings)),
+    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+  ];
 }

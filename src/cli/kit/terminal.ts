@@ -1,7 +1,8 @@
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { processOutput } from '../../kube-exec/stdout-sink.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import { apiVersion } from './api-version.ts';
-import type { Documents } from '../documents.ts';
+import { isTerminal } from '../../system/terminal.ts';
+import type { DocumentError, Documents } from '../documents.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {
@@ -82,9 +83,13 @@ export function errorText(error: BerthError): string {
 }
 
 /** The same for scripts, on one line. */
-function errorJson({ code, message, hint, exitCode }: BerthError): string {
-  const error: Documents['Error'] = { code, message, next: hint, exitStatus: exitCode };
-  return `${escapeInvisible(JSON.stringify({ apiVersion, kind: 'Error', ...error }))}\n`;
+function errorJson(error: BerthError): string {
+  const fields: Documents['Error'] = { ...documentError(error), exitStatus: error.exitCode };
+  return `${escapeInvisible(JSON.stringify({ apiVersion, kind: 'Error', ...fields }))}\n`;
+}
+
+export function documentError({ code, message, hint }: BerthError): DocumentError {
+  return { code, message, next: hint };
 }
 
 /** Reports each error of a list, such as the profiles or clusters with mistakes. */
@@ -101,4 +106,102 @@ export function reportError(terminal: Terminal, error: BerthError): void {
   terminal.wanted?.debug?.(error);
   if (terminal.wanted !== undefined) terminal.wanted.failed = true;
   terminal.finish(error.exitCode);
+}
+
+/** Shorter work shows no progress. Milliseconds. */
+const patience = 1000;
+
+/**
+ * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is on standard
+ * error (none for an empty text, during a question) and is removed when the work is done; a pipe gets nothing, and
+ * nobody with `--quiet`.
+ */
+export async function withProgress<T>(
+  terminal: Terminal,
+  what: () => string,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (terminal.stderr.isTTY !== true || terminal.wanted?.quiet === true) return work();
+  const started = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const text = what();
+    if (text !== '') terminal.stderr.write(`\r\u001b[K${text} (${seconds} s)`);
+  }, patience);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    if (performance.now() - started >= patience) terminal.stderr.write('\r\u001b[K');
+  }
+}
+
+/** Of the documents that commands print with `-o json`. Changes when the meaning of a field changes; fields may be added. */
+export const apiVersion = 'berth/v1';
+
+/** A document for scripts, with its kind as Kubernetes objects have it. */
+export function documentText<Kind extends keyof Documents>(
+  kind: Kind,
+  fields: Documents[Kind],
+): string {
+  return escapeInvisible(`${JSON.stringify({ apiVersion, kind, ...fields }, null, 2)}\n`);
+}
+
+/**
+ * Standard output and standard error of a command. Not process.stdout: an error there would end the
+ * process during its work, and process.exit() would lose what a pipe has not read.
+ */
+interface TextOutputs {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  /**
+   * Waits until all output is written, however slow the reader is.
+   *
+   * @returns An exit status: 0 if all was written, 141 if the reader of standard output closed it, 74 for
+   *   another error, which is reported on standard error. Errors of standard error are ignored.
+   */
+  finished(): Promise<number>;
+}
+
+/** 128 + SIGPIPE, as a shell shows a program that this signal ended. */
+const readerGone = 141;
+
+export function textOutputs(): TextOutputs {
+  const [stdout, stderr] = [textOutput(1), textOutput(2)];
+  const status = (error: Error | undefined): number => {
+    if (error === undefined) return 0;
+    if (isErrno(error, 'EPIPE', 'ECONNRESET')) return readerGone;
+    const failed = new BerthError(`standard output cannot be written: ${error.message}`, {
+      code: 'output-failed',
+      hint: isErrno(error, 'EBADF')
+        ? 'It is closed. Run the command again without `>&-`; `>/dev/null` discards the output.'
+        : undefined,
+    });
+    stderr.write(errorText(failed));
+    return failed.exitCode;
+  };
+  return {
+    ...{ stdout, stderr },
+    finished: async () => {
+      const code = status(await stdout.finished());
+      await stderr.finished();
+      return code;
+    },
+  };
+}
+
+function textOutput(descriptor: 1 | 2): TextStream & { finished(): Promise<Error | undefined> } {
+  const output = processOutput(descriptor);
+  let broken: Error | undefined;
+  output.onBroken = (error) => {
+    broken = error;
+  };
+  return {
+    isTTY: isTerminal(descriptor),
+    write: (text) => output.write(Buffer.from(text)),
+    finished: async () => {
+      await output.flushed();
+      return broken;
+    },
+  };
 }

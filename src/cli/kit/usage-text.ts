@@ -1,5 +1,8 @@
 import { nearestKey } from '../../config/schema/nearest-key.ts';
-import type { CommandPlace } from './command-place.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { usageError } from '../../errors/usage-error.ts';
+import { type CommandPlace, commandPlace, optionsAt } from './command-place.ts';
+import type { CommandNode } from './command.ts';
 
 /**
  * What yargs says instead of its own sentences, through its `updateStrings`: a code and the names that it fills in.
@@ -25,7 +28,7 @@ export const asStrings = parserStrings as unknown as Readonly<Record<string, str
  * @param message in the codes of `parserStrings`, or a sentence of a command
  * @param names of the options and commands that could be meant
  */
-export function usageText(
+function usageText(
   message: string,
   place: CommandPlace,
   names: { readonly options: readonly string[] },
@@ -84,4 +87,67 @@ function wrongValueText(line: string, { node }: CommandPlace): string {
 
 function dashed(option: string): string {
   return option.length === 1 ? `-${option}` : `--${option}`;
+}
+
+/** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
+export function isYargsError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && thrown.name === 'YError';
+}
+
+/** A command line that yargs refuses, as an error with the help to read. */
+export function refused(root: CommandNode, message: string, place: CommandPlace): BerthError {
+  const options = optionsAt(root, place.node).flatMap(({ names }) => names);
+  return usageError(nameOf(place.path), usageText(message, place, { options }));
+}
+
+function nameOf(path: readonly string[]): string {
+  return ['berth', ...path].join(' ');
+}
+
+/** @throws BerthError `usage` if a word is no command where only commands can be */
+export function assertCommands(root: CommandNode, args: readonly string[]): void {
+  const { node, path, words } = commandPlace(root, args);
+  const [word] = words;
+  const commands = node.commands.map(({ name }) => name);
+  // `render` is a command, and has some.
+  if (word !== undefined && commands.length > 0)
+    throw usageError(nameOf(path), unknownText('command', word, commands));
+}
+
+/**
+ * Refuses options that are given twice and take one value, that the command would ignore, and numbers that are none.
+ *
+ * @throws BerthError `usage`
+ */
+export function assertValues(place: CommandPlace): void {
+  const command = nameOf(place.path);
+  const { given } = place;
+  for (const [index, [option, value]] of given.entries()) {
+    const [name = ''] = option.names;
+    if (!option.isList && given.slice(0, index).some(([other]) => other === option))
+      throw usageError(command, `${name} may be given only once`);
+    if (option.isNumber && value !== undefined && Number.isNaN(Number(value || 'none')))
+      throw usageError(command, `${name} ${value}: must be a number`);
+  }
+  const ignored = ignoredOption(place);
+  if (ignored !== undefined) throw usageError(command, ignored);
+}
+
+/** @returns which option would be ignored, and why; undefined if none */
+function ignoredOption({
+  node: { needs = {}, without = {} },
+  given,
+}: CommandPlace): string | undefined {
+  const words = new Set(
+    given.flatMap(([{ names }, value]) => [names[0] ?? '', `${names[0]} ${value}`]),
+  );
+  const lacking = Object.entries(needs).find(
+    ([option, other]) => words.has(option) && !words.has(other),
+  );
+  if (lacking !== undefined) return lacking.join(' needs ');
+  for (const [option, others] of Object.entries(without)) {
+    const other = words.has(option) ? others.find((one) => words.has(one)) : undefined;
+    if (other !== undefined) return `${option} cannot be used with ${other}`;
+  }
+  return undefined;
 }

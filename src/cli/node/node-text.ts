@@ -1,11 +1,11 @@
+import { BerthError } from '../../errors/berth-error.ts';
+import { escapedForTerminal } from '../../log.ts';
 import type { Undrained } from '../../ssh/drain/drain-node.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../../ssh/drain/listener-units.ts';
-import { escapedForTerminal } from '../../log.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import { durationText, timestamp } from '../kit/duration.ts';
 import type { Documents } from '../documents.ts';
-import { documentText } from '../kit/json-document.ts';
+import { durationText, timestamp } from '../kit/duration.ts';
+import { documentText } from '../kit/terminal.ts';
 
 /** What `berth node status` shows. */
 export interface NodeStatus {

@@ -1,18 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { drainFiles, readDrainState, type DrainState } from '../../ssh/drain/drain-state.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { type DrainState, drainFiles, readDrainState } from '../../ssh/drain/drain-state.ts';
 import { ownSession } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
-import { countText } from '../../count-text.ts';
-import { escapedForTerminal } from '../../log.ts';
 import { durationText } from '../kit/duration.ts';
-import { withProgress } from '../kit/progress.ts';
-import { readSessionSettings, type SettingsRead } from '../kit/session-settings.ts';
-import { endAndReport, messageMs } from '../sessions/end.ts';
-import { tellBySettings } from '../sessions/notice.ts';
+import { type SettingsRead, type SiteArguments, readSessionSettings } from '../kit/site-options.ts';
+import { type Terminal, withProgress } from '../kit/terminal.ts';
+import { endAndReport, messageMs, tellBySettings } from '../sessions/end.ts';
 import { openSessions } from '../sessions/select.ts';
-import type { SiteArguments } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
 
 export interface WaitOptions {
   readonly wait: boolean;

@@ -1,9 +1,12 @@
-import type { Argv, CommandModule } from 'yargs';
-import { commandGroup } from '../kit/command-group.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
+import { command, group } from '../kit/command.ts';
 import { parseSeconds } from '../kit/duration.ts';
+import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
+import { readSessionSettings, sshConfigOptions } from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { openSessions } from '../sessions/select.ts';
 import {
   drainedText,
   drainPlanText,
@@ -13,102 +16,67 @@ import {
   type NodeStatus,
 } from './node-text.ts';
 import { drainedSessions, waitForSessions } from './node-wait.ts';
-import { dryRunOption, outputOption } from '../kit/report-options.ts';
-import { readSessionSettings } from '../kit/session-settings.ts';
-import { openSessions } from '../sessions/select.ts';
-import { type SiteArguments, sshConfigOptions } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
 
-interface DrainArguments extends SiteArguments {
-  readonly reason: string;
-  readonly wait: boolean;
-  readonly deadline?: string | undefined;
-  readonly message?: string | undefined;
-  readonly 'dry-run': boolean;
-}
+const drainOptions = {
+  reason: text('TEXT', 'Why, for `berth node status`', { default: '' }),
+  wait: flag('Wait until no session is left'),
+  deadline: text('TIME', 'Wait at most this long, such as 2h, then end the sessions that are left'),
+  message: text(
+    'TEXT',
+    'Message to the terminals of all sessions except your own and those whose profile has notices: false',
+  ),
+  'dry-run': flag('Print which listeners would be stopped, and stop none'),
+  ...sshConfigOptions,
+};
 
-interface UndrainArguments {
-  readonly 'dry-run': boolean;
-}
-
-/** `berth node …`: takes this login node out of service and back. */
-export function nodeCommand(terminal: Terminal): CommandModule {
-  return commandGroup('node', 'Take this login node out of service for new sessions, and back', [
-    drainCommand(terminal),
-    undrainCommand(terminal),
-    statusCommand(terminal),
-  ]);
-}
-
-function drainCommand(terminal: Terminal): CommandModule<object, DrainArguments> {
-  return {
-    command: 'drain',
-    describe: 'Accept no new connections of sessions; open sessions go on',
-    builder: drainOptions,
-    handler: (args) => drain(args, terminal),
-  };
-}
-
-function drainOptions(yargs: Argv): Argv<DrainArguments> {
-  return yargs
-    .option('reason', {
-      type: 'string',
-      requiresArg: true,
-      default: '',
-      describe: 'Why, for `berth node status`',
-    })
-    .option('wait', {
-      type: 'boolean',
-      default: false,
-      describe: 'Wait until no session is left',
-    })
-    .option('deadline', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Wait at most this long, such as 2h, then end the sessions that are left',
-    })
-    .option('message', {
-      type: 'string',
-      requiresArg: true,
-      describe:
-        'Message to the terminals of all sessions except your own and those whose profile has notices: false',
-    })
-    .option('dry-run', dryRunOption('Print which listeners would be stopped, and stop none'))
-    .options(sshConfigOptions)
-    .example('berth node drain --reason "kernel update"', 'Send new connections elsewhere')
-    .example(
+const drainCommand = command({
+  command: 'drain',
+  describe: 'Accept no new connections of sessions; open sessions go on',
+  options: drainOptions,
+  examples: [
+    ['berth node drain --reason "kernel update"', 'Send new connections elsewhere'],
+    [
       'berth node drain --deadline 2h --message "login1 restarts at 14:00" && systemctl reboot',
       'Tell everybody, wait up to two hours, end what is left, then restart',
-    )
-    .epilogue(
-      "The listeners berth-sshd@NAME are stopped, so the balancer's check fails and new connections go to other nodes. /etc/berth/drain keeps them stopped, also after a restart of the host, until `berth node undrain`. The host's own sshd is left alone. Your own session is not waited for and not ended. Exit status: 0 drained, and with --wait no session is left; 75 something is left.",
-    );
-}
+    ],
+  ],
+  epilogue:
+    "The listeners berth-sshd@NAME are stopped, so the balancer's check fails and new connections go to other nodes. /etc/berth/drain keeps them stopped, also after a restart of the host, until `berth node undrain`. The host's own sshd is left alone. Your own session is not waited for and not ended. Exit status: 0 drained, and with --wait no session is left; 75 something is left.",
+  run: drain,
+});
 
-function undrainCommand(terminal: Terminal): CommandModule<object, UndrainArguments> {
-  return {
-    command: 'undrain',
-    describe: 'Start the listeners again that drain stopped',
-    builder: (yargs) =>
-      yargs
-        .option('dry-run', dryRunOption('Print which listeners would be started, and start none'))
-        .example('berth node undrain', 'Back into service')
-        .epilogue('Listeners that were disabled since the drain are not started.'),
-    handler: (args) => undrain(args, terminal),
-  };
-}
+const undrainCommand = command({
+  command: 'undrain',
+  describe: 'Start the listeners again that drain stopped',
+  options: { 'dry-run': flag('Print which listeners would be started, and start none') },
+  examples: [['berth node undrain', 'Back into service']],
+  epilogue: 'Listeners that were disabled since the drain are not started.',
+  run: async ({ 'dry-run': dryRun }, terminal) => {
+    assertRoot();
+    const { planUndrain, undrainNode } = await import('../../ssh/drain/drain-node.ts');
+    const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
+    const { out, err } = undrainedText(undrained, dryRun);
+    terminal.stdout.write(out);
+    terminal.stderr.write(err);
+  },
+});
 
-function statusCommand(terminal: Terminal): CommandModule<object, { readonly output: string }> {
-  return {
-    command: 'status',
-    describe: 'Whether this node is drained, its listeners, and how many sessions are open',
-    builder: (yargs) =>
-      yargs.option('output', outputOption).example('berth node status', 'Is this node in service?'),
-    handler: ({ output }) => status(output, terminal),
-  };
-}
+const statusCommand = command({
+  command: 'status',
+  describe: 'Whether this node is drained, its listeners, and how many sessions are open',
+  options: { output: outputOption },
+  examples: [['berth node status', 'Is this node in service?']],
+  run: status,
+});
 
-async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
+/** `berth node …`: takes this login node out of service and back. */
+export const nodeCommand = group(
+  'node',
+  'Take this login node out of service for new sessions, and back',
+  [drainCommand, undrainCommand, statusCommand],
+);
+
+async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal): Promise<void> {
   const seconds = args.deadline === undefined ? undefined : parseSeconds(args.deadline, 'deadline');
   assertRoot();
   const { wait, message } = args;
@@ -141,17 +109,7 @@ async function drain(args: DrainArguments, terminal: Terminal): Promise<void> {
   );
 }
 
-async function undrain(args: UndrainArguments, terminal: Terminal): Promise<void> {
-  assertRoot();
-  const { planUndrain, undrainNode } = await import('../../ssh/drain/drain-node.ts');
-  const dryRun = args['dry-run'];
-  const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
-  const { out, err } = undrainedText(undrained, dryRun);
-  terminal.stdout.write(out);
-  terminal.stderr.write(err);
-}
-
-async function status(output: string, terminal: Terminal): Promise<void> {
+async function status({ output }: { readonly output: string }, terminal: Terminal): Promise<void> {
   assertRoot();
   const [{ drainFiles, readDrainState }, { listenerUnits }] = await Promise.all([
     import('../../ssh/drain/drain-state.ts'),

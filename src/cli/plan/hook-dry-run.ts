@@ -1,9 +1,8 @@
 import { asBerthError } from '../../errors/berth-error.ts';
 import { planPrePunHook, type PlanInput } from '../../portal/plan-pre-pun-hook.ts';
 import { parsed, type Parser } from '../../portal/run-hook.ts';
-import { writePlan } from './plan-output.ts';
-import { dryRunText, errorText, type Terminal } from '../kit/terminal.ts';
-import { textOutputs } from '../kit/text-outputs.ts';
+import { dryRunText, errorText, textOutputs, type Terminal } from '../kit/terminal.ts';
+import { writePlan } from './plan-text.ts';
 
 /** `pre-pun --dry-run`: the same plan as `berth plan`. @returns The exit status. */
 export async function hookDryRun(

@@ -1,8 +1,9 @@
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
-import type { PlanSection } from '../../portal/plan-pre-pun-hook.ts';
-import { escapedForTerminal } from '../../log.ts';
 import type { PlannedChange } from '../../kube/plan-user.ts';
+import { escapedForTerminal } from '../../log.ts';
+import type { PlanSection } from '../../portal/plan-pre-pun-hook.ts';
+import { type Terminal, documentError, documentText, wantsColour } from '../kit/terminal.ts';
 
 export interface TextStyle {
   readonly colour: boolean;
@@ -61,4 +62,29 @@ function body(value: unknown): string {
   return typeof value === 'string'
     ? value
     : stringify(value, { sortMapEntries: true, lineWidth: 0 });
+}
+
+/**
+ * Writes a plan to standard output.
+ *
+ * @returns The exit status, as of `kubectl diff`: 0 no changes, 1 changes, more than 1 the exit status of
+ *   an error.
+ */
+export function writePlan(
+  sections: readonly PlanSection[],
+  output: string,
+  { stdout, env }: Pick<Terminal, 'stdout' | 'env'>,
+): number {
+  if (output === 'text')
+    stdout.write(`${planText(sections, { colour: wantsColour(stdout, env) })}\n`);
+  else {
+    const plain = sections.map(({ error, ...section }) => ({
+      ...section,
+      error: error && { ...documentError(error), hint: error.hint },
+    }));
+    stdout.write(documentText('LoginPlan', { sections: plain }));
+  }
+  const failed = sections.find(({ error }) => error !== undefined)?.error;
+  if (failed !== undefined) return failed.exitCode;
+  return sections.some(({ changes }) => changes.some(({ action }) => action !== 'none')) ? 1 : 0;
 }

@@ -1,9 +1,10 @@
-import { shellWords } from '../../shell-words.ts';
 import { stringify } from 'yaml';
-import type { SessionPlan } from '../../ssh/open/plan-session.ts';
-import type { ProgramCall } from '../../program-call.ts';
+import { exitCodes } from '../../errors/exit-codes.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { escapeInvisible } from '../kit/terminal.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { shellWords } from '../../shell-words.ts';
+import type { SessionPlan } from '../../ssh/open/plan-session.ts';
+import { type Terminal, documentText, escapeInvisible } from '../kit/terminal.ts';
 
 /** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {
@@ -56,7 +57,7 @@ export function sessionPlanText(plan: SessionPlan): string {
 }
 
 /** Whether the user gets no session because of a mistake in the configuration. */
-export function isMistake({ code }: SessionPlan): boolean {
+function isMistake({ code }: SessionPlan): boolean {
   return code !== undefined && code !== 'profile-not-matched';
 }
 
@@ -79,4 +80,21 @@ function callText({ file, args, env }: ProgramCall): string {
     ...[file, ...args.slice(1)],
   ];
   return `  ${escapedForTerminal(shellWords(words))}`;
+}
+
+/**
+ * Writes the plan of a session to standard output.
+ *
+ * @returns The exit status: 0 for a session, 77 (EX_NOPERM) if the user is refused, 78 (EX_CONFIG) if the user's profile
+ *   has a mistake, 69 (EX_UNAVAILABLE) if a login would fail.
+ */
+export function writeSessionPlan(
+  plan: SessionPlan,
+  output: string,
+  { stdout }: Pick<Terminal, 'stdout'>,
+): number {
+  if (output === 'text') stdout.write(`${sessionPlanText(plan)}\n`);
+  else stdout.write(documentText('SessionPlan', plan));
+  if (plan.code !== undefined) return isMistake(plan) ? exitCodes.config : exitCodes.permission;
+  return plan.obstacles.length > 0 ? exitCodes.unavailable : 0;
 }

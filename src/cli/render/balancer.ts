@@ -1,98 +1,70 @@
-import type { CommandModule } from 'yargs';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, flag, former, text } from '../kit/options.ts';
 import { outputFile } from '../kit/output-path.ts';
-import { configDirOption, former, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
+import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
-interface BalancerArguments extends OverlayArguments {
-  readonly list?: string | undefined;
-  readonly config?: string | undefined;
-  readonly for: string;
-  readonly balancer?: string | undefined;
-  readonly kind?: string | undefined;
-  readonly write?: string | undefined;
-  readonly overwrite: boolean;
-  readonly haproxy: string;
-  readonly 'check-nodes'?: boolean | undefined;
-  readonly 'no-check-nodes'?: boolean | undefined;
-}
+const options = {
+  list: text(
+    'file',
+    'List of the nodes and the kinds of sessions [default: /etc/berth/balancer.yml]',
+  ),
+  config: former('--list'),
+  ...configDirOption,
+  for: choice(['haproxy', 'kubernetes'], 'haproxy.cfg for a host, or the objects of a cluster', {
+    default: 'haproxy',
+  }),
+  balancer: text(
+    'balancer',
+    'Name of a host in `balancers` [default with --write: this host; otherwise for all of them]',
+  ),
+  kind: text('balancer-kind', 'Only this kind of session, for a balancer that serves nothing else'),
+  write: text(
+    'file',
+    'Write haproxy.cfg to this file, if haproxy accepts it; the former file is kept',
+  ),
+  overwrite: flag('Also replace a file that Berth did not write or that was edited; it is kept'),
+  haproxy: text('file', 'The haproxy that checks the file', { default: '/usr/sbin/haproxy' }),
+  'check-nodes': flag('Connect to each node, and warn if no sshd answers [default with --write]'),
+  'no-check-nodes': flag('With --write, do not connect to the nodes'),
+};
+
+type BalancerArguments = ArgumentsOf<typeof options>;
 
 /** `berth render balancer`: the balancer's configuration, from one list of nodes and kinds. */
-export function renderBalancerCommand(
-  terminal: Terminal,
-): CommandModule<object, BalancerArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  return {
-    command: 'balancer',
-    describe: 'Print or write the configuration of the balancer in front of the login nodes',
-    builder: (yargs) =>
-      yargs
-        .option('list', {
-          ...text,
-          describe:
-            'List of the nodes and the kinds of sessions [default: /etc/berth/balancer.yml]',
-        })
-        .option('config', former('--list'))
-        .option('config-dir', configDirOption)
-        .option('for', {
-          choices: ['haproxy', 'kubernetes'],
-          default: 'haproxy',
-          describe: 'haproxy.cfg for a host, or the objects of a cluster',
-        })
-        .option('balancer', {
-          ...text,
-          describe:
-            'Name of a host in `balancers` [default with --write: this host; otherwise for all of them]',
-        })
-        .option('kind', {
-          ...text,
-          describe: 'Only this kind of session, for a balancer that serves nothing else',
-        })
-        .option('write', {
-          ...text,
-          describe:
-            'Write haproxy.cfg to this file, if haproxy accepts it; the former file is kept',
-        })
-        .option('overwrite', {
-          type: 'boolean',
-          default: false,
-          describe: 'Also replace a file that Berth did not write or that was edited; it is kept',
-        })
-        .option('haproxy', {
-          ...text,
-          default: '/usr/sbin/haproxy',
-          describe: 'The haproxy that checks the file',
-        })
-        .option('check-nodes', {
-          type: 'boolean',
-          describe: 'Connect to each node, and warn if no sshd answers [default with --write]',
-        })
-        .option('no-check-nodes', {
-          type: 'boolean',
-          describe: 'With --write, do not connect to the nodes',
-        })
-        .example('berth render balancer', 'Print haproxy.cfg for all balancers')
-        .example(
-          'berth render balancer --write /etc/haproxy/haproxy.cfg',
-          'Write haproxy.cfg of this host, then: systemctl reload-or-restart haproxy',
-        )
-        .example(
-          'berth render balancer --for kubernetes | kubectl apply -f -',
-          'Run the balancer in a cluster',
-        )
-        .epilogue(
-          'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed. Nodes at which no sshd answers do not change it.',
-        ),
-    handler: (args) => render(args, terminal),
-  };
-}
+export const renderBalancerCommand = command({
+  command: 'balancer',
+  describe: 'Print or write the configuration of the balancer in front of the login nodes',
+  options,
+  needs: { '--overwrite': '--write', '--haproxy': '--write', '--no-check-nodes': '--write' },
+  without: {
+    '--write': ['--for kubernetes', '--config-dir'],
+    '--balancer': ['--for kubernetes'],
+    '--list': ['--config-dir'],
+    '--check-nodes': ['--no-check-nodes'],
+  },
+  examples: [
+    ['berth render balancer', 'Print haproxy.cfg for all balancers'],
+    [
+      'berth render balancer --write /etc/haproxy/haproxy.cfg',
+      'Write haproxy.cfg of this host, then: systemctl reload-or-restart haproxy',
+    ],
+    [
+      'berth render balancer --for kubernetes | kubectl apply -f -',
+      'Run the balancer in a cluster',
+    ],
+  ],
+  epilogue:
+    'Exit status: 0 printed, written or up to date; 78 a mistake in the list, or a file that was edited, which is not changed. Nodes at which no sshd answers do not change it.',
+  run: render,
+});
 
 async function render(args: BalancerArguments, terminal: Terminal): Promise<void> {
   const settings = await settingsOf(args);
   await output(settings, args, terminal);
-  const byDefault = args.write !== undefined && args['no-check-nodes'] !== true;
-  if (args['check-nodes'] ?? byDefault) {
-    const { warnOfNodes } = await import('./warn-of-nodes.ts');
+  if (args['check-nodes'] || (args.write !== undefined && !args['no-check-nodes'])) {
+    const { warnOfNodes } = await import('./write-balancer.ts');
     await warnOfNodes(settings, terminal);
   }
 }

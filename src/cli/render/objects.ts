@@ -1,5 +1,5 @@
 import { Document, stringify, visit } from 'yaml';
-import { describeObject, type KubeObject } from '../../kube/objects/kube-object.ts';
+import { type KubeObject, describeObject } from '../../kube/objects/kube-object.ts';
 import { maskSecretValues } from '../../kube/plan-user.ts';
 
 /**

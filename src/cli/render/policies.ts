@@ -1,14 +1,15 @@
-import type { CommandModule } from 'yargs';
-import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
-import { BerthError } from '../../errors/berth-error.ts';
 import {
+  minorVersion,
   mutatingPolicySince,
   validatingPolicySince,
-  minorVersion,
 } from '../../admission/admission-settings.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { configDirOption, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, manifestOutputOption, text } from '../kit/options.ts';
+import { type SiteArguments, configDirOption, overlayOf } from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
 
 /** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
 const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGroupsPolicy: Strict and will be refused; see the section "Before 1.36" of ${installedPath('share/docs/admission.md')}\n`;
@@ -17,48 +18,35 @@ const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGro
 const mergeNote =
   'berth: supplemental_groups_policy is Merge and images allows every image, so an image can give its user any group; restrict images in admission.yml\n';
 
-interface PoliciesArguments extends OverlayArguments {
-  readonly engine: string;
-  readonly kubernetes?: string | undefined;
-  readonly parameters?: string | undefined;
-  readonly output: string;
-}
+const options = {
+  engine: choice(['kubernetes', 'kyverno'], 'Policy engine', { default: 'kubernetes' }),
+  kubernetes: text(
+    'VERSION',
+    `Oldest Kubernetes version among your clusters; before 1.${mutatingPolicySince} the policies set no defaults`,
+  ),
+  parameters: text(
+    'file',
+    'Parameters of the site [default: /etc/berth/admission.yml, if it exists]',
+  ),
+  ...configDirOption,
+  output: manifestOutputOption,
+};
+
+type PoliciesArguments = ArgumentsOf<typeof options>;
 
 /** `berth render policies`: the admission policies with the parameters of the site. */
-export function renderPoliciesCommand(
-  terminal: Terminal,
-): CommandModule<object, PoliciesArguments> {
-  return {
-    command: 'policies',
-    describe: 'Print the admission policies for pods and services of users',
-    builder: (yargs) =>
-      yargs
-        .option('engine', {
-          choices: ['kubernetes', 'kyverno'],
-          default: 'kubernetes',
-          describe: 'Policy engine',
-        })
-        .option('kubernetes', {
-          type: 'string',
-          requiresArg: true,
-          describe: `Oldest Kubernetes version among your clusters; before 1.${mutatingPolicySince} the policies set no defaults`,
-        })
-        .option('parameters', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Parameters of the site [default: /etc/berth/admission.yml, if it exists]',
-        })
-        .option('config-dir', configDirOption)
-        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
-        .example('berth render policies | kubectl apply -f -', 'Install or update the policies')
-        .example(
-          'berth render policies --kubernetes 1.34',
-          'Print the policies for an older cluster',
-        )
-        .example('berth render policies --engine kyverno', 'Print the policies for Kyverno'),
-    handler: (args) => render(args, terminal),
-  };
-}
+export const renderPoliciesCommand = command({
+  command: 'policies',
+  describe: 'Print the admission policies for pods and services of users',
+  options,
+  without: { '--kubernetes': ['--engine kyverno'], '--parameters': ['--config-dir'] },
+  examples: [
+    ['berth render policies | kubectl apply -f -', 'Install or update the policies'],
+    ['berth render policies --kubernetes 1.34', 'Print the policies for an older cluster'],
+    ['berth render policies --engine kyverno', 'Print the policies for Kyverno'],
+  ],
+  run: render,
+});
 
 async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
   const nothingFilledIn = lacksDefaults(args);
@@ -66,8 +54,7 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
   const { siteAdmission } = await import('../../admission/admission-settings.ts');
   const { admissionManifests } = await import('../../admission/render-admission.ts');
   const { renderJson, renderManifests } = await import('./objects.ts');
-  const engine = args.engine === 'kyverno' ? 'kyverno' : 'kubernetes';
-  const manifests = admissionManifests(engine, siteAdmission(parameters, { nothingFilledIn }));
+  const manifests = admissionManifests(args.engine, siteAdmission(parameters, { nothingFilledIn }));
   if (nothingFilledIn && parameters.supplementalGroupsPolicy === 'Strict')
     terminal.stderr.write(strictNote);
   if (parameters.supplementalGroupsPolicy === 'Merge' && parameters.images.includes('*'))
@@ -78,7 +65,7 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
 }
 
 /** The policies for Kubernetes with the site's parameters, as YAML. @throws as `parseAdmissionParameters` */
-export async function policiesText(args: OverlayArguments): Promise<string> {
+export async function policiesText(args: Pick<SiteArguments, 'config-dir'>): Promise<string> {
   const parameters = await parametersOf(args);
   const { siteAdmission } = await import('../../admission/admission-settings.ts');
   const { admissionManifests } = await import('../../admission/render-admission.ts');
@@ -106,7 +93,7 @@ function lacksDefaults({ kubernetes }: PoliciesArguments): boolean {
 
 /** @throws as `loadAdmissionParameters` */
 async function parametersOf(
-  args: OverlayArguments & { readonly parameters?: string | undefined },
+  args: Pick<SiteArguments, 'config-dir'> & { readonly parameters?: string | undefined },
 ): Promise<AdmissionParameters> {
   const { admissionFile, loadAdmissionParameters } =
     await import('../../config/load/load-render-files.ts');

@@ -1,83 +1,56 @@
 import { fstatSync } from 'node:fs';
-import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
-import { listOption } from '../kit/report-options.ts';
+import { command } from '../kit/command.ts';
+import {
+  type ArgumentsOf,
+  flag,
+  list,
+  manifestOutputOption,
+  number,
+  text,
+} from '../kit/options.ts';
+import { chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
+import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderSiteCommand } from './site.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
-import { errorText, type Terminal } from '../kit/terminal.ts';
 
-interface RenderArguments extends SiteArguments {
-  readonly user: string;
-  readonly cluster?: string | undefined;
-  readonly uid?: number | undefined;
-  readonly gid?: number | undefined;
-  readonly groups?: readonly string[] | undefined;
-  readonly output: string;
-  readonly 'show-secrets': boolean;
-}
+const options = {
+  ...siteOptions,
+  user: text('user', 'Login name', { demandOption: true }),
+  cluster: text('cluster', 'Cluster; required if several are configured'),
+  uid: number('UID', 'UID, for a user unknown to this host'),
+  gid: number('GID', 'Primary group'),
+  groups: list('GID', 'GIDs of all groups [default: the primary group]'),
+  output: manifestOutputOption,
+  'show-secrets': flag(
+    'Also print Secrets; refused for a terminal and for a file that others can read',
+  ),
+};
 
-/** Not for `render policies` and the others. */
-const own = { requiresArg: true, global: false } as const;
+type RenderArguments = ArgumentsOf<typeof options>;
 
 /** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
-export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
-  return {
-    command: 'render',
-    describe: 'Print the Kubernetes objects of a user, policies, the balancer, or a repository',
-    builder: (yargs) =>
-      siteOptions(yargs)
-        .option('user', {
-          type: 'string',
-          ...own,
-          demandOption: true,
-          describe: 'Login name',
-        })
-        .option('cluster', {
-          type: 'string',
-          ...own,
-          describe: 'Cluster; required if several are configured',
-        })
-        .option('uid', {
-          type: 'number',
-          ...own,
-          describe: 'UID, for a user unknown to this host',
-        })
-        .option('gid', { type: 'number', ...own, describe: 'Primary group' })
-        .option('groups', {
-          ...listOption,
-          ...own,
-          describe: 'GIDs of all groups [default: the primary group]',
-        })
-        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml', global: false })
-        .option('show-secrets', {
-          type: 'boolean',
-          default: false,
-          global: false,
-          describe:
-            'Also print Secrets; refused for a terminal and for a file that others can read',
-        })
-        .command(renderPoliciesCommand(terminal))
-        .command(renderBalancerCommand(terminal))
-        .command(renderSiteCommand(terminal))
-        .example(
-          'berth render --user alice | kubectl apply --dry-run=server -f -',
-          'Test the objects',
-        )
-        .example(
-          'berth render --user eve --uid 5001 --gid 5001 -o json',
-          'Print JSON for an account that does not exist yet',
-        )
-        .epilogue(
-          'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
-        ),
-    handler: (args) => render(args, terminal),
-  };
-}
+export const renderCommand = command({
+  command: 'render',
+  describe: 'Print the Kubernetes objects of a user, policies, the balancer, or a repository',
+  options,
+  needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
+  commands: [renderPoliciesCommand, renderBalancerCommand, renderSiteCommand],
+  examples: [
+    ['berth render --user alice | kubectl apply --dry-run=server -f -', 'Test the objects'],
+    [
+      'berth render --user eve --uid 5001 --gid 5001 -o json',
+      'Print JSON for an account that does not exist yet',
+    ],
+  ],
+  epilogue:
+    'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
+  run: render,
+});
 
 async function render(args: RenderArguments, terminal: Terminal): Promise<void> {
   if (args['show-secrets']) checkSecretsMayGo(terminal);

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { checkNodes, type SilentNode } from '../../balancer/check-nodes.ts';
 import {
   placeConfig,
   type PlacedConfig,
@@ -6,8 +7,9 @@ import {
 } from '../../balancer/place-haproxy-config.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
+import { escapedForTerminal } from '../../log.ts';
 import { patchText } from '../kit/patch-text.ts';
-import { reportError, type Terminal } from '../kit/terminal.ts';
+import { reportError, withProgress, type Terminal } from '../kit/terminal.ts';
 
 /**
  * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
@@ -26,7 +28,10 @@ export async function writeBalancer(
   if (placed.change !== 'edited') return;
   const error = new BerthError(
     `${path} was not written by Berth, or was edited since, and was not changed`,
-    { code: 'balancer-file-edited', fields: { file: path } },
+    {
+      code: 'balancer-file-edited',
+      fields: { file: path },
+    },
   );
   reportError(terminal, error);
 }
@@ -60,4 +65,22 @@ export function ownName({ balancers }: BalancerSettings): string | undefined {
   throw new BerthError(`this host, ${hostname()}, is none of the balancers ${names}`, {
     code: 'balancer-unknown',
   });
+}
+
+/** Connects to all nodes, and warns of those at which no sshd answers. They may come later, so it is no error. */
+export async function warnOfNodes(settings: BalancerSettings, terminal: Terminal): Promise<void> {
+  const silent = await withProgress(
+    terminal,
+    () => 'waiting for the nodes',
+    () => checkNodes(settings),
+  );
+  if (silent.length === 0) return;
+  const hint =
+    'next: correct address or node_port in balancer.yml, or run `berth node status` and `berth sshd check` on the node. The balancer uses a node once its sshd answers.';
+  terminal.stderr.write(`${silent.map(warningOf).join('')}${hint}\n`);
+}
+
+function warningOf({ kinds, node, endpoint, found }: SilentNode): string {
+  const text = `no sshd answers on ${node} at ${endpoint} (${kinds.join(', ')}): ${found}`;
+  return `warning: ${escapedForTerminal(text)}\n`;
 }

@@ -1,79 +1,65 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommandModule } from 'yargs';
 import { runDir } from '../../config/schema/default-settings.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal, logfmtLogger } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
-import { countText } from '../../count-text.ts';
+import { command } from '../kit/command.ts';
 import { durationText, parseSeconds } from '../kit/duration.ts';
-import { withProgress } from '../kit/progress.ts';
-import { dryRunOption } from '../kit/report-options.ts';
-import type { SettingsRead } from '../kit/session-settings.ts';
-import { tellBySettings } from './notice.ts';
-import { errorText, type Terminal } from '../kit/terminal.ts';
+import { type ArgumentsOf, flag, text } from '../kit/options.ts';
+import type { SettingsRead } from '../kit/site-options.ts';
+import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
 import {
   filterOf,
   filterOptions,
-  scopeOptions,
-  readAll,
   nothingFoundText,
-  sessionPositional,
-  type FilterArguments,
-  type ScopeArguments,
+  readAll,
+  scopeOptions,
+  sessionWords,
 } from './select.ts';
 
-interface EndArguments extends FilterArguments, ScopeArguments {
-  readonly session?: readonly string[] | undefined;
-  readonly all: boolean;
-  readonly grace: string;
-  readonly message?: string | undefined;
-  readonly 'dry-run': boolean;
-}
+const words = { session: sessionWords };
 
-export function endCommand(terminal: Terminal): CommandModule<object, EndArguments> {
-  return {
-    command: 'end [session..]',
-    describe: 'End sessions, with a message and time to finish',
-    builder: (yargs) =>
-      filterOptions(yargs)
-        .positional('session', sessionPositional)
-        .options(scopeOptions)
-        .option('all', {
-          type: 'boolean',
-          default: false,
-          describe:
-            'All sessions of this node (with -A, all pods too), or all that the filters select; never your own',
-        })
-        .option('grace', {
-          type: 'string',
-          requiresArg: true,
-          default: '0s',
-          describe: 'How long the sessions may go on; at least 1s if a terminal showed a message',
-        })
-        .option('message', {
-          type: 'string',
-          requiresArg: true,
-          describe:
-            'A line for the terminals of these sessions, unless their profile has notices: false',
-        })
-        .option('dry-run', dryRunOption('Print what would be ended, and end nothing'))
-        .example('berth sessions end 4711', 'End one session now')
-        .example(
-          'berth sessions end --all --grace 10m --message "Back at 14:00"',
-          'Tell everybody, and end what is left after ten minutes',
-        )
-        .example(
-          'berth sessions end u-alice/berth-base',
-          'Delete a pod, whichever login nodes use it',
-        )
-        .epilogue(
-          'A session ends as if its client had closed the connection: what it started is cleaned up. A pod is deleted after the grace; the message reaches only its sessions on this node. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
-        ),
-    handler: (args) => end(args, terminal),
-  };
-}
+const options = {
+  ...filterOptions,
+  ...scopeOptions,
+  all: flag(
+    'All sessions of this node (with -A, all pods too), or all that the filters select; never your own',
+  ),
+  grace: text(
+    'TIME',
+    'How long the sessions may go on; at least 1s if a terminal showed a message',
+    { default: '0s' },
+  ),
+  message: text(
+    'TEXT',
+    'A line for the terminals of these sessions, unless their profile has notices: false',
+  ),
+  'dry-run': flag('Print what would be ended, and end nothing'),
+};
+
+type EndArguments = ArgumentsOf<typeof options & typeof words>;
+
+export const endCommand = command({
+  command: 'end [session..]',
+  describe: 'End sessions, with a message and time to finish',
+  positionals: words,
+  options,
+  examples: [
+    ['berth sessions end 4711', 'End one session now'],
+    [
+      'berth sessions end --all --grace 10m --message "Back at 14:00"',
+      'Tell everybody, and end what is left after ten minutes',
+    ],
+    ['berth sessions end u-alice/berth-base', 'Delete a pod, whichever login nodes use it'],
+  ],
+  epilogue:
+    'A session ends as if its client had closed the connection: what it started is cleaned up. A pod is deleted after the grace; the message reaches only its sessions on this node. Exit status: 0 all of them are gone; 69 there is no such session; 75 something is left, and `berth reap` tries again.',
+  run: end,
+});
 
 async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   const graceSeconds = parseSeconds(args.grace, 'grace', { least: '0s', most: '1d' });
@@ -208,4 +194,28 @@ function whichSessions(): BerthError {
     code: 'usage',
     hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
   });
+}
+
+/**
+ * Writes a line to the terminals of these sessions whose profile does not say `notices: false`.
+ *
+ * @returns how many terminals showed it
+ */
+export async function tellBySettings(
+  sessions: readonly Session[],
+  text: string,
+  settings: SshSettings,
+): Promise<number> {
+  const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
+  const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
+  const known = await withConfiguredProfiles(sessions, settings);
+  return tellSessions(
+    known.filter((one) => wantsNotices(one, settings)),
+    text,
+  );
+}
+
+/** Without a known profile, such as for a shell on the host, people are told. */
+function wantsNotices({ profile }: Session, { profiles }: Pick<SshSettings, 'profiles'>): boolean {
+  return profile === undefined || profiles.get(profile)?.notices !== false;
 }

@@ -1,8 +1,7 @@
-import type { ListedPod } from '../documents.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
-import { timestamp } from '../kit/duration.ts';
+import type { ListedPod } from '../documents.ts';
+import { localTime, sizeText, timestamp } from '../kit/duration.ts';
 import { textTable } from '../kit/text-table.ts';
-import { localTime, sizeText } from '../kit/units-text.ts';
 
 interface Column {
   readonly title: string;

@@ -1,12 +1,12 @@
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import { isInPod } from '../../backends/pod/pod-session.ts';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
-import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
-import { isInPod, type PodSession } from '../../backends/pod/pod-session.ts';
-import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { countText } from '../../count-text.ts';
+import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { withProgress } from '../kit/progress.ts';
-import { loadSite } from '../kit/site-options.ts';
-import { errorText, type Terminal } from '../kit/terminal.ts';
+import type { Session } from '../../ssh/sessions/list-sessions.ts';
+import { clusterTargets } from '../kit/site-options.ts';
+import { type Terminal, reportError, withProgress } from '../kit/terminal.ts';
 
 /** Time limit for the clusters, which are asked in parallel. Milliseconds. */
 const patienceMs = 10_000;
@@ -20,7 +20,7 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
     import('../../backends/pod/cluster-pods.ts'),
     import('../../system/deadline.ts'),
   ]);
-  const targets = await knownTargets();
+  const targets = await knownTargets(terminal);
   if (targets.length === 0)
     terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
   const { signal } = deadlineIn(patienceMs);
@@ -28,9 +28,7 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
     try {
       return await listClusterPods(target, signal, terminal.now());
     } catch (thrown) {
-      const error = asBerthError(thrown, `cluster ${target.name}`);
-      terminal.stderr.write(errorText(error));
-      terminal.finish(error.exitCode);
+      reportError(terminal, asBerthError(thrown, `cluster ${target.name}`));
       return [];
     }
   });
@@ -43,9 +41,9 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
 }
 
 /** @throws {BerthError} as `loadSite`; without `clusters.d`, the next step names what the command can do */
-async function knownTargets(): Promise<readonly ClusterTarget[]> {
+async function knownTargets(terminal: Terminal): Promise<readonly ClusterTarget[]> {
   try {
-    return await sessionTargets();
+    return await sessionTargets(terminal);
   } catch (thrown) {
     if (!(thrown instanceof BerthError) || thrown.code !== 'config-missing') throw thrown;
     const hint =
@@ -55,15 +53,8 @@ async function knownTargets(): Promise<readonly ClusterTarget[]> {
 }
 
 /** The clusters that allow SSH sessions, as root of this host reaches them. */
-async function sessionTargets(): Promise<readonly ClusterTarget[]> {
-  const { configuredTarget } = await import('../../clusters/cluster-target.ts');
-  const { settings, broken } = await loadSite({});
-  return [
-    ...settings.clusters
-      .filter(({ sshSessions }) => sshSessions !== undefined)
-      .map((cluster) => configuredTarget(cluster, settings)),
-    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
-  ];
+function sessionTargets(terminal: Terminal): Promise<readonly ClusterTarget[]> {
+  return clusterTargets({}, terminal, ({ sshSessions }) => sshSessions !== undefined);
 }
 
 /** The sessions of this node that run in one of these pods. */
@@ -84,7 +75,7 @@ export async function endPodsAndReport(
     import('../../system/deadline.ts'),
     import('../../system/map-concurrent.ts'),
   ]);
-  const targets = new Map((await sessionTargets()).map((target) => [target.name, target]));
+  const targets = new Map((await sessionTargets(terminal)).map((target) => [target.name, target]));
   const lines: string[] = [];
   await withProgress(
     terminal,
@@ -97,9 +88,7 @@ export async function endPodsAndReport(
           const wasThere = await endPodSession(target, pod, deadlineIn(endingMs).signal);
           lines.push(`${wasThere ? 'ended' : 'had already ended:'} ${podText(pod)}\n`);
         } catch (thrown) {
-          const error = asBerthError(thrown, `ending ${podText(pod)}`);
-          terminal.stderr.write(errorText(error));
-          terminal.finish(error.exitCode);
+          reportError(terminal, asBerthError(thrown, `ending ${podText(pod)}`));
         }
       }),
   );

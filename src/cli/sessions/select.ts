@@ -1,55 +1,41 @@
-import type { Argv } from 'yargs';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import { countText } from '../../count-text.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
 import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
-import { countText } from '../../count-text.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { parseSeconds } from '../kit/duration.ts';
-import { withProgress } from '../kit/progress.ts';
-import { listOption } from '../kit/report-options.ts';
-import { readSessionSettings, type SettingsRead } from '../kit/session-settings.ts';
-import { type SiteArguments, sshConfigOptions } from '../kit/site-options.ts';
-import { errorText, type Terminal } from '../kit/terminal.ts';
-
-export interface FilterArguments {
-  readonly user?: readonly string[] | undefined;
-  readonly profile?: readonly string[] | undefined;
-  readonly from?: readonly string[] | undefined;
-  readonly 'idle-over'?: string | undefined;
-}
+import { type ArgumentsOf, flag, list, text, words } from '../kit/options.ts';
+import {
+  type SettingsRead,
+  type SiteArguments,
+  readSessionSettings,
+  sshConfigOptions,
+} from '../kit/site-options.ts';
+import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
 
 /** Which hosts are asked. */
-export interface ScopeArguments extends SiteArguments {
-  readonly 'all-nodes': boolean;
-}
-
 export const scopeOptions = {
-  'all-nodes': {
+  'all-nodes': flag('Also the pods of sessions of all login nodes, from the clusters', {
     alias: 'A',
-    type: 'boolean',
-    default: false,
-    describe: 'Also the pods of sessions of all login nodes, from the clusters',
-  },
+  }),
   ...sshConfigOptions,
-} as const;
+};
 
-/** Options of all subcommands that select sessions. */
-export function filterOptions<T>(yargs: Argv<T>): Argv<T & FilterArguments> {
-  return yargs
-    .option('user', { ...listOption, describe: 'Only sessions of these users' })
-    .option('profile', { ...listOption, describe: 'Only sessions with these profiles' })
-    .option('from', {
-      ...listOption,
-      describe: 'Only from these addresses or networks (192.0.2.0/24)',
-    })
-    .option('idle-over', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Only sessions at whose terminals nothing was typed for longer, such as 2h',
-    });
-}
+/** Of all subcommands that select sessions. */
+export const filterOptions = {
+  user: list('user', 'Only sessions of these users'),
+  profile: list('profile', 'Only sessions with these profiles'),
+  from: list('ADDRESS', 'Only from these addresses or networks (192.0.2.0/24)'),
+  'idle-over': text(
+    'TIME',
+    'Only sessions at whose terminals nothing was typed for longer, such as 2h',
+  ),
+};
+
+type FilterArguments = Partial<ArgumentsOf<typeof filterOptions>>;
+type ScopeArguments = Pick<ArgumentsOf<typeof scopeOptions>, 'all-nodes'> & SiteArguments;
 
 export function filterOf(args: FilterArguments): SessionFilter {
   const idle = args['idle-over'];
@@ -63,11 +49,10 @@ export function filterOf(args: FilterArguments): SessionFilter {
 }
 
 /** The words that name sessions. */
-export const sessionPositional = {
-  type: 'string',
-  array: true,
-  describe: 'ID of a session, its first part (the PID of sshd), a user, or a pod: NAMESPACE/NAME',
-} as const;
+export const sessionWords = words(
+  'user',
+  'ID of a session, its first part (the PID of sshd), a user, or a pod: NAMESPACE/NAME',
+);
 
 interface AllFound extends SessionsAndPods {
   readonly areAllAsked: boolean;

@@ -1,16 +1,14 @@
 import { backendOf } from '../../backends/backends.ts';
-import { stringify } from 'yaml';
-import type { Documents } from '../documents.ts';
-import { documentText, json } from '../kit/json-document.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
 import { endpointText } from '../../system/tcp-table.ts';
-import { timestamp } from '../kit/duration.ts';
-import { podDocument, podsTable } from './pods-output.ts';
-import { clockTime, localTime, shortTime, sizeText } from '../kit/units-text.ts';
+import type { Documents } from '../documents.ts';
+import { clockTime, localTime, shortTime, sizeText, timestamp } from '../kit/duration.ts';
+import { documentText } from '../kit/terminal.ts';
 import { textTable } from '../kit/text-table.ts';
+import { podDocument, podsTable } from './pods-output.ts';
 
-export type SessionsFormat = 'text' | 'wide' | 'json' | 'yaml';
+export type SessionsFormat = 'text' | 'wide' | 'json';
 
 export interface SessionsView {
   readonly format: SessionsFormat;
@@ -62,13 +60,13 @@ export function sessionsText(
   view: SessionsView,
 ): string {
   const { format, headings, node, services } = view;
-  if (format === 'json' || format === 'yaml') {
+  if (format === 'json') {
     const fields = {
       ...fieldsOf(sessions, node),
       ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
       services,
     };
-    return documentText('SessionList', fields, format === 'json' ? json : stringify);
+    return documentText('SessionList', fields);
   }
   // Each kind of things is a table, as `kubectl get pods,services` prints them.
   const isOnly = pods === undefined && (services ?? []).length === 0;

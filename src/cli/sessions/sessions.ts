@@ -1,100 +1,73 @@
 import { hostname } from 'node:os';
-import type { CommandModule } from 'yargs';
-import { commandGroup } from '../kit/command-group.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { UserService } from '../../ssh/sessions/list-sessions.ts';
-import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
-import { podsDetails } from './pods-output.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
+import type { UserService } from '../../ssh/sessions/list-sessions.ts';
+import { command, group } from '../kit/command.ts';
+import { choice, flag, outputOption, type ArgumentsOf } from '../kit/options.ts';
+import type { Terminal } from '../kit/terminal.ts';
 import { endCommand } from './end.ts';
+import { podsDetails } from './pods-output.ts';
 import {
   filterOf,
   filterOptions,
-  scopeOptions,
-  readAll,
   nothingFoundText,
-  sessionPositional,
-  type FilterArguments,
-  type ScopeArguments,
+  readAll,
+  scopeOptions,
+  sessionWords,
 } from './select.ts';
-import { sessionsDetails, sessionsText, type SessionsFormat } from './sessions-output.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import { sessionsDetails, sessionsText } from './sessions-output.ts';
 
-interface ListArguments extends FilterArguments, ScopeArguments {
-  readonly output: string;
-  readonly 'no-headers': boolean;
-  readonly watch: boolean;
-}
+const listOptions = {
+  ...filterOptions,
+  ...scopeOptions,
+  output: choice(['text', 'wide', 'json'], 'Format; wide has more columns, json is for scripts', {
+    ...{ alias: 'o', default: 'text' },
+  }),
+  'no-headers': flag('Without the heading'),
+  watch: flag('Show the list again every 2 seconds, until Ctrl-C', { alias: 'w' }),
+};
 
-interface ShowArguments extends ScopeArguments {
-  readonly session: readonly string[];
-  readonly output: string;
-}
+const listCommand = command({
+  command: 'list',
+  describe: 'Who is on: user, profile, container, since when, idle, from where',
+  options: listOptions,
+  without: { '--no-headers': ['--output json'] },
+  examples: [
+    ['berth sessions list', 'All sessions of this node'],
+    ['berth sessions list -A', 'And the pods of sessions on all clusters'],
+    ['berth sessions list --idle-over 8h --no-headers', 'Those to ask about'],
+    ['berth sessions list --from 192.0.2.0/24 -o json', 'For a script'],
+  ],
+  epilogue:
+    'IDLE is the time since the last input at a terminal, as `w` shows it, and at least the time since the client sent any data; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
+  run: list,
+});
+
+const showOptions = { ...scopeOptions, output: outputOption };
+const showWords = { session: { ...sessionWords, demandOption: true } } as const;
+
+const showCommand = command({
+  command: 'show <session..>',
+  describe: 'Everything about a session',
+  positionals: showWords,
+  options: showOptions,
+  examples: [
+    ['berth sessions show alice', 'All sessions of alice'],
+    ['berth sessions show 4711', 'The session whose sshd has this PID in syslog'],
+    ['berth sessions show u-alice/berth-base', 'The pod of this name'],
+  ],
+  run: show,
+});
 
 /** `berth sessions …`: who is on, for root. */
-export function sessionsCommand(terminal: Terminal): CommandModule {
-  return commandGroup('sessions', 'List, show and end SSH sessions', [
-    listCommand(terminal),
-    showCommand(terminal),
-    endCommand(terminal),
-  ]);
-}
-
-function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
-  return {
-    command: 'list',
-    describe: 'Who is on: user, profile, container, since when, idle, from where',
-    builder: (yargs) =>
-      filterOptions(yargs)
-        .options(scopeOptions)
-        .option('output', {
-          alias: 'o',
-          choices: ['text', 'wide', 'json', 'yaml'],
-          default: 'text',
-          describe: 'Format; wide has more columns, json and yaml are for scripts',
-        })
-        .option('no-headers', { type: 'boolean', default: false, describe: 'Without the heading' })
-        .option('watch', {
-          alias: 'w',
-          type: 'boolean',
-          default: false,
-          describe: 'Show the list again every 2 seconds, until Ctrl-C',
-        })
-        .example('berth sessions list', 'All sessions of this node')
-        .example('berth sessions list -A', 'And the pods of sessions on all clusters')
-        .example('berth sessions list --idle-over 8h --no-headers', 'Those to ask about')
-        .example('berth sessions list --from 192.0.2.0/24 -o json', 'For a script')
-        .epilogue(
-          'IDLE is the time since the last input at a terminal, as `w` shows it, and at least the time since the client sent any data; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy; for a pod, what it uses now, if the cluster has metrics.k8s.io. LOGIN-NODES are those to which the user is connected. Needs root.',
-        ),
-    handler: (args) => list(args, terminal),
-  };
-}
-
-function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
-  return {
-    command: 'show <session..>',
-    describe: 'Everything about a session',
-    builder: (yargs) =>
-      yargs
-        .positional('session', { ...sessionPositional, demandOption: true })
-        .options(scopeOptions)
-        .option('output', {
-          alias: 'o',
-          choices: ['text', 'json', 'yaml'],
-          default: 'text',
-          describe: 'Format; json and yaml are for scripts',
-        })
-        .example('berth sessions show alice', 'All sessions of alice')
-        .example('berth sessions show 4711', 'The session whose sshd has this PID in syslog')
-        .example('berth sessions show u-alice/berth-base', 'The pod of this name'),
-    handler: (args) => show(args, terminal),
-  };
-}
+export const sessionsCommand = group('sessions', 'List, show and end SSH sessions', [
+  ...[listCommand, showCommand, endCommand],
+]);
 
 type Found = SessionsAndPods & { readonly services: readonly UserService[] };
 
-async function list(args: ListArguments, terminal: Terminal): Promise<void> {
+async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): Promise<void> {
   const [{ filterAll }, { userServices }] = await Promise.all([
     import('../../ssh/sessions/find-sessions.ts'),
     import('../../ssh/sessions/list-sessions.ts'),
@@ -102,7 +75,7 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   const filter = filterOf(args);
   // A service has no profile, address or terminal.
   const isFiltered = Object.values(filter).some((wanted) => wanted !== undefined);
-  const format = args.output as SessionsFormat;
+  const format = args.output;
   const view = { format, headings: !args['no-headers'], node: hostname() };
   const isTable = format === 'text' || format === 'wide';
   const read = async (to: Terminal): Promise<Found> => ({
@@ -132,13 +105,16 @@ async function list(args: ListArguments, terminal: Terminal): Promise<void> {
   }
 }
 
-async function show(args: ShowArguments, terminal: Terminal): Promise<void> {
+async function show(
+  args: ArgumentsOf<typeof showOptions & typeof showWords>,
+  terminal: Terminal,
+): Promise<void> {
   const { findSessions } = await import('../../ssh/sessions/find-sessions.ts');
   const words = args.session.map(String);
   const { areAllAsked, ...all } = await readAll(args, words, terminal);
   const { sessions, pods } = findSessions(all, words);
   const node = hostname();
-  const format = args.output as SessionsFormat;
+  const format = args.output;
   const details = (): string =>
     [...(sessions.length > 0 ? [sessionsDetails(sessions, node)] : []), ...podDetails(pods)].join(
       '\n',

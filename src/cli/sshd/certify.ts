@@ -1,71 +1,43 @@
 import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { dryRunOption, listOption, outputOption } from '../kit/report-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
-import { documentText } from '../kit/json-document.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
+import { type Terminal, documentText } from '../kit/terminal.ts';
 
-interface CertifyArguments {
-  readonly ca: string;
-  readonly agent: boolean;
-  readonly 'host-key': readonly string[];
-  readonly principal: readonly string[];
-  readonly validity: string;
-  readonly identity?: string | undefined;
-  readonly force: boolean;
-  readonly 'dry-run': boolean;
-  readonly output: string;
-}
+const options = {
+  ca: text('file', "The CA's private key", { demandOption: true }),
+  agent: flag('--ca is a public key, and ssh-agent has the private one, also on a token'),
+  'host-key': list('file', 'Host keys; files with the public half are enough', {
+    demandOption: true,
+  }),
+  principal: list('HOST', 'Names that clients type', { demandOption: true }),
+  validity: text('TIME', 'How long the certificate is valid: a number and h, d or w', {
+    default: '52w',
+  }),
+  identity: text('TEXT', 'Key ID for logs [default: the first name]'),
+  force: flag('Renew certificates of which more than a third of the time is left'),
+  'dry-run': flag('Sign, print which certificates would be written, and write none'),
+  output: outputOption,
+};
 
 /** `berth sshd certify`: certificates of host keys. */
-export function certifyCommand(terminal: Terminal): CommandModule<object, CertifyArguments> {
-  return {
-    command: 'certify',
-    describe: 'Sign host keys with a CA, so that clients know all login nodes by one key',
-    builder: options,
-    handler: (args) => run(args, terminal),
-  };
-}
-
-function options(yargs: Argv): Argv<CertifyArguments> {
-  const text = { type: 'string', requiresArg: true } as const;
-  const list = { ...listOption, demandOption: true } as const;
-  return yargs
-    .option('ca', { ...text, demandOption: true, describe: "The CA's private key" })
-    .option('agent', {
-      type: 'boolean',
-      default: false,
-      describe: '--ca is a public key, and ssh-agent has the private one, also on a token',
-    })
-    .option('host-key', { ...list, describe: 'Host keys; files with the public half are enough' })
-    .option('principal', { ...list, describe: 'Names that clients type' })
-    .option('validity', {
-      ...text,
-      default: '52w',
-      describe: 'How long the certificate is valid: a number and h, d or w',
-    })
-    .option('identity', { ...text, describe: 'Key ID for logs [default: the first name]' })
-    .option('force', {
-      type: 'boolean',
-      default: false,
-      describe: 'Renew certificates of which more than a third of the time is left',
-    })
-    .option(
-      'dry-run',
-      dryRunOption('Sign, print which certificates would be written, and write none'),
-    )
-    .option('output', outputOption)
-    .example(
+export const certifyCommand = command({
+  command: 'certify',
+  describe: 'Sign host keys with a CA, so that clients know all login nodes by one key',
+  options,
+  examples: [
+    [
       'berth sshd certify --ca ca --host-key login1.pub --principal login.example.org login1.example.org',
       'Write login1-cert.pub for a host key that was copied to the host of an admin',
-    )
-    .epilogue(
-      "Writes KEY-cert.pub beside each key and prints the line for users' known_hosts. Needs no root. Login nodes need the certificate only, never the CA's private key.",
-    );
-}
+    ],
+  ],
+  epilogue:
+    "Writes KEY-cert.pub beside each key and prints the line for users' known_hosts. Needs no root. Login nodes need the certificate only, never the CA's private key.",
+  run,
+});
 
-async function run(args: CertifyArguments, terminal: Terminal): Promise<void> {
+async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const { certifyHostKeys } = await import('../../sshd-kinds/certify.ts');
   const certified = await certifyHostKeys({
     ca: resolve(args.ca),

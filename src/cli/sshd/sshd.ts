@@ -1,114 +1,93 @@
 import { resolve } from 'node:path';
-import type { Argv, CommandModule } from 'yargs';
-import { commandGroup } from '../kit/command-group.ts';
-import { checkPort } from '../kit/port.ts';
-import { withProgress } from '../kit/progress.ts';
-import { dryRunOption, listOption, outputOption } from '../kit/report-options.ts';
-import { lintCommand } from './lint.ts';
+import { command, group } from '../kit/command.ts';
+import {
+  type ArgumentsOf,
+  choice,
+  flag,
+  former,
+  list,
+  number,
+  outputOption,
+  text,
+} from '../kit/options.ts';
+import { checkPort } from '../kit/output-path.ts';
+import { configDirOption, overlayOf } from '../kit/site-options.ts';
+import { type Terminal, wantsColour, withProgress } from '../kit/terminal.ts';
 import { certifyCommand } from './certify.ts';
+import { lintCommand } from './lint.ts';
 import { checkCommand, listCommand } from './state.ts';
-import { configDirOption, former, type OverlayArguments, overlayOf } from '../kit/site-options.ts';
-import { type Terminal, wantsColour } from '../kit/terminal.ts';
 
-interface NewArguments extends OverlayArguments {
-  readonly name: string;
-  readonly port: number;
-  readonly profile?: string | undefined;
-  readonly mode?: 'forced' | 'login-shell' | undefined;
-  readonly address?: readonly string[] | undefined;
-  readonly banner?: string | undefined;
-  readonly 'host-key'?: readonly string[] | undefined;
-  readonly accept?: readonly string[] | undefined;
-  readonly settings?: string | undefined;
-  readonly sshd: string;
-  readonly 'dry-run': boolean;
-  readonly overwrite: boolean;
-  readonly output: string;
-}
+const positionals = {
+  name: {
+    ...({ type: 'string', kind: 'sshd-kind', demandOption: true } as const),
+    describe: 'Name of the kind: lower-case letters, digits and hyphens',
+  },
+};
 
-/** `berth sshd …`: one sshd for each kind of session. */
-export function sshdCommand(terminal: Terminal): CommandModule {
-  return commandGroup('sshd', 'Manage the sshd of each kind of session, berth-sshd@NAME', [
-    newCommand(terminal),
-    listCommand(terminal),
-    checkCommand(terminal),
-    certifyCommand(terminal),
-    lintCommand(terminal),
-  ]);
-}
+const options = {
+  port: number(
+    'PORT',
+    'Port of this sshd; below 1024, or any user can listen on it while sshd is stopped',
+    { demandOption: true },
+  ),
+  profile: text(
+    'profile',
+    'Profile of all sessions at this port, with --mode forced [default: the rules of ssh.yml]',
+  ),
+  mode: choice(
+    ['forced', 'login-shell'],
+    'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell [default: as the kinds of this host have it, or forced]',
+  ),
+  address: list('address', 'Addresses to listen on [default: all]'),
+  banner: text('file', 'File that clients see before they log in'),
+  'host-key': list('file', 'Private host keys [default: those in /etc/ssh]'),
+  accept: list(
+    'CODE',
+    'Findings of the linter that are accepted, by code, such as shell-reads-home',
+  ),
+  ...configDirOption,
+  settings: former('--config-dir'),
+  sshd: text('file', 'Path of sshd', { default: '/usr/sbin/sshd' }),
+  'dry-run': flag('Check everything and print the file, but write nothing'),
+  overwrite: flag('Also replace a file that somebody has edited; it is kept under another name'),
+  output: outputOption,
+};
 
-const file = { type: 'string', requiresArg: true } as const;
-
-function newCommand(terminal: Terminal): CommandModule<object, NewArguments> {
-  return {
-    command: 'new <name>',
-    describe: 'Make /etc/ssh/berth/NAME.conf for berth-sshd@NAME',
-    builder: (yargs) => newOptions(yargs),
-    handler: (args) => runNew(args, terminal),
-  };
-}
-
-function newOptions(yargs: Argv): Argv<NewArguments> {
-  return yargs
-    .positional('name', {
-      type: 'string',
-      demandOption: true,
-      describe: 'Name of the kind: lower-case letters, digits and hyphens',
-    })
-    .option('port', {
-      type: 'number',
-      requiresArg: true,
-      demandOption: true,
-      describe: 'Port of this sshd; below 1024, or any user can listen on it while sshd is stopped',
-    })
-    .option('profile', {
-      ...file,
-      describe:
-        'Profile of all sessions at this port, with --mode forced [default: the rules of ssh.yml]',
-    })
-    .option('mode', {
-      choices: ['forced', 'login-shell'] as const,
-      describe:
-        'forced: a forced command, which the shell of users in passwd runs; login-shell: Berth is the login shell [default: as the kinds of this host have it, or forced]',
-    })
-    .option('address', { ...listOption, describe: 'Addresses to listen on [default: all]' })
-    .option('banner', { ...file, describe: 'File that clients see before they log in' })
-    .option('host-key', {
-      ...listOption,
-      describe: 'Private host keys [default: those in /etc/ssh]',
-    })
-    .option('accept', {
-      ...listOption,
-      describe: 'Findings of the linter that are accepted, by code, such as shell-reads-home',
-    })
-    .option('config-dir', configDirOption)
-    .option('settings', former('--config-dir'))
-    .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
-    .option('dry-run', dryRunOption('Check everything and print the file, but write nothing'))
-    .option('overwrite', {
-      type: 'boolean',
-      default: false,
-      describe: 'Also replace a file that somebody has edited; it is kept under another name',
-    })
-    .option('output', outputOption)
-    .check(({ port }) => checkPort(port) > 0)
-    .example(
+const newCommand = command({
+  command: 'new <name>',
+  describe: 'Make /etc/ssh/berth/NAME.conf for berth-sshd@NAME',
+  positionals,
+  options,
+  without: { '--profile': ['--mode login-shell'] },
+  examples: [
+    [
       'berth sshd new podman --port 332 --mode forced --profile login-connection',
       'Sessions with this profile at port 332',
-    )
-    .example('berth sshd new podman --port 332 --dry-run', 'Print what would be written')
-    .epilogue(
-      "Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host's own sshd is not changed.",
-    );
-}
+    ],
+    ['berth sshd new podman --port 332 --dry-run', 'Print what would be written'],
+  ],
+  epilogue:
+    "Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host's own sshd is not changed.",
+  run: runNew,
+});
 
-async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
-  const [{ newKind }, { kindUnit }, { isNodeDrained }, { newKindText, newKindJson }] =
+/** `berth sshd …`: one sshd for each kind of session. */
+export const sshdCommand = group(
+  'sshd',
+  'Manage the sshd of each kind of session, berth-sshd@NAME',
+  [newCommand, listCommand, checkCommand, certifyCommand, lintCommand],
+);
+
+async function runNew(
+  args: ArgumentsOf<typeof options & typeof positionals>,
+  terminal: Terminal,
+): Promise<void> {
+  checkPort(args.port);
+  const [{ newKind }, { isNodeDrained, kindUnit }, { newKindText, newKindJson }] =
     await Promise.all([
       import('../../sshd-kinds/new-kind.ts'),
       import('../../sshd-kinds/kind.ts'),
-      import('../../sshd-kinds/kind.ts'),
-      import('./new-report.ts'),
+      import('./lint-report.ts'),
     ]);
   const { name, port, profile, mode, banner } = args;
   const overlay = (await overlayOf(args))?.resolve;

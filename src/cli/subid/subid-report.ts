@@ -1,17 +1,16 @@
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
+import { entryLine } from '../../identity/subordinate-file.ts';
+import { escapedForTerminal } from '../../log.ts';
 import type { SubidResult } from '../../subid/apply-subids.ts';
 import type { SubidPlan } from '../../subid/plan-subids.ts';
-import { entryLine } from '../../identity/subordinate-file.ts';
 import type {
-  SubordinateFileName,
   SubordinateFault,
+  SubordinateFileName,
   SubordinateLayout,
 } from '../../subid/rules/subordinate-ids.ts';
-import { escapedForTerminal } from '../../log.ts';
-import { errorText, type Terminal, wantsColour, writeIdle } from '../kit/terminal.ts';
 import type { Documents } from '../documents.ts';
-import { documentText } from '../kit/json-document.ts';
+import { type Terminal, documentText, errorText, wantsColour, writeIdle } from '../kit/terminal.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
 

@@ -1,139 +1,97 @@
-import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
-import { commandGroup } from '../kit/command-group.ts';
 import { readFileSync } from 'node:fs';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { parseSeconds } from '../kit/duration.ts';
-import { withProgress } from '../kit/progress.ts';
-import { dryRunOption, outputOption } from '../kit/report-options.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from '../kit/site-options.ts';
-import { reportError, type Terminal } from '../kit/terminal.ts';
-import { tokenText, tokensJson } from './token-report.ts';
-import type { ClusterSettings } from '../../config/schema/settings.ts';
+import type {
+  RotateDeps,
+  RotateOutcome,
+  RotateTarget,
+  RotatedToken,
+  ServiceAccountName,
+} from '../../clusters/rotate-token.ts';
 import type { TokenSource } from '../../clusters/setup-token.ts';
-import type { RotateDeps, RotateTarget, ServiceAccountName } from '../../clusters/rotate-token.ts';
+import type { ClusterSettings } from '../../config/schema/settings.ts';
+import { BerthError, asBerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { command, group } from '../kit/command.ts';
+import { durationText, parseSeconds, timestamp } from '../kit/duration.ts';
+import { type ArgumentsOf, flag, outputOption, text } from '../kit/options.ts';
+import { type SiteArguments, chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
+import { type Terminal, documentText, reportError, withProgress } from '../kit/terminal.ts';
 
-interface TokenArguments extends SiteArguments {
-  readonly cluster?: string | undefined;
-  readonly lifetime: string;
-  readonly 'service-account'?: string | undefined;
-  readonly output: string;
-  readonly 'dry-run': boolean;
-  readonly timeout: string;
-}
+const options = {
+  ...siteOptions,
+  cluster: text('cluster', 'Only this cluster [default: all clusters of clusters.d]'),
+  lifetime: text('TIME', 'Lifetime of the new token; the API server may issue a shorter one', {
+    default: '24h',
+  }),
+  'service-account': text('NAMESPACE/NAME', 'ServiceAccount, as NAMESPACE/NAME'),
+  timeout: text('TIME', 'Time limit for all clusters together', { default: '30s' }),
+  'dry-run': flag('Request and test a token as the real run does, and write nothing'),
+  output: outputOption,
+};
 
-interface RotateArguments extends TokenArguments {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-}
+const rotateOptions = {
+  ...options,
+  kubeconfig: text('file', 'Renew the token in this file, without the configuration of the site'),
+  context: text('CONTEXT', 'Context in that file [default: the current one]'),
+};
 
-interface SetupArguments extends TokenArguments {
-  readonly from?: string | undefined;
-  readonly context?: string | undefined;
-}
+const setupOptions = {
+  ...options,
+  from: text(
+    'file',
+    'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; otherwise, with Cluster API, the Secret in the management cluster]',
+  ),
+  context: text(
+    'CONTEXT',
+    'Context in that file [default: the one with the address of the cluster]',
+  ),
+};
+
+type TokenArguments = ArgumentsOf<typeof options>;
+type RotateArguments = ArgumentsOf<typeof rotateOptions>;
+
+const rotateCommand = command({
+  command: 'rotate',
+  describe: "Renew the token in root's kubeconfig",
+  options: rotateOptions,
+  needs: { '--context': '--kubeconfig' },
+  without: { '--kubeconfig': ['--cluster', '--config', '--config-dir'] },
+  examples: [
+    ['berth token rotate', 'Renew the tokens of all clusters, as berth-token-rotate.timer does'],
+    ['berth token rotate --cluster k8s --lifetime 8h', 'Renew one token, with a shorter lifetime'],
+    ['berth token rotate --dry-run', 'Test whether the next renewal will work'],
+  ],
+  epilogue:
+    'The new token is tested before it is written, and only the token changes in the file. The old token stays valid until it expires. Without --cluster, the command also removes stored credentials of deleted accounts.',
+  run: rotate,
+});
+
+const setupCommand = command({
+  command: 'setup',
+  describe: "Write root's kubeconfig for the hook, with the credentials of an admin",
+  options: setupOptions,
+  needs: { '--context': '--from' },
+  examples: [
+    [
+      'berth token setup --cluster k8s --from ~/.kube/admin',
+      `Once, after \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\``,
+    ],
+    [
+      'kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster k8s',
+      'Where only kubectl can use the credentials of the admin',
+    ],
+  ],
+  epilogue:
+    'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). With the credentials of an admin it also grants the right to write the pull secret of the site, if that has another name than in etc/kubernetes. From then on `berth token rotate` renews the token.',
+  run: setup,
+});
 
 /** `berth token …`: creates and renews the hook's own credential. */
-export function tokenCommand(terminal: Terminal): CommandModule {
-  return commandGroup('token', "Create or renew the token of the hook's ServiceAccount", [
-    rotateCommand(terminal),
-    setupCommand(terminal),
-  ]);
-}
-
-function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
-  return siteOptions(yargs)
-    .option('cluster', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Only this cluster [default: all clusters of clusters.d]',
-    })
-    .option('lifetime', {
-      type: 'string',
-      requiresArg: true,
-      default: '24h',
-      describe: 'Lifetime of the new token; the API server may issue a shorter one',
-    })
-    .option('service-account', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'ServiceAccount, as NAMESPACE/NAME',
-    })
-    .option('timeout', {
-      type: 'string',
-      requiresArg: true,
-      default: '30s',
-      describe: 'Time limit for all clusters together',
-    })
-    .option(
-      'dry-run',
-      dryRunOption('Request and test a token as the real run does, and write nothing'),
-    )
-    .option('output', outputOption);
-}
-
-function rotateCommand(terminal: Terminal): CommandModule<object, RotateArguments> {
-  return {
-    command: 'rotate',
-    describe: "Renew the token in root's kubeconfig",
-    builder: (yargs) =>
-      commonOptions(yargs)
-        .option('kubeconfig', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Renew the token in this file, without the configuration of the site',
-        })
-        .option('context', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Context in that file [default: the current one]',
-        })
-        .example(
-          'berth token rotate',
-          'Renew the tokens of all clusters, as berth-token-rotate.timer does',
-        )
-        .example(
-          'berth token rotate --cluster k8s --lifetime 8h',
-          'Renew one token, with a shorter lifetime',
-        )
-        .example('berth token rotate --dry-run', 'Test whether the next renewal will work')
-        .epilogue(
-          'The new token is tested before it is written, and only the token changes in the file. The old token stays valid until it expires. Without --cluster, the command also removes stored credentials of deleted accounts.',
-        ),
-    handler: (args) => rotate(args, terminal),
-  };
-}
-
-function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments> {
-  return {
-    command: 'setup',
-    describe: "Write root's kubeconfig for the hook, with the credentials of an admin",
-    builder: (yargs) =>
-      commonOptions(yargs)
-        .option('from', {
-          type: 'string',
-          requiresArg: true,
-          describe:
-            'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; otherwise, with Cluster API, the Secret in the management cluster]',
-        })
-        .option('context', {
-          type: 'string',
-          requiresArg: true,
-          describe: 'Context in that file [default: the one with the address of the cluster]',
-        })
-        .example(
-          'berth token setup --cluster k8s --from ~/.kube/admin',
-          `Once, after \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\``,
-        )
-        .example(
-          'kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster k8s',
-          'Where only kubectl can use the credentials of the admin',
-        )
-        .epilogue(
-          'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). With the credentials of an admin it also grants the right to write the pull secret of the site, if that has another name than in etc/kubernetes. From then on `berth token rotate` renews the token.',
-        ),
-    handler: (args) => setup(args, terminal),
-  };
-}
+export const tokenCommand = group(
+  'token',
+  "Create or renew the token of the hook's ServiceAccount",
+  [rotateCommand, setupCommand],
+);
 
 async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
   const { rotateTokens } = await import('../../clusters/rotate-token.ts');
@@ -197,13 +155,15 @@ async function rotateTargets(
   return { targets, broken };
 }
 
-async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Terminal): Promise<void> {
+async function setup(args: ArgumentsOf<typeof setupOptions>, terminal: Terminal): Promise<void> {
   const { setupToken } = await import('../../clusters/setup-token.ts');
   const deps = await rotateDeps(args, terminal);
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
   if (cluster === undefined)
-    throw new BerthError('no cluster has a valid configuration', { code: 'cluster-unknown' });
+    throw new BerthError('no cluster has a valid configuration', {
+      code: 'cluster-unknown',
+    });
   if (other !== undefined) {
     throw new BerthError('several clusters are configured', {
       code: 'usage',
@@ -282,4 +242,54 @@ function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): v
     else if (args.output === 'text')
       terminal.stdout.write(tokenText(outcome.rotated, { now, wantedSeconds, dryRun }));
   }
+}
+
+/** The result for the token of one cluster, as text. Times are in seconds since the epoch. */
+function tokenText(
+  rotated: RotatedToken,
+  {
+    now,
+    wantedSeconds,
+    dryRun,
+  }: { readonly now: number; readonly wantedSeconds: number; readonly dryRun: boolean },
+): string {
+  const { cluster, file, user, account, oldExpires, expires } = rotated;
+  const left = expires - now;
+  const name = `${account.namespace}/${account.name}`;
+  const did = dryRun
+    ? `would write a new token of user ${user} to ${file} (ServiceAccount ${name}; a test token was issued and works)`
+    : `${name} has a new token in ${file}, user ${user}`;
+  const lines = [
+    escapedForTerminal(`${cluster}: ${did}`),
+    `  valid until ${timestamp(expires)} (${durationText(left)})`,
+  ];
+  if (oldExpires !== undefined)
+    lines.push(`  the old token is valid until ${timestamp(oldExpires)}`);
+  // The API server counts whole seconds, and the request takes time.
+  if (left < wantedSeconds - 60)
+    lines.push(
+      `  shorter than the ${durationText(wantedSeconds)} requested: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
+    );
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same as JSON, with stable names and times as in RFC 3339. */
+function tokensJson(outcomes: readonly RotateOutcome[], dryRun: boolean): string {
+  const clusters = outcomes.map((outcome) => {
+    if ('error' in outcome) {
+      const { code, message, hint } = outcome.error;
+      return { cluster: outcome.cluster, status: 'failed' as const, code, message, next: hint };
+    }
+    const { cluster, file, user, account, oldExpires, expires } = outcome.rotated;
+    return {
+      cluster,
+      status: dryRun ? ('would-rotate' as const) : ('rotated' as const),
+      file,
+      user,
+      serviceAccount: `${account.namespace}/${account.name}`,
+      ...(oldExpires === undefined ? {} : { oldExpires: timestamp(oldExpires) }),
+      expires: timestamp(expires),
+    };
+  });
+  return documentText('TokenReport', { dryRun, clusters });
 }

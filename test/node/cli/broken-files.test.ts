@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { valueKinds } from '../../../src/cli/kit/option-values.ts';
+import { root } from '../../../src/cli/command-line.ts';
+import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import * as defaults from '../../../src/config/schema/default-settings.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -54,15 +55,31 @@ const notRead = [
 /** Paths that are no files to read, and the second name of hook.env, which has a test of its own. */
 const otherPaths = ['/var/lib/berth', '/usr/lib/berth/shell/kube-credential', '/run/berth'];
 
+function optionsBelow(node: CommandNode, path: readonly string[]): OptionWithPath[] {
+  const own = shownOptions(node).flatMap(({ names, kind }) =>
+    names.map((name) => ({ path: path.join(' '), name, kind })),
+  );
+  return [...own, ...node.commands.flatMap((one) => optionsBelow(one, [...path, one.name]))];
+}
+
+interface OptionWithPath {
+  readonly path: string;
+  readonly name: string;
+  readonly kind: string | undefined;
+}
+
 it('has a row for each file that Berth knows, and for each option that names one', () => {
   const known = Object.values({ ...defaults, ...defaults.defaultSettings })
     .filter((value) => typeof value === 'string')
     .filter((path) => !otherPaths.includes(path) && !path.endsWith('/hooks.env'));
   expect(known.filter((path) => !rows.some(({ file }) => file.startsWith(path)))).toEqual([]);
-  const options = Object.entries(valueKinds)
-    .filter(([, kind]) => kind === 'file')
-    .map(([name]) => name)
-    .filter((name) => !notRead.includes(name));
+  const all = optionsBelow(root, []);
+  const options = all
+    .filter(({ kind, name }) => kind === 'file' && !notRead.includes(name))
+    // Of a name that is not a file's everywhere, the command counts, too.
+    .map(({ path, name }) =>
+      all.some((other) => other.name === name && other.kind !== 'file') ? `${path} ${name}` : name,
+    );
   const commands = rows.flatMap((row) => row.commands);
   const tested = (name: string): boolean =>
     commands.some((command) => name.split(' ').every((word) => command.split(' ').includes(word)));

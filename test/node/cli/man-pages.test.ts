@@ -3,16 +3,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
-import { commandGroups } from '../../../src/cli/command-line.ts';
-import { commandTree, type CommandNode, shownOptions } from '../../../src/cli/kit/command-tree.ts';
-import type { Terminal } from '../../../src/cli/kit/terminal.ts';
+import { root } from '../../../src/cli/command-line.ts';
+import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import { loginOptions } from '../../../src/session/session-request.ts';
 import { run } from '../../rig/login-node/run-program.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 const pages = manPages({ version: '0.1.0', date: '2026-11-24' });
-const root = commandTree(commandGroups({} as Terminal));
 let directory: string;
 
 beforeAll(async () => {

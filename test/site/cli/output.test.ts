@@ -27,7 +27,7 @@ afterAll(async () => {
 const commands = [
   'render policies',
   `render --user ${user}`,
-  `plan --user ${user} -o yaml`,
+  `plan --user ${user} -o json`,
   `plan --ssh --user ${user}`,
   'doctor',
   'sshd lint',

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { fingerprint } from '../../rig/site/directory-snapshot.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
@@ -90,21 +89,23 @@ describe('on a host without any login before', () => {
 });
 
 describe('the output', () => {
-  it('is the same data as JSON and as YAML, and as text for pre-pun --dry-run', async () => {
+  it('is the same text as of pre-pun --dry-run, and the same data as JSON', async () => {
     const { name } = await come('dry-forms');
-    const [json, yaml, text, dry] = await Promise.all([
+    const [json, text, dry] = await Promise.all([
       portal.berth('plan', '--user', name, '-o', 'json'),
-      portal.berth('plan', '--user', name, '-o', 'yaml'),
       portal.berth('plan', '--user', name),
       portal.prePun(name, {}, '--dry-run'),
     ]);
 
-    const timeless = (key: unknown, value: unknown): unknown =>
-      key === 'openondemand.org/last-hook-execution' ? 0 : value;
-    expect(JSON.parse(json.stdout, timeless)).toEqual(parse(yaml.stdout, timeless));
+    const { sections } = JSON.parse(json.stdout) as {
+      sections: { changes: { what: string }[] }[];
+    };
+    const changes = sections.flatMap((section) => section.changes);
+    expect(changes.length).toBeGreaterThan(3);
+    for (const { what } of changes) expect(text.stdout).toContain(what);
     const stamp = /last-hook-execution: "\d+"/g;
     expect(dry.stdout.replaceAll(stamp, '')).toBe(text.stdout.replaceAll(stamp, ''));
-    expect([json, yaml, text, dry].map(({ exitCode }) => exitCode)).toEqual([1, 1, 1, 1]);
+    expect([json, text, dry].map(({ exitCode }) => exitCode)).toEqual([1, 1, 1]);
   });
 
   it('never has a secret of the site or of the user', async () => {
@@ -125,7 +126,6 @@ describe('the output', () => {
     const outputs = await Promise.all([
       portal.berth('plan', '--user', user.name),
       portal.berth('plan', '--user', user.name, '-o', 'json'),
-      portal.berth('plan', '--user', user.name, '-o', 'yaml'),
       portal.prePun(user.name, await portal.login(user.name), '--dry-run'),
     ]);
 

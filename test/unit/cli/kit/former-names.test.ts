@@ -1,11 +1,8 @@
 import { expect, it } from 'vitest';
-import { commandGroups } from '../../../../src/cli/command-line.ts';
+import { root } from '../../../../src/cli/command-line.ts';
 import { commandPlace } from '../../../../src/cli/kit/command-place.ts';
-import { commandTree } from '../../../../src/cli/kit/command-tree.ts';
 import { withPresentNames } from '../../../../src/cli/kit/former-names.ts';
-import type { Terminal } from '../../../../src/cli/kit/terminal.ts';
 
-const root = commandTree(commandGroups({} as Terminal));
 const now = (line: string) => {
   const { args, notices } = withPresentNames(root, line.split(' '));
   return { line: args.join(' '), notices };

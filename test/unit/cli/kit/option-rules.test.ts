@@ -1,21 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { commandGroups } from '../../../../src/cli/command-line.ts';
-import {
-  type CommandNode,
-  commandTree,
-  type OptionNode,
-} from '../../../../src/cli/kit/command-tree.ts';
-import { optionRules } from '../../../../src/cli/kit/option-rules.ts';
-import type { Terminal } from '../../../../src/cli/kit/terminal.ts';
+import { root } from '../../../../src/cli/command-line.ts';
+import type { CommandNode, OptionNode } from '../../../../src/cli/kit/command.ts';
 import { refusal } from '../refusal.ts';
 
-const root = commandTree(commandGroups({} as Terminal));
 const commands = new Map<string, CommandNode>();
 const walk = (node: CommandNode, path: readonly string[]): void => {
   commands.set(path.join(' '), node);
   for (const one of node.commands) walk(one, [...path, one.name]);
 };
 walk(root, []);
+const optionRules: Readonly<Record<string, Pick<CommandNode, 'needs' | 'without'>>> =
+  Object.fromEntries(commands);
 
 const optionNamed = (command: string, words: string): OptionNode => {
   const name = words.split(' ', 1)[0] ?? '';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { writeSessionPlan } from '../../../../src/cli/plan/session-plan-output.ts';
+import { writeSessionPlan } from '../../../../src/cli/plan/session-plan-text.ts';
 import { sessionPlanText } from '../../../../src/cli/plan/session-plan-text.ts';
 
 describe('a session that does not start, in the plan', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { kindsJson, kindsText } from '../../../../src/cli/sshd/kinds-report.ts';
-import { newKindText } from '../../../../src/cli/sshd/new-report.ts';
+import { kindsJson, kindsText } from '../../../../src/cli/sshd/state.ts';
+import { newKindText } from '../../../../src/cli/sshd/lint-report.ts';
 import type { KindUnit } from '../../../../src/sshd-kinds/kind.ts';
 
 const unit: KindUnit = {

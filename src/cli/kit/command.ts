@@ -1,0 +1,181 @@
+import type { Argv, CommandModule, Options, PositionalOptions } from 'yargs';
+import { type ArgumentsOf, type OptionSpecs, type ValueKind, globalOptions } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What is refused because it would be ignored. An option may be written with a value: `--for kubernetes`. */
+interface OptionRules {
+  /** Options that have an effect only with another one. */
+  readonly needs?: Readonly<Record<string, string>>;
+  /** Options that have no effect, or no meaning, with one of these. */
+  readonly without?: Readonly<Record<string, readonly string[]>>;
+}
+
+interface Declared extends OptionRules {
+  /** The name with its arguments: `show <session..>`. */
+  readonly command: string;
+  readonly describe: string;
+  /** Command lines, each with what it does. */
+  readonly examples?: readonly (readonly [string, string])[];
+  /** What follows the options in help. */
+  readonly epilogue?: string;
+  readonly commands?: readonly Command[];
+}
+
+/** A command as it is declared. It is data; `run` loads its code. */
+export interface Command extends Declared {
+  readonly options?: OptionSpecs;
+  readonly positionals?: OptionSpecs;
+  /** @returns or promises an exit status; anything else is success, or the errors that were reported */
+  readonly run?: (args: never, terminal: Terminal) => unknown;
+}
+
+/** Declares a command: the types of what `run` gets follow from its options and arguments. */
+export function command<const Own extends object = object, const Words extends object = object>(
+  declared: Declared & {
+    readonly options?: Own & OptionSpecs;
+    readonly positionals?: Words & OptionSpecs;
+    readonly run: (
+      args: ArgumentsOf<NoInfer<Own>> & ArgumentsOf<NoInfer<Words>>,
+      terminal: Terminal,
+    ) => unknown;
+  },
+): Command {
+  return declared;
+}
+
+/** A command that only has commands. */
+export function group(name: string, describe: string, commands: readonly Command[]): Command {
+  return { command: name, describe, commands };
+}
+
+/** Commands by the title of their group. */
+export type CommandGroups = Readonly<Record<string, readonly Command[]>>;
+
+/** The same for yargs. */
+export function commandModule(declared: Command, terminal: Terminal): CommandModule {
+  const {
+    command: synopsis,
+    describe,
+    options = {},
+    positionals = {},
+    commands = [],
+    run,
+  } = declared;
+  return {
+    ...{ command: synopsis, describe },
+    builder: (yargs: Argv) => {
+      for (const [name, spec] of Object.entries(options))
+        // Those of `render` are not of its commands.
+        yargs.option(name, { ...spec, global: false } as Options);
+      for (const [name, spec] of Object.entries(positionals))
+        yargs.positional(name, spec as PositionalOptions);
+      for (const own of commands) yargs.command(commandModule(own, terminal));
+      if (run !== undefined) return yargs;
+      const names = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
+        commands.map(nameOf),
+      );
+      return yargs.demandCommand(1, 1, `${synopsis} needs a subcommand: ${names}`).strict();
+    },
+    handler: async (args) => {
+      const status = await run?.(args as never, terminal);
+      if (typeof status === 'number') terminal.finish(status);
+    },
+  };
+}
+
+/** A command with its options and its own commands, as its help shows them. */
+export interface CommandNode extends OptionRules {
+  readonly name: string;
+  /** The name with its arguments: `show <session..>`. */
+  readonly synopsis: string;
+  readonly summary: string;
+  /** Title of the group in which the help of `berth` lists it; may be empty. */
+  readonly group: string;
+  readonly examples: readonly (readonly [string, string])[];
+  readonly epilogue: string;
+  /** Those of the root are of all commands, except `--version`. */
+  readonly options: readonly OptionNode[];
+  readonly positionals: readonly PositionalNode[];
+  readonly commands: readonly CommandNode[];
+}
+
+export interface PositionalNode {
+  readonly name: string;
+  readonly summary: string;
+  readonly kind: ValueKind | undefined;
+  readonly choices: readonly string[];
+}
+
+export interface OptionNode extends Omit<PositionalNode, 'name'> {
+  /** With dashes: `--output`, `-o`. */
+  readonly names: readonly string[];
+  readonly takesValue: boolean;
+  /** Whether several values can follow it. */
+  readonly isList: boolean;
+  readonly isNumber: boolean;
+  readonly default: unknown;
+  /** Not in help. */
+  readonly hidden: boolean;
+  /** The option that has taken its place. */
+  readonly replacedBy: string | undefined;
+}
+
+const rootExamples = [
+  ['berth doctor', 'Check the site, and print what to do'],
+  ['berth plan --user alice', 'Print what the next login of alice would change'],
+  ['berth render --user alice', 'Print the objects of alice without a cluster'],
+  ['berth token rotate', "Renew the hook's token on all clusters"],
+] as const;
+
+const rootEpilogue =
+  'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit statuses: berth(8).';
+
+/** The commands for help, completion and the manual. */
+export function commandTree(groups: CommandGroups): CommandNode {
+  const version = { type: 'boolean', describe: 'Show version number' } as const;
+  return {
+    ...{ name: 'berth', synopsis: '', summary: '', group: '', examples: rootExamples },
+    ...{ epilogue: rootEpilogue, positionals: [] },
+    options: optionNodes({ ...globalOptions, version }),
+    commands: Object.entries(groups).flatMap(([title, commands]) =>
+      commands.map((own) => nodeOf(own, title)),
+    ),
+  };
+}
+
+function nodeOf(declared: Command, title = ''): CommandNode {
+  const { command: synopsis, describe: summary, examples = [], epilogue = '' } = declared;
+  const { options = {}, positionals = {}, commands = [], needs, without } = declared;
+  return {
+    ...{ name: nameOf(declared), synopsis, summary, group: title, examples, epilogue },
+    options: optionNodes(options),
+    positionals: Object.entries(positionals).map(([name, { describe, kind, choices = [] }]) => ({
+      ...{ name, summary: describe, kind, choices },
+    })),
+    commands: commands.map((own) => nodeOf(own)),
+    ...{ needs, without },
+  };
+}
+
+function nameOf({ command: synopsis }: Command): string {
+  return synopsis.split(' ', 1)[0] ?? '';
+}
+
+function optionNodes(options: OptionSpecs): OptionNode[] {
+  return Object.entries(options).map(([name, spec]) => {
+    const { alias = [], type, kind, array = false, choices = [], hidden = false } = spec;
+    const names = [name, ...[alias].flat()].map((one) =>
+      one.length === 1 ? `-${one}` : `--${one}`,
+    );
+    return {
+      ...{ names, summary: spec.describe, takesValue: type !== 'boolean', isList: array },
+      ...{ isNumber: type === 'number', kind, choices, default: spec.default, hidden },
+      replacedBy: spec.deprecated,
+    };
+  });
+}
+
+/** Those that help shows. */
+export function shownOptions({ options }: CommandNode): readonly OptionNode[] {
+  return options.filter(({ hidden }) => !hidden);
+}
