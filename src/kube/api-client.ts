@@ -41,6 +41,20 @@ const attempts = 3;
 /** Milliseconds before a change that conflicted with another writer's is sent again. */
 const conflictPause = 50;
 
+/** Runs `work` with a client, whose connection is closed then. @throws the errors of `work` */
+export async function withApiClient<T>(
+  server: ApiServer,
+  deadline: AbortSignal,
+  work: (client: ApiClient) => Promise<T>,
+): Promise<T> {
+  const client = apiClient(server, deadline);
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
 /**
  * One HTTP/2 connection for all requests of a cluster: the requests of one login are sent together and
  * take one round trip. `deadline` limits everything; when it fires, the connection is closed.

@@ -1,3 +1,4 @@
+import type { ApiServer } from './api-server.ts';
 import type { V1TokenRequestStatus } from '@kubernetes/client-node';
 import type { KubeJson } from './objects/kube-object.ts';
 import { collectionPath } from './objects/kube-object.ts';
@@ -49,4 +50,10 @@ export async function requestToken(
     KubeJson<V1TokenRequestStatus>
   >;
   return { token, expiry: Math.floor(Date.parse(expirationTimestamp) / 1000) };
+}
+
+/** The same API server, with a token in place of all other credentials. */
+export function serverWithToken(server: ApiServer, token: string): ApiServer {
+  const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
+  return { url, token, ca, tlsServerName, insecureSkipTlsVerify };
 }

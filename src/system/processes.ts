@@ -66,6 +66,22 @@ export function* runningProcesses(
   }
 }
 
+/** A process and its ancestors, as far as they are known. @param most how many of them are looked at */
+export function withAncestors<Facts extends ProcessFacts>(
+  facts: Facts,
+  byPid: ReadonlyMap<number, Facts>,
+  most: number,
+): readonly Facts[] {
+  const found: Facts[] = [];
+  for (
+    let at: Facts | undefined = facts;
+    at !== undefined && found.length < most;
+    at = byPid.get(at.parent)
+  )
+    found.push(at);
+  return found;
+}
+
 /** @returns undefined for a process that has ended, or whose real UID is not wanted */
 export function processFacts(
   pid: number,

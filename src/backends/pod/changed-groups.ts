@@ -1,14 +1,12 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { objectPath } from '../../kube/objects/kube-object.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import { apiClient } from '../../kube/api-client.ts';
-import { apiError } from '../../kube/api-errors.ts';
+import { withApiClient } from '../../kube/api-client.ts';
 import { deletePod } from '../../kube/delete-object.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
-import type { PodStatus } from './objects/pod-state.ts';
+import { readPod } from './read-pod.ts';
 import { leftoversArgv } from './objects/pod-scripts.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { currentGroupIds, groupNamesById } from '../../system/group-names.ts';
@@ -82,21 +80,15 @@ export async function handleChangedGroups(changed: ChangedGroupsInput): Promise<
 
 async function removedIfAlone({ server, pod }: ChangedGroupsInput): Promise<boolean> {
   const { signal } = deadlineIn(patienceMs);
-  const client = apiClient(server, signal);
-  try {
+  return withApiClient(server, signal, async (client) => {
     const { namespace, pod: name } = pod;
-    const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
-    const answer = await client.send({ method: 'GET', path: objectPath(object) });
+    const found = await readPod(client, { namespace, name });
     // Another login has deleted it.
-    if (answer.status === 404) return true;
-    if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
-    const { uid = '' } = (answer.body as PodStatus).metadata ?? {};
+    if (found === undefined) return true;
     if (!(await isAlone({ server, pod }, signal))) return false;
-    await deletePod(client, { name, namespace, uid });
+    await deletePod(client, { name, namespace, uid: found.metadata?.uid ?? '' });
     return true;
-  } finally {
-    client.close();
-  }
+  });
 }
 
 /** Whether no process of a session is in the pod. */

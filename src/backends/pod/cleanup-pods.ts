@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
-import { apiClient, type ApiClient } from '../../kube/api-client.ts';
+import { withApiClient } from '../../kube/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';
 import type { RemovalResult } from '../backend.ts';
@@ -77,13 +77,16 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
   const fatesOn = async (access: PodGrant): Promise<PodExpiryResult[]> => {
-    const { pods, count } = await using(access, patienceMs, (client) =>
-      listSessionPods(client, access, site.settings.profiles),
+    const { pods, count } = await withApiClient(
+      access.server,
+      deadlineIn(patienceMs).signal,
+      (client) => listSessionPods(client, access, site.settings.profiles),
     );
     const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
     const here = hostLabel(hostname());
     const concernsOthers = pods.some(({ loginHost }) => loginHost !== here);
-    const fates = await using(access, sweepMs, async (client, signal) => {
+    const { signal } = deadlineIn(sweepMs);
+    const fates = await withApiClient(access.server, signal, async (client) => {
       const claims = concernsOthers
         ? await UserClaims.open(site, user, access.cluster, signal)
         : undefined;
@@ -180,21 +183,6 @@ async function renew(site: PodGrantContext, user: User): Promise<readonly BerthE
   } catch (thrown) {
     const error = asBerthError(thrown, `renewing the claims of ${user.name}`);
     return error.code === 'lock-timeout' ? [] : [error];
-  }
-}
-
-/** Runs `work` with one API connection and a deadline. */
-async function using<T>(
-  { server }: PodGrant,
-  milliseconds: number,
-  work: (client: ApiClient, signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const { signal } = deadlineIn(milliseconds);
-  const client = apiClient(server, signal);
-  try {
-    return await work(client, signal);
-  } finally {
-    client.close();
   }
 }
 

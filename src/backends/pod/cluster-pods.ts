@@ -3,14 +3,14 @@ import { objectPath } from '../../kube/objects/kube-object.ts';
 import { namespaceLabel, sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
 import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { apiClient } from '../../kube/api-client.ts';
+import { withApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
-import { apiError } from '../../kube/api-errors.ts';
 import { deleteObject, waitForPodDeletion } from '../../kube/delete-object.ts';
 import { listUserNamespaces, reduceListPages } from '../../kube/list-all.ts';
-import { requestToken } from '../../kube/request-token.ts';
+import { requestToken, serverWithToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { podSelector } from './objects/pod-object.ts';
+import { readPod } from './read-pod.ts';
 import { podOwners, podSession, type PodSession, podUsage, type PodUsage } from './pod-session.ts';
 
 /**
@@ -25,28 +25,27 @@ export async function listClusterPods(
   now: number,
 ): Promise<readonly PodSession[]> {
   const server = await target.reach(deadline);
-  const client = apiClient(server, deadline);
   try {
-    const [namespaces, usages] = await Promise.all([
-      listUserNamespaces(client, `${namespaceLabel.key}=${namespaceLabel.value}`),
-      podUsages(server),
-    ]);
-    const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
-    const pods = await reduceListPages(client, '/api/v1/pods', {
-      ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
-      // Quotas do not count those, so that a user could make any number of them.
-      fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
-      begin: (): PodSession[] => [],
-      add: (all, pod) => {
-        const session = podSession(pod, place);
-        if (session !== undefined) all.push(session);
-      },
+    return await withApiClient(server, deadline, async (client) => {
+      const [namespaces, usages] = await Promise.all([
+        listUserNamespaces(client, `${namespaceLabel.key}=${namespaceLabel.value}`),
+        podUsages(server),
+      ]);
+      const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
+      const pods = await reduceListPages(client, '/api/v1/pods', {
+        ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
+        // Quotas do not count those, so that a user could make any number of them.
+        fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
+        begin: (): PodSession[] => [],
+        add: (all, pod) => {
+          const session = podSession(pod, place);
+          if (session !== undefined) all.push(session);
+        },
+      });
+      return pods.toSorted((a, b) => a.opened - b.opened || (a.uid < b.uid ? -1 : 1));
     });
-    return pods.toSorted((a, b) => a.opened - b.opened || (a.uid < b.uid ? -1 : 1));
   } catch (thrown) {
     throw explained(thrown);
-  } finally {
-    client.close();
   }
 }
 
@@ -58,22 +57,21 @@ const metricsMs = 4_000;
  * a list does not depend on it.
  */
 async function podUsages(server: ApiServer): Promise<ReadonlyMap<string, PodUsage>> {
-  const client = apiClient(server, deadlineIn(metricsMs).signal);
   try {
-    return await reduceListPages(client, '/apis/metrics.k8s.io/v1beta1/pods', {
-      ...{ attempted: 'listing what pods use', labelSelector: podSelector },
-      begin: () => new Map<string, PodUsage>(),
-      add: (all, metric) => {
-        const usage = podUsage(metric);
-        const { namespace = '', name } = metric.metadata;
-        if (usage !== undefined) all.set(`${namespace}/${name}`, usage);
-      },
-    });
+    return await withApiClient(server, deadlineIn(metricsMs).signal, (client) =>
+      reduceListPages(client, '/apis/metrics.k8s.io/v1beta1/pods', {
+        ...{ attempted: 'listing what pods use', labelSelector: podSelector },
+        begin: () => new Map<string, PodUsage>(),
+        add: (all, metric) => {
+          const usage = podUsage(metric);
+          const { namespace = '', name } = metric.metadata;
+          if (usage !== undefined) all.set(`${namespace}/${name}`, usage);
+        },
+      }),
+    );
   } catch (error) {
     if (error instanceof BerthError) return new Map();
     throw error;
-  } finally {
-    client.close();
   }
 }
 
@@ -92,47 +90,20 @@ export async function endPodSession(
   deadline: AbortSignal,
 ): Promise<boolean> {
   const server = await target.reach(deadline);
-  const client = apiClient(await asSessionOf(namespace, server, deadline), deadline);
-  const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
-  try {
-    const what = `pod ${namespace}/${name}`;
-    const path = objectPath(pod);
-    if (
-      !(await deleteObject(client, { what, path, preconditions: { uid }, gracePeriodSeconds: 1 }))
-    )
-      return false;
-    await waitForPodDeletion(client, { namespace, name, uid }, patienceMs);
-    const answer = await client.send({ method: 'GET', path });
-    if (answer.status === 404) return true;
-    if (answer.status !== 200) throw apiError(`looking whether ${what} has ended`, answer);
-    if ((answer.body.metadata as { readonly uid?: string }).uid === uid) throw notEnded(what);
+  // The API server keeps a token valid for at least ten minutes.
+  const { token } = await withApiClient(server, deadline, (client) =>
+    requestToken(client, { namespace, account: sessionServiceAccount, lifetimeSeconds: 600 }),
+  );
+  const pod = { namespace, name, uid };
+  const what = `pod ${namespace}/${name}`;
+  return withApiClient(serverWithToken(server, token), deadline, async (client) => {
+    const path = objectPath({ kind: 'Pod', metadata: { name, namespace } });
+    const how = { preconditions: { uid }, gracePeriodSeconds: 1 };
+    if (!(await deleteObject(client, { what, path, ...how }))) return false;
+    await waitForPodDeletion(client, pod, patienceMs);
+    if ((await readPod(client, pod))?.metadata?.uid === uid) throw notEnded(what);
     return true;
-  } finally {
-    client.close();
-  }
-}
-
-/** Access with a token of the user's `berth-session`, which the API server keeps valid for at least ten minutes. */
-async function asSessionOf(
-  namespace: string,
-  server: ApiServer,
-  deadline: AbortSignal,
-): Promise<ApiServer> {
-  const client = apiClient(server, deadline);
-  try {
-    const { token } = await requestToken(client, {
-      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds: 600 },
-    });
-    const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
-    return {
-      ...{ url, token },
-      ca,
-      tlsServerName,
-      insecureSkipTlsVerify,
-    };
-  } finally {
-    client.close();
-  }
+  });
 }
 
 function explained(thrown: unknown): BerthError {

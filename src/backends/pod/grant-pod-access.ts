@@ -4,8 +4,8 @@ import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { namespaceOf } from '../../kube/objects/user-names.ts';
 import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import { apiClient } from '../../kube/api-client.ts';
-import { requestToken } from '../../kube/request-token.ts';
+import { withApiClient } from '../../kube/api-client.ts';
+import { requestToken, serverWithToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
@@ -168,14 +168,12 @@ export async function revokePodAccess(
   const { clusters, deps } = await sessionClusters(site.settings, user);
   const held = clusters.filter(({ name }) => names.includes(name));
   for (const cluster of held) {
-    const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
+    const server = await hookAccess(cluster, deps);
     // A login after a release that failed must write the claim again.
     expirePodGrant({ run }, user.uid, cluster.name);
-    try {
-      await releaseSecret(client, claimPlace(cluster, user), { now: now(), closed });
-    } finally {
-      client.close();
-    }
+    await withApiClient(server, deps.deadline, (client) =>
+      releaseSecret(client, claimPlace(cluster, user), { now: now(), closed }),
+    );
     removePodGrant({ run }, user.uid, cluster.name);
   }
   return held.length;
@@ -193,8 +191,7 @@ async function grant(
   }).outcome;
   if (error !== undefined) throw error;
   const server = await hookAccess(cluster, deps);
-  const client = apiClient(server, deps.deadline);
-  try {
+  return withApiClient(server, deps.deadline, async (client) => {
     const secret = claimPlace(cluster, user);
     const { namespace } = secret;
     const { boundTo, claims } = await retainSecret(client, secret, now());
@@ -203,19 +200,9 @@ async function grant(
     const { token, expiry } = await requestToken(client, {
       ...{ namespace, account: sessionServiceAccount, lifetimeSeconds, boundTo },
     });
-    const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
-    const access: PodGrant = {
-      ...{ cluster: cluster.name, namespace, expiry },
-      server: {
-        ...{ url, token },
-        ca,
-        tlsServerName,
-        insecureSkipTlsVerify,
-      },
-    };
+    const granted = serverWithToken(server, token);
+    const access: PodGrant = { cluster: cluster.name, namespace, expiry, server: granted };
     writePodGrant({ run }, user.uid, access);
     return access;
-  } finally {
-    client.close();
-  }
+  });
 }

@@ -104,7 +104,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     .finally(() => forwards.stop());
   if (reason === undefined) return { exitCode };
   if (!maybeLost.includes(reason.code)) throw reason;
-  const { podLoss } = await import('./pod-loss.ts');
+  const { podLoss } = await import('./read-pod.ts');
   const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
   throw (await podLoss(access, pod, isLater)) ?? reason;
 }
@@ -113,7 +113,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
 function endingWhereLost(access: PodGrant, pod: string, ending: AbortController): IdleWatchdog {
   let first: string | undefined;
   const ask = async (): Promise<void> => {
-    const { podLoss } = await import('./pod-loss.ts');
+    const { podLoss } = await import('./read-pod.ts');
     const reason = await podLoss(access, pod, ({ uid }) => {
       first ??= uid;
       return uid !== first;

@@ -3,7 +3,7 @@ import { collectionPath } from '../../kube/objects/kube-object.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { podState, type PodState, type PodStatus } from './objects/pod-state.ts';
 import type { PodObject } from './objects/pod-object.ts';
-import { apiClient, type ApiClient } from '../../kube/api-client.ts';
+import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { deletePod, type PodId } from '../../kube/delete-object.ts';
 import { watchObject } from '../../kube/watch-object.ts';
@@ -31,8 +31,7 @@ export interface StartPodInput {
  */
 export async function startPod({ access, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
   const deadline = deadlineIn(deadlineMs);
-  const client = apiClient(access.server, deadline.signal);
-  try {
+  await withApiClient(access.server, deadline.signal, async (client) => {
     for (;;) {
       const made = await create(client, pod);
       const { end, uid = made?.uid ?? '' } = await awaited(access, pod, {
@@ -49,9 +48,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       if (made !== undefined && end.kind === 'failed')
         throw podFailed(end.code, end.detail, pod.metadata);
     }
-  } finally {
-    client.close();
-  }
+  });
 }
 
 /** Extra time after the deadline for finding the reason. Milliseconds. */
@@ -63,14 +60,11 @@ async function giveUp(
   end: Waiting,
   deadlineMs: number,
 ): Promise<BerthError> {
-  const client = apiClient(server, deadlineIn(lastWordMs).signal);
-  try {
+  return withApiClient(server, deadlineIn(lastWordMs).signal, async (client) => {
     const reason = end.detail ?? (await lastWarning(client, pod));
     await deletePod(client, pod).catch(() => undefined);
     return podStartTimeout(end, reason, deadlineMs);
-  } finally {
-    client.close();
-  }
+  });
 }
 
 function collectionOf({ metadata }: PodObject): string {

@@ -9,6 +9,7 @@ import {
   executableId,
   fileId,
   hasInitialVariable,
+  withAncestors,
   namespaceInode,
   processArguments,
   type ProcessFacts,
@@ -118,15 +119,7 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   const supporting = new Set(
     own.flatMap(({ pid }) => (support.has(programs.get(pid) ?? '') || isPause(pid) ? [pid] : [])),
   );
-  const names = new Map<number, string>();
-  const firsts = new Set<number>();
-  for (const { pid, parent, pids } of own) {
-    if (pids.length < 2 || pids.at(-1) !== 1 || !supporting.has(parent)) continue;
-    firsts.add(pid);
-    const name = containerOf(processArguments(parent));
-    const namespace = namespaceInode(pid, 'pid');
-    if (name !== undefined && namespace !== undefined) names.set(namespace, name);
-  }
+  const { firsts, names } = containerStarts(own, (pid) => supporting.has(pid));
   const byPid = new Map(own.map((facts) => [facts.pid, facts]));
   return own.map((facts): BerthProcess => {
     const container = containerAround(facts, byPid, names);
@@ -144,11 +137,8 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   });
 
   function sshdParentOf(facts: ProcessFacts): number | undefined {
-    let at: ProcessFacts | undefined = facts;
-    for (let step = 0; at !== undefined && step < 16; step += 1) {
-      if (sshd.has(programs.get(at.pid) ?? '')) return at.parent;
-      at = byPid.get(at.parent);
-    }
+    for (const { pid, parent } of withAncestors(facts, byPid, 16))
+      if (sshd.has(programs.get(pid) ?? '')) return parent;
     return undefined;
   }
 }
@@ -196,14 +186,24 @@ function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean 
  */
 export function containerNames(all: readonly ProcessFacts[]): ReadonlyMap<number, string> {
   const conmon = filesOf(supportPrograms.filter((path) => path.endsWith('/conmon')));
+  return containerStarts(all, (pid) => conmon.has(executableId(pid) ?? '')).names;
+}
+
+/** The first processes of containers, whose parents `isSupport`, and the names as `containerNames`. */
+function containerStarts(
+  all: readonly ProcessFacts[],
+  isSupport: (pid: number) => boolean,
+): { readonly firsts: ReadonlySet<number>; readonly names: ReadonlyMap<number, string> } {
   const names = new Map<number, string>();
+  const firsts = new Set<number>();
   for (const { pid, parent, pids } of all) {
-    if (pids.length < 2 || pids.at(-1) !== 1 || !conmon.has(executableId(parent) ?? '')) continue;
+    if (pids.length < 2 || pids.at(-1) !== 1 || !isSupport(parent)) continue;
+    firsts.add(pid);
     const name = containerOf(processArguments(parent));
     const namespace = namespaceInode(pid, 'pid');
     if (name !== undefined && namespace !== undefined) names.set(namespace, name);
   }
-  return names;
+  return { firsts, names };
 }
 
 /** The value of conmon's option `-n`. */
@@ -218,12 +218,10 @@ export function containerAround(
   byPid: ReadonlyMap<number, ProcessFacts>,
   names: ReadonlyMap<number, string>,
 ): string | undefined {
-  let around: ProcessFacts | undefined = facts;
-  for (let step = 0; around !== undefined && step < 32; step += 1) {
-    const namespace = namespaceInode(around.pid, 'pid');
+  for (const { pid } of withAncestors(facts, byPid, 32)) {
+    const namespace = namespaceInode(pid, 'pid');
     const name = namespace === undefined ? undefined : names.get(namespace);
     if (name !== undefined) return name;
-    around = byPid.get(around.parent);
   }
   return undefined;
 }

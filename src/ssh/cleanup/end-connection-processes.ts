@@ -9,7 +9,12 @@ import {
   type EndResult,
 } from '../../system/end-processes.ts';
 import { ProcessFreezer } from '../../system/process-freezer.ts';
-import { isRunning, isStoppedOrGone, type ProcessId } from '../../system/processes.ts';
+import {
+  withAncestors,
+  isRunning,
+  isStoppedOrGone,
+  type ProcessId,
+} from '../../system/processes.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import {
   belongsToConnection,
@@ -214,13 +219,8 @@ async function letGoOn(
 
 /** Leaves out descendants of this process: they run as the user, in the connection's audit session. */
 function withoutOwn(all: readonly BerthProcess[]): readonly BerthProcess[] {
-  const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
-  return all.filter(({ parent }) => {
-    let at: number | undefined = parent;
-    for (let step = 0; step < 8 && at !== undefined; step += 1) {
-      if (at === process.pid) return false;
-      at = parents.get(at);
-    }
-    return true;
-  });
+  const byPid = new Map(all.map((one) => [one.pid, one]));
+  return all.filter((one) =>
+    withAncestors(one, byPid, 8).every(({ parent }) => parent !== process.pid),
+  );
 }

@@ -1,5 +1,10 @@
 import { processUsage } from '../../system/process-usage.ts';
-import { runningProcesses, type ProcessFacts, type ProcessId } from '../../system/processes.ts';
+import {
+  runningProcesses,
+  type ProcessFacts,
+  type ProcessId,
+  withAncestors,
+} from '../../system/processes.ts';
 import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
@@ -40,27 +45,14 @@ export function connectionUsages(
   );
   const parts = new Map<ConnectionOwner, ProcessFacts[]>(owners.map((owner) => [owner, []]));
   for (const facts of all) {
+    const above = withAncestors(facts, byPid, 64);
     const owner =
-      sessions.get(facts.session ?? -1) ?? monitors.get(rootAmong(facts, byPid, monitors) ?? -1);
+      sessions.get(facts.session ?? -1) ?? above.map(({ pid }) => monitors.get(pid)).find(Boolean);
     if (owner !== undefined) parts.get(owner)?.push(facts);
   }
   return new Map(
     [...parts].map(([owner, processes]) => [owner, usageOf(owner, processes, { byPid, names })]),
   );
-}
-
-/** The nearest of the monitors that the process descends from. */
-function rootAmong(
-  facts: ProcessFacts,
-  byPid: ReadonlyMap<number, ProcessFacts>,
-  monitors: ReadonlyMap<number, ConnectionOwner>,
-): number | undefined {
-  let at: ProcessFacts | undefined = facts;
-  for (let step = 0; at !== undefined && step < 64; step += 1) {
-    if (monitors.has(at.pid)) return at.pid;
-    at = byPid.get(at.parent);
-  }
-  return undefined;
 }
 
 interface Surroundings {

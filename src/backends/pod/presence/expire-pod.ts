@@ -1,13 +1,12 @@
 import { hostname } from 'node:os';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
-import { collectionPath, objectPath } from '../../../kube/objects/kube-object.ts';
+import { collectionPath } from '../../../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
-import { apiError } from '../../../kube/api-errors.ts';
 import { reduceListPages } from '../../../kube/list-all.ts';
-import { waitForPodDeletion, deletePod, type PodId } from '../../../kube/delete-object.ts';
+import { waitForPodDeletion, deletePod } from '../../../kube/delete-object.ts';
 import { hostLabel, podLabels, podSelector } from '../objects/pod-object.ts';
-import type { PodStatus } from '../objects/pod-state.ts';
+import { readPod } from '../read-pod.ts';
 import type { PodGrant } from '../pod-grant-file.ts';
 import { killLeftovers } from '../kill-leftovers.ts';
 import type { SharedUse } from './user-claims.ts';
@@ -133,7 +132,7 @@ export async function expirePod(
     return { removed: true };
   };
   try {
-    const phase = connection === undefined ? await phaseOf(client, id) : undefined;
+    const phase = connection === undefined ? (await readPod(client, id))?.status?.phase : undefined;
     const running = phase === 'Running';
     const ended = phase === 'Failed' || phase === 'Succeeded';
     const due = Math.min(endOf({ ...pod, ended }, open, since), until);
@@ -171,15 +170,6 @@ const againMs = 60_000;
 
 /** How long to wait until a removed pod is gone; usually it takes a second. Milliseconds. */
 const endMs = 5_000;
-
-/** undefined if the pod is gone. @throws {BerthError} the `api-…` errors */
-async function phaseOf(client: ApiClient, { name, namespace }: PodId): Promise<string | undefined> {
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
-  const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
-  if (status === 404) return undefined;
-  if (status !== 200) throw apiError(`reading pod ${namespace}/${name}`, { status, body });
-  return (body as PodStatus).status?.phase;
-}
 
 /** Added to `duration`: the cluster ends the pod by itself at that time, counted from its start. Milliseconds. */
 const startMs = 60_000;

@@ -1,7 +1,7 @@
 import { hookAccess } from '../../../clusters/hook-access.ts';
 import { asBerthError, type BerthError } from '../../../errors/berth-error.ts';
 import type { User } from '../../../identity/nss.ts';
-import { apiClient, type ApiClient } from '../../../kube/api-client.ts';
+import { apiClient, type ApiClient, withApiClient } from '../../../kube/api-client.ts';
 import { deadlineIn } from '../../../system/deadline.ts';
 import type { PodGrantContext } from '../grant-pod-access.ts';
 import {
@@ -140,12 +140,9 @@ export async function renewClaims(
   for (const cluster of clusters.filter(({ name }) => names.includes(name))) {
     try {
       const server = await hookAccess(cluster, deps);
-      const client = apiClient(server, deadlineIn(renewalMs).signal);
-      try {
-        await writeClaim(client, claimPlace(cluster, user), 'open', now);
-      } finally {
-        client.close();
-      }
+      await withApiClient(server, deadlineIn(renewalMs).signal, (client) =>
+        writeClaim(client, claimPlace(cluster, user), 'open', now),
+      );
       touchPodGrant(site, user.uid, cluster.name, now);
     } catch (thrown) {
       failed.push(asBerthError(thrown, `the pods of ${user.name} on ${cluster.name}`));

@@ -1,9 +1,23 @@
 import { BerthError } from '../../errors/berth-error.ts';
 import { objectPath } from '../../kube/objects/kube-object.ts';
-import { apiClient } from '../../kube/api-client.ts';
+import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
+import { apiError } from '../../kube/api-errors.ts';
+import type { PodId } from '../../kube/delete-object.ts';
 import { podState, type PodStatus } from './objects/pod-state.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';
+
+/** A pod as it is now. @returns undefined if it does not exist. @throws {BerthError} the `api-…` errors */
+export async function readPod(
+  client: ApiClient,
+  { name, namespace }: Pick<PodId, 'name' | 'namespace'>,
+): Promise<PodStatus | undefined> {
+  const path = objectPath({ kind: 'Pod', metadata: { name, namespace } });
+  const answer = await client.send({ method: 'GET', path });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
+  return answer.body;
+}
 
 type PodMetadata = NonNullable<PodStatus['metadata']>;
 
@@ -21,11 +35,11 @@ export async function podLoss(
   name: string,
   isAnother: (metadata: PodMetadata) => boolean,
 ): Promise<BerthError | undefined> {
-  const client = apiClient(server, deadlineIn(patienceMs).signal);
   try {
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
-    const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
-    const what = status === 404 ? 'deleted' : status === 200 ? fateOf(body, isAnother) : undefined;
+    const pod = await withApiClient(server, deadlineIn(patienceMs).signal, (client) =>
+      readPod(client, { name, namespace }),
+    );
+    const what = pod === undefined ? 'deleted' : fateOf(pod, isAnother);
     if (what === undefined) return undefined;
     const place = `${namespace}/${name}`;
     return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
@@ -35,8 +49,6 @@ export async function podLoss(
   } catch {
     // The caller reports the error that it already has.
     return undefined;
-  } finally {
-    client.close();
   }
 }
 
