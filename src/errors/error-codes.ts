@@ -87,9 +87,6 @@ export const exitClasses = {
   'hook-env-unsupported': 'config',
   'hook-env-unterminated': 'config',
   'hook-env-value-invalid': 'config',
-  'hook-env-nul': 'config',
-  'hook-env-not-utf8': 'config',
-  'hook-env-too-large': 'config',
 
   // Accounts, homes and subordinate IDs
   'user-unknown': ['nouser', 'temporary'],
@@ -234,9 +231,6 @@ export const exitClasses = {
   // Sessions in containers
   'podman-missing': 'config',
   'program-missing': 'config',
-  'oci-runtime-missing': 'config',
-  'mount-program-missing': 'config',
-  'container-init-missing': 'config',
   'container-disk-full': 'temporary',
   'image-missing': 'unavailable',
   'subordinate-ids-missing': 'config',

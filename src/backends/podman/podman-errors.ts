@@ -27,17 +27,17 @@ const known: readonly Known[] = [
   })),
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
-    code: 'oci-runtime-missing',
+    code: 'program-missing',
     message: 'sessions cannot be started on this machine: the OCI runtime is missing',
   },
   {
     pattern: /can't stat program/i,
-    code: 'mount-program-missing',
+    code: 'program-missing',
     message: 'sessions cannot be started on this machine: the mount program is missing',
   },
   {
     pattern: /container-init binary not found/i,
-    code: 'container-init-missing',
+    code: 'program-missing',
     message:
       'sessions cannot be started on this machine: the init program of containers is missing',
   },

@@ -302,7 +302,8 @@ export class BashWordReader {
   }
 
   /** Throws. `found` names the construct, never a value. */
-  refuse(code: ErrorCode, found: string, hint = assignmentsOnly, line = this.line): never {
+  refuse(code: ErrorCode, found: string, advice?: string, line = this.line): never {
+    const hint = code.startsWith('hook-env-') ? (advice ?? assignmentsOnly) : undefined;
     throw new BerthError(`${this.file}:${line}: found ${found}`, {
       code,
       hint,

@@ -37,7 +37,7 @@ interface Assignment {
  * @param file its path, for messages
  * @throws BerthError `hook-env-not-an-assignment` (a command, a substitution, an array, …),
  *   `hook-env-unterminated`, `hook-env-unsupported` (only a running bash knows the value),
- *   `hook-env-nul`, `hook-env-not-utf8`, `hook-env-too-large`; all with `file` and `line`
+ *   `config-not-utf8`, `config-too-large`; all with `file` and `line`
  */
 export function parseHookEnv(source: string | Uint8Array, file: string): HookEnv {
   return new HookEnvReader(source, file).read();
@@ -56,12 +56,12 @@ class HookEnvReader {
     this.file = file;
     this.reader = new BashWordReader(text, file);
     if (bytes.length > largest) {
-      this.reader.refuse('hook-env-too-large', `${bytes.length} bytes; the limit is 1 MiB`);
+      this.reader.refuse('config-too-large', `${bytes.length} bytes; the limit is 1 MiB`);
     }
     const nul = text.indexOf('\0');
     if (nul >= 0) {
       const line = text.slice(0, nul).split('\n').length;
-      this.reader.refuse('hook-env-nul', 'a NUL byte', 'Save the file as plain text.', line);
+      this.reader.refuse('config-not-utf8', 'a NUL byte', undefined, line);
     }
   }
 
@@ -208,12 +208,7 @@ class HookEnvReader {
       return decoder.decode(Buffer.from(bytes, 'latin1'));
     } catch {
       const line = this.lines.get(name) ?? 1;
-      return this.reader.refuse(
-        'hook-env-not-utf8',
-        `a ${name} that is not UTF-8`,
-        undefined,
-        line,
-      );
+      return this.reader.refuse('config-not-utf8', `a ${name} that is not UTF-8`, undefined, line);
     }
   }
 

@@ -36,7 +36,7 @@ describe('a session fails with a message for the user and one for the admin, giv
   it('no OCI runtime', async () => {
     await settings({ podman: { ...podman, runtime: '/usr/bin/no-crun' } });
     const { code, syslogLine } = await refusedLogin(host, 'ada');
-    expect(code).toBe('oci-runtime-missing');
+    expect(code).toBe('program-missing');
     expect(syslogLine).toContain('no-crun');
   });
 
@@ -49,14 +49,14 @@ describe('a session fails with a message for the user and one for the admin, giv
     await settings({ podman: { ...podman, init: '/usr/bin/no-catatonit' } });
     const { code, syslogLine } = await refusedLogin(host, 'ada');
     expect(syslogLine).toContain('no-catatonit');
-    expect(code).toBe('container-init-missing');
+    expect(code).toBe('program-missing');
   });
 
   it('no fuse-overlayfs', async () => {
     await settings({ podman: { ...podman, mount_program: '/usr/bin/no-fuse' } });
     const { code, syslogLine } = await refusedLogin(host, 'dan');
     expect(syslogLine).toContain('no-fuse');
-    expect(code).toBe('mount-program-missing');
+    expect(code).toBe('program-missing');
   });
 
   it('no image in the store', async () => {

@@ -111,8 +111,8 @@ describe('a hook.env with anything but assignments', () => {
   });
 
   it.each([
-    ['A=b\0c', 'hook-env-nul'],
-    [`A=${'x'.repeat(1024 * 1024)}`, 'hook-env-too-large'],
+    ['A=b\0c', 'config-not-utf8'],
+    [`A=${'x'.repeat(1024 * 1024)}`, 'config-too-large'],
   ])('is refused: NUL, too large', (text, code) => {
     expect(() => read(text)).toThrow(expect.objectContaining({ code, exitCode: 78 }));
   });
@@ -120,7 +120,7 @@ describe('a hook.env with anything but assignments', () => {
   it('is refused if a value is not UTF-8; a comment may contain any bytes', () => {
     const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
     expect(() => parseHookEnv(latin1('A=é'), file)).toThrow(
-      expect.objectContaining({ code: 'hook-env-not-utf8' }),
+      expect.objectContaining({ code: 'config-not-utf8' }),
     );
     expect(parseHookEnv(latin1('# é\nA=1'), file).values.get('A')).toBe('1');
   });
