@@ -1,10 +1,9 @@
+import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
 import {
-  type AdmissionSettings,
   minorVersion,
   mutatingPolicySince,
-  siteAdmission,
   validatingPolicySince,
-} from '../admission/admission-settings.ts';
+} from '../admission/policy-versions.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';

@@ -27,7 +27,7 @@ import {
 } from '../check-result.ts';
 import { kubeconfigHint } from './host-checks.ts';
 import { guardFinding } from './admission-check.ts';
-import { validatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
+import { validatingPolicySince, minorVersion } from '../admission/policy-versions.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './issuer-checks.ts';
 import { sessionRightsFinding } from './rights-checks.ts';

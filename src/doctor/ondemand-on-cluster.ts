@@ -8,7 +8,7 @@ import { runBounded } from '../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
-import { minorVersion } from '../admission/admission-settings.ts';
+import { minorVersion } from '../admission/policy-versions.ts';
 import { ifExists } from '../system/if-present.ts';
 
 /** ood_core's default for `bin`. */

@@ -1,6 +1,6 @@
 import { probeNamespace } from '../admission/probe-namespace.ts';
 import { siteAdmission } from '../admission/admission-settings.ts';
-import { mutatingPolicySince, minorVersion } from '../admission/admission-settings.ts';
+import { mutatingPolicySince, minorVersion } from '../admission/policy-versions.ts';
 import { installedPath } from '../installed-path.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { admissionFile } from '../config/load/load-render-files.ts';

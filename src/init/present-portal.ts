@@ -9,9 +9,7 @@ import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { type ClusterAnswers, contextNames, hookContext } from './cluster-setup.ts';
 
 /** What becomes the credential: the result of a token exchange, or one of the portal's own tokens. */
-export const portalTokens = ['exchange', 'access', 'id'] as const;
-
-export type PortalToken = (typeof portalTokens)[number];
+export type PortalToken = 'exchange' | 'access' | 'id';
 
 /** What berth.yml says already, for the defaults of the questions. */
 export interface PresentPortal {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { usageError } from '../../errors/usage-error.ts';
-import { type NameMove, moveText } from '../../images/image-names.ts';
+import type { NameMove } from '../../images/image-names.ts';
 import type { PullOutcome, PullPlan } from '../../images/pull-images.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
@@ -168,6 +168,7 @@ async function confirmMoves(
   if (yes) return true;
   const asking = asker('berth images pull', { yes }, terminal);
   if (!asking.asks) return false;
+  const { moveText } = await import('../../images/image-names.ts');
   const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
   terminal.stderr.write(`\r\u001b[KThese names would move:\n${lines.join('')}`);
   return await asking.confirm('Move them?');

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { hookEnvFileIn } from '../../init/present-portal.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, text } from '../kit/options.ts';
 import { type Question, asker, flowOptions, yesAndNo, yesOrNo } from '../kit/questions.ts';
@@ -38,7 +37,7 @@ export const initClusterCommand = command({
 });
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const [{ clusterSetup }, { presentPortal }, { runSetup }] = await Promise.all([
+  const [{ clusterSetup }, { hookEnvFileIn, presentPortal }, { runSetup }] = await Promise.all([
     import('../../init/cluster-setup.ts'),
     import('../../init/present-portal.ts'),
     import('./run-setup.ts'),

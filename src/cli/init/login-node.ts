@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { usageError } from '../../errors/usage-error.ts';
 import type { Backend } from '../../init/login-node-profile.ts';
-import { kindModes } from '../../sshd-kinds/rules/kind-config.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, list, text } from '../kit/options.ts';
@@ -41,7 +40,7 @@ const options = {
     "IP address that the sessions' own sshd listens on, or all; several: --address 192.0.2.1 --address 192.0.2.2",
   ),
   mode: choice(
-    kindModes,
+    ['forced', 'login-shell'],
     'login-shell: Berth becomes the shell of the accounts; forced: a forced command, which their shell runs',
   ),
   pull: choice(yesAndNo, 'Pull the image now'),

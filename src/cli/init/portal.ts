@@ -2,14 +2,15 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { OscReport } from '../../init/osc-report.ts';
 import type { PortalAnswers } from '../../init/portal-setup.ts';
-import type { PresentPortal } from '../../init/present-portal.ts';
-import { type PortalToken, portalTokens } from '../../init/present-portal.ts';
+import type { PortalToken, PresentPortal } from '../../init/present-portal.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
 import { type Asker, type Question, asker, flowOptions } from '../kit/questions.ts';
 import { configFileOf, siteOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+
+const portalTokens = ['exchange', 'access', 'id'] as const satisfies readonly PortalToken[];
 
 const options = {
   ...flowOptions,

@@ -7,15 +7,7 @@ import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
 import { readSessionSettings, sshConfigOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { openSessions } from '../sessions/select.ts';
-import {
-  drainedText,
-  drainPlanText,
-  statusJson,
-  statusText,
-  undrainedText,
-  type NodeStatus,
-} from './node-text.ts';
-import { drainedSessions, waitForSessions } from './node-wait.ts';
+import type { NodeStatus } from './node-text.ts';
 
 const drainOptions = {
   reason: text('TEXT', 'Why, for `berth node status`', { default: '' }),
@@ -54,6 +46,7 @@ const undrainCommand = command({
   run: async ({ 'dry-run': dryRun }, terminal) => {
     assertRoot();
     const { planUndrain, undrainNode } = await import('../../ssh/drain/drain-node.ts');
+    const { undrainedText } = await import('./node-text.ts');
     const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
     const { out, err } = undrainedText(undrained, dryRun);
     terminal.stdout.write(out);
@@ -82,6 +75,8 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
   const { wait, message } = args;
   const now = Math.floor(terminal.now() / 1000);
   const { drainNode, planDrain } = await import('../../ssh/drain/drain-node.ts');
+  const { drainedText, drainPlanText } = await import('./node-text.ts');
+  const { drainedSessions, waitForSessions } = await import('./node-wait.ts');
   // Before anything is stopped; with a mistake in it, the node is drained all the same.
   const read = await readSessionSettings(args);
   const input = {
@@ -115,6 +110,8 @@ async function status({ output }: { readonly output: string }, terminal: Termina
     import('../../ssh/drain/drain-state.ts'),
     import('../../ssh/drain/listener-units.ts'),
   ]);
+  const { statusJson, statusText } = await import('./node-text.ts');
+  const { drainedSessions } = await import('./node-wait.ts');
   const units = await listenerUnits();
   const state = readDrainState(drainFiles.drain);
   const sessions = await openSessions();

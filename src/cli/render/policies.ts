@@ -2,7 +2,7 @@ import {
   minorVersion,
   mutatingPolicySince,
   validatingPolicySince,
-} from '../../admission/admission-settings.ts';
+} from '../../admission/policy-versions.ts';
 import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';

@@ -1,5 +1,5 @@
 import { BerthError } from '../../errors/berth-error.ts';
-import { optionalComponents } from '../../site-repository/rules/site-files.ts';
+import { optionalComponents } from '../../site-repository/rules/optional-components.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, list, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { UserService } from '../../ssh/sessions/list-sessions.ts';
@@ -7,7 +6,6 @@ import { command, group } from '../kit/command.ts';
 import { choice, flag, outputOption, type ArgumentsOf } from '../kit/options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { endCommand } from './end.ts';
-import { podsDetails } from './pods-output.ts';
 import {
   filterOf,
   filterOptions,
@@ -16,7 +14,6 @@ import {
   scopeOptions,
   sessionWords,
 } from './select.ts';
-import { sessionsDetails, sessionsText } from './sessions-output.ts';
 
 const listOptions = {
   ...filterOptions,
@@ -72,6 +69,7 @@ async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): 
     import('../../ssh/sessions/find-sessions.ts'),
     import('../../ssh/sessions/list-sessions.ts'),
   ]);
+  const { sessionsText } = await import('./sessions-output.ts');
   const filter = filterOf(args);
   // A service has no profile, address or terminal.
   const isFiltered = Object.values(filter).some((wanted) => wanted !== undefined);
@@ -109,25 +107,26 @@ async function show(
   args: ArgumentsOf<typeof showOptions & typeof showWords>,
   terminal: Terminal,
 ): Promise<void> {
-  const { findSessions } = await import('../../ssh/sessions/find-sessions.ts');
+  const [{ findSessions }, { sessionsDetails, sessionsText }, { podsDetails }] = await Promise.all([
+    import('../../ssh/sessions/find-sessions.ts'),
+    import('./sessions-output.ts'),
+    import('./pods-output.ts'),
+  ]);
   const words = args.session.map(String);
   const { areAllAsked, ...all } = await readAll(args, words, terminal);
   const { sessions, pods } = findSessions(all, words);
   const node = hostname();
   const format = args.output;
   const details = (): string =>
-    [...(sessions.length > 0 ? [sessionsDetails(sessions, node)] : []), ...podDetails(pods)].join(
-      '\n',
-    );
+    [
+      ...(sessions.length > 0 ? [sessionsDetails(sessions, node)] : []),
+      ...(pods.length > 0 ? [podsDetails(pods)] : []),
+    ].join('\n');
   terminal.stdout.write(
     format === 'text'
       ? details()
       : sessionsText(sessions, areAllAsked ? pods : undefined, { format, headings: true, node }),
   );
-}
-
-function podDetails(pods: readonly PodSession[]): readonly string[] {
-  return pods.length === 0 ? [] : [podsDetails(pods)];
 }
 
 function watchNeedsTerminal(): BerthError {
