@@ -9,7 +9,7 @@ import { userAdvice } from '../src/session/user-advice.ts';
 import { execProcess } from '../src/system/exec-process.ts';
 import { exitNow } from '../src/system/exit-now.ts';
 import { type ProcessInput, withRawBytes } from '../src/raw-bytes.ts';
-import { isTerminal } from '../src/system/terminal.ts';
+import { isTerminal } from '../src/system/controlling-terminal.ts';
 import { randomDigits } from '../src/system/temporary-name.ts';
 import { logToSyslog } from '../src/system/syslog.ts';
 

@@ -2,7 +2,7 @@ import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
+import type { ClusterSyncResult, LdapSyncReport } from '../ldap/sync-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
 import { command } from './kit/command.ts';
 import {
@@ -93,7 +93,7 @@ async function run(
 ): Promise<LdapSyncReport> {
   const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { parseSeconds }] =
     await Promise.all([
-      import('../ldap/ldap-sync.ts'),
+      import('../ldap/sync-clusters.ts'),
       import('../config/load/load-ldap-settings.ts'),
       import('../system/deadline.ts'),
       import('./kit/duration.ts'),

@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';

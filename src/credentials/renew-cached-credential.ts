@@ -15,7 +15,8 @@ import {
   otherCredentialFiles,
 } from './refresh-token-lineage.ts';
 import { renewUnderLock } from './renew-under-lock.ts';
-import { chooseToken, expiryOf } from './oidc/token-choice.ts';
+import { chooseToken } from './oidc/obtain-token.ts';
+import { expiryOf } from './oidc/verify-token.ts';
 
 export interface RenewDeps {
   readonly https: HttpsClient;

@@ -6,7 +6,7 @@ import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '.
 import { hookAccess } from '../clusters/hook-access.ts';
 import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ApiClient } from '../kube/api-client.ts';

@@ -1,7 +1,7 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
-import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { sessionBackends } from '../config/schema/profile/profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import type { User } from '../identity/nss.ts';
@@ -119,7 +119,7 @@ async function sessionResults(
   settings: SshSettings,
 ): Promise<CheckResult[]> {
   if (user === undefined || program === undefined) return [];
-  const { checkSessionStart } = await import('./test-session.ts');
+  const { checkSessionStart } = await import('./test-session-check.ts');
   return [await checkSessionStart({ program, configFile }, settings, user)];
 }
 

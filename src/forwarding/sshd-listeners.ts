@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import { directoryNames } from '../system/if-present.ts';
-import { listenersIn, readableSocketInodes } from '../system/listening-sockets.ts';
+import { listenersIn, readableSocketInodes } from '../system/tcp-listeners.ts';
 import { addressOf, linesWithin, type TcpSocket } from '../system/tcp-table.ts';
 import {
   type Endpoint,

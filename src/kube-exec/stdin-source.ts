@@ -1,7 +1,7 @@
 import { fstatSync, read } from 'node:fs';
 import { Socket } from 'node:net';
 import { ReadStream } from 'node:tty';
-import { isTerminal } from '../system/terminal.ts';
+import { isTerminal } from '../system/controlling-terminal.ts';
 
 /** Receives what is read. */
 export interface StdinReader {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors/berth-error.ts';
 import { writeMetrics, type Metric } from '../system/metrics-file.ts';
-import type { LdapSyncReport } from './ldap-sync.ts';
+import type { LdapSyncReport } from './sync-clusters.ts';
 
 export interface MetricsOptions {
   /** Start of the run, in seconds since the epoch. */

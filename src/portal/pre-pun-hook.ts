@@ -1,5 +1,5 @@
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
-import type { BrokenCluster } from '../config/schema/site-files.ts';
+import type { BrokenCluster } from '../config/schema/site-file-contents.ts';
 import { cachingReader, type HookAccessDeps } from '../clusters/hook-access.ts';
 import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluster.ts';

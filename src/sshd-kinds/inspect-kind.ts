@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
-import { listeningTcpPorts } from '../system/listening-sockets.ts';
+import { listeningTcpPorts } from '../system/tcp-listeners.ts';
 import { isNodeDrained } from './kind.ts';
 import { changedSinceRead } from './running-sshds.ts';
 import { fingerprintOf, readHostCertificate } from './keygen.ts';

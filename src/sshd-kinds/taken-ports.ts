@@ -4,7 +4,7 @@ import {
   listeningTcpSockets,
   socketHolders,
   type ListeningSocket,
-} from '../system/listening-sockets.ts';
+} from '../system/tcp-listeners.ts';
 import { executablePath } from '../system/processes.ts';
 import { hostConfig, kindFile, kindNames } from './kind.ts';
 import { collides, endpointsOf, endpointText, type SshdEndpoint } from './rules/sshd-endpoints.ts';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
-import { socketInodes } from './listening-sockets.ts';
+import { socketInodes } from './tcp-listeners.ts';
 import {
   addressOf,
   type Endpoint,

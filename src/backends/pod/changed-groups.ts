@@ -10,7 +10,7 @@ import { readPod } from './read-pod.ts';
 import { leftoversArgv } from './objects/pod-scripts.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { currentGroupIds, groupNamesById } from '../../system/group-names.ts';
-import { isTerminal } from '../../system/terminal.ts';
+import { isTerminal } from '../../system/controlling-terminal.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';
 import { PodDialogue } from '../../kube-exec/pod-command.ts';
 

@@ -14,7 +14,7 @@ import {
 import { podSession } from './objects/exec-argv.ts';
 import type { LoginSession } from '../backend.ts';
 import { groupNamesById } from '../../system/group-names.ts';
-import { isTerminal } from '../../system/terminal.ts';
+import { isTerminal } from '../../system/controlling-terminal.ts';
 import type { PodGrant } from './pod-grant-file.ts';
 import {
   forwardingStateDir,

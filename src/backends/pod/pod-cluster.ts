@@ -1,6 +1,6 @@
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 
 /** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */

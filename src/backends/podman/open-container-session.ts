@@ -5,7 +5,7 @@ import { BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { serverPort } from '../../session/session-request.ts';
-import { isTerminal, terminalSize } from '../../system/terminal.ts';
+import { controllingTerminalSize, isTerminal } from '../../system/controlling-terminal.ts';
 import type { LoginSession } from '../backend.ts';
 import { containerName } from './argv/podman-run.ts';
 import { containerSession, sessionCommand, type StartFile } from './argv/session-command.ts';
@@ -33,7 +33,7 @@ export async function openContainerSession(
   const session = {
     ...containerSession(host, container, { request, profile, env, umask }),
     ...(request.tty &&
-      container.terminalRelay === 'runtime' && { terminalSize: await terminalSize() }),
+      container.terminalRelay === 'runtime' && { terminalSize: await controllingTerminalSize() }),
   };
   const { startFile, ...call } = sessionCommand(host, container, session, startFilePath(host));
   writeStartFile(startFile);

@@ -1,7 +1,7 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { processOutput } from '../../kube-exec/stdout-sink.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { isTerminal } from '../../system/terminal.ts';
+import { isTerminal } from '../../system/controlling-terminal.ts';
 import type { DocumentError, Documents } from '../documents.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */

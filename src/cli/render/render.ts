@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import type { LoadedSiteSettings } from '../../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { command } from '../kit/command.ts';

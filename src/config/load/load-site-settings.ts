@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { buildId } from '../../build-id.ts';
 import { defaultConfigFile, defaultSettings } from '../schema/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../schema/settings.ts';
-import type { BrokenCluster, LoadedSiteSettings } from '../schema/site-files.ts';
+import type { BrokenCluster, LoadedSiteSettings } from '../schema/site-file-contents.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { LogCode } from '../../errors/error-codes.ts';
 import { readConfigFileUnchecked } from '../../system/config-files.ts';
@@ -16,7 +16,7 @@ import {
   writeSettingsCache,
 } from './settings-cache.ts';
 
-export type { LoadedSiteSettings } from '../schema/site-files.ts';
+export type { LoadedSiteSettings } from '../schema/site-file-contents.ts';
 
 /** Which files to read, instead of those at the default paths. */
 export interface SiteSettingsFiles {

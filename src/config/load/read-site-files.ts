@@ -8,7 +8,7 @@ import { issuerOption } from '../schema/issuer-url.ts';
 import { parseHookEnv } from '../schema/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../schema/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../schema/settings.ts';
-import type { BrokenCluster, SiteFileContents } from '../schema/site-files.ts';
+import type { BrokenCluster, SiteFileContents } from '../schema/site-file-contents.ts';
 import { readYaml } from '../schema/yaml-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ConfigFile } from '../../system/config-files.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isCidr, network, rewrittenNetwork } from './ip-address.ts';
 import { configProblemsError } from './config-error.ts';
-import { durationBetween } from './duration.ts';
+import { durationBetween } from './duration-schema.ts';
 import { namespaceName, objectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-error.ts';

@@ -3,7 +3,7 @@ import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import type { ClusterOptions } from './berth-yml.ts';
 import { configError } from './config-error.ts';
 import type { ClientAuth } from './settings.ts';
-import type { SiteFileContents } from './site-files.ts';
+import type { SiteFileContents } from './site-file-contents.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 

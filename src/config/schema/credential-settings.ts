@@ -4,7 +4,7 @@ import { configError } from './config-error.ts';
 import { issuerOption } from './issuer-url.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import type { CredentialSettings, OidcSettings, SettingsWarning } from './settings.ts';
-import type { SiteFileContents } from './site-files.ts';
+import type { SiteFileContents } from './site-file-contents.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 

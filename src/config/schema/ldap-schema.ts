@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { durationBetween } from './duration.ts';
+import { durationBetween } from './duration-schema.ts';
 import { namespaceName } from './object-name.ts';
 
 const text = z.string().check(z.minLength(1, 'must not be empty'));

@@ -7,7 +7,7 @@ import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import { noPosition } from './config-error.ts';
-import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-files.ts';
+import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-file-contents.ts';
 import type {
   AdminCredentials,
   ClusterSettings,

@@ -8,7 +8,7 @@ import {
   type ProviderEdges,
   unexpectedStatus,
 } from './provider-fetch.ts';
-import type { SigningKey } from './token-signature.ts';
+import type { SigningKey } from './verify-token.ts';
 
 export interface IssuerMetadata {
   readonly tokenEndpoint: string;

@@ -1,9 +1,9 @@
 import type { OidcSettings } from '../../config/schema/settings.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { Issuer } from './issuer.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
-import { chooseToken } from './token-choice.ts';
-import type { TokenClaims } from './verify-claims.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
+import type { TokenClaims } from './verify-claims.ts';
 
 /** What is needed to get a verified credential for one user and one cluster. */
 export interface ObtainContext extends ProviderEdges {
@@ -134,4 +134,24 @@ function expectation({ settings, username, now }: ObtainContext, purpose: Purpos
     clockSkewSeconds: settings.clockSkewSeconds,
     now: now(),
   };
+}
+
+/**
+ * Chooses the token that is the cluster's credential.
+ *
+ * @throws {BerthError} `token-missing`
+ */
+export function chooseToken(
+  tokens: { readonly accessToken?: string; readonly idToken?: string },
+  kind: 'id' | 'access',
+): string {
+  const token = kind === 'id' ? tokens.idToken : tokens.accessToken;
+  if (token !== undefined && token !== '') return token;
+  throw new BerthError(`there is no ${kind === 'id' ? 'ID' : 'access'} token`, {
+    code: 'token-missing',
+    hint:
+      kind === 'id'
+        ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'
+        : 'In /etc/ood/config/ood_portal.yml add OIDC_ACCESS_TOKEN to pun_pre_hook_exports, without a space before it.',
+  });
 }

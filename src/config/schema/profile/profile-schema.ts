@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { durationBetween } from '../duration.ts';
+import { durationBetween } from '../duration-schema.ts';
 import { nearestKey } from '../nearest-key.ts';
 import { imageProblem } from './image-reference.ts';
 import { pathProblem, withoutTrailingSlash } from './mount-path.ts';

@@ -5,7 +5,7 @@ import { parseOodCluster } from '../../../../src/config/schema/ood-cluster-file.
 import { parseHookEnv } from '../../../../src/config/schema/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../../../../src/config/schema/hook-env/hook-env-settings.ts';
 import type { ClusterSettings } from '../../../../src/config/schema/settings.ts';
-import type { LoadedSiteSettings } from '../../../../src/config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../../../../src/config/schema/site-file-contents.ts';
 import { siteSettings } from '../../../../src/config/schema/site-settings.ts';
 import { parseYaml } from '../../../../src/config/schema/yaml-document.ts';
 

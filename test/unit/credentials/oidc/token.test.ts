@@ -12,7 +12,7 @@ import {
   type TokenExpectation,
   verifyToken,
 } from '../../../../src/credentials/oidc/verify-token.ts';
-import type { SigningKey } from '../../../../src/credentials/oidc/token-signature.ts';
+import type { SigningKey } from '../../../../src/credentials/oidc/verify-token.ts';
 import { BerthError } from '../../../../src/errors/berth-error.ts';
 
 const now = 1_800_000_000;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/schema/settings.ts';
 import { oidcSettingsOf } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
-import type { LoadedSiteSettings } from '../config/schema/site-files.ts';
+import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/nss.ts';

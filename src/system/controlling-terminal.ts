@@ -9,21 +9,16 @@ export function isTerminal(descriptor: number): boolean {
   }
 }
 
-export interface TerminalSize {
-  /** Rows. */
-  readonly height: number;
-  /** Columns. */
-  readonly width: number;
-}
-
 /**
- * The window size of the controlling terminal; undefined if there is none, or if the client gave no size. Takes two
+ * The window size of the controlling terminal in rows and columns, as OCI's `consoleSize`; undefined if there is none, or if the client gave no size. Takes two
  * milliseconds, mostly for loading node:tty, so only sessions with a terminal call it.
  *
  * The terminal is opened anew: libuv makes what it reads non-blocking, and the program that replaces this process
  * gets descriptors 0 to 2.
  */
-export async function terminalSize(): Promise<TerminalSize | undefined> {
+export async function controllingTerminalSize(): Promise<
+  { readonly height: number; readonly width: number } | undefined
+> {
   const { WriteStream } = await import('node:tty');
   try {
     const terminal = new WriteStream(openSync('/dev/tty', 'r+'));
