@@ -1,22 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
-import { configError } from '../config/schema/config-error.ts';
 import { oidcSettingsOf } from '../config/schema/settings.ts';
-import {
-  type PortalConfig,
-  portalFromApache,
-  portalFromYaml,
-} from '../config/schema/portal-config.ts';
+import { apacheFiles, type PortalSources, readPortal } from '../config/load/read-portal.ts';
+import type { PortalConfig } from '../config/schema/portal-config.ts';
 import { isWithin } from '../config/schema/profile/mount-path.ts';
 import type { SiteSettings } from '../config/schema/settings.ts';
-import { parseYaml } from '../config/schema/yaml-document.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import { asMapping } from '../mapping.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { unitProperty } from '../system/systemd-units.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
 import { ondemandDirectory } from './portal-environment.ts';
 import {
   cookieFinding,
@@ -25,31 +18,7 @@ import {
   tokensFinding,
 } from './portal-token-checks.ts';
 
-/** The file of mod_auth_openidc, and what OnDemand's generator writes: on Debian, and elsewhere. */
-const apacheFiles: readonly ApacheFiles[] = [
-  {
-    module: '/etc/apache2/mods-enabled/auth_openidc.conf',
-    portal: '/etc/apache2/sites-available/ood-portal.conf',
-  },
-  {
-    module: '/etc/httpd/conf.d/auth_openidc.conf',
-    portal: '/etc/httpd/conf.d/ood-portal.conf',
-  },
-];
-
 const generator = '/opt/ood/ood-portal-generator/sbin/update_ood_portal';
-
-export interface ApacheFiles {
-  readonly module: string;
-  readonly portal: string;
-}
-
-/** OnDemand's portal as its own file says, and as Apache reads it. */
-export interface PortalSources {
-  readonly file: string;
-  readonly yml?: PortalConfig;
-  readonly apache?: PortalConfig;
-}
 
 /**
  * OnDemand's settings for a login: `ood_portal.yml` beside `clusters.d`, and the configuration of Apache
@@ -140,31 +109,6 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
     `OnDemand cannot run the hook: '${hook}' is not a program`,
     `Set pun_pre_hook_root_cmd in ${file} to the path of one program, without arguments: \`${ours}\`. Then ${apply}.`,
   );
-}
-
-function portalYml(text: string, file: string): unknown {
-  const document = parseYaml(text, file, 'psych');
-  if (document === null || asMapping(document) !== undefined) return document;
-  const hint = 'The file must start with KEY: VALUE lines.';
-  throw configError('config-yaml-invalid', file, 'the file is not a YAML mapping', hint, {
-    ...{ line: 1, column: 1 },
-  });
-}
-
-/** @throws BerthError those of `readIfPresent` and `parseYaml` */
-export function readPortal(file: string, candidates = apacheFiles): PortalSources {
-  const text = readIfPresent(file);
-  const apache = candidates.flatMap(({ module, portal }) => {
-    const generated = readIfPresent(portal);
-    return generated === undefined
-      ? []
-      : portalFromApache([readIfPresent(module) ?? '', generated]);
-  })[0];
-  return {
-    file,
-    ...(text === undefined ? {} : { yml: portalFromYaml(portalYml(text, file)) }),
-    apache,
-  };
 }
 
 /** The unit of Apache on Debian, and elsewhere. */

@@ -4,7 +4,7 @@ import { sessionCookies } from '../config/schema/portal-config.ts';
 import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
 import { parseOodCluster } from '../config/schema/ood-cluster-file.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
-import { readPortal } from '../doctor/portal-checks.ts';
+import { readPortal } from '../config/load/read-portal.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
