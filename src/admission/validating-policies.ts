@@ -22,12 +22,7 @@ import {
 } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
-import {
-  deletionRules,
-  deletions,
-  deletionVariables,
-  graceRules,
-} from './termination-grace-rules.ts';
+import { deletionRules, deletions, deletionVariables, graceRules } from './lifetime-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 
 /** All requests that write a pod's spec. */

@@ -4,7 +4,7 @@ import {
   type kubeconfigValues,
   parseKubeconfig,
 } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
+import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts';
 import { BerthError, withHint } from '../errors/berth-error.ts';
 import { apiServerFrom } from '../kube/admin-kubeconfig.ts';
 import { type ApiClient, apiClient } from '../kube/api-client.ts';

@@ -38,7 +38,7 @@ import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
-import { makeDirectoryInHome } from '../system/home-directory.ts';
+import { makeDirectoryInHome } from '../system/user-file.ts';
 import { takeLock } from '../system/file-lock.ts';
 
 export interface ClusterCredentialDeps extends ProviderAccess {

@@ -27,7 +27,7 @@ import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from '.
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
-import { checkUserTokens } from './user-token-checks.ts';
+import { checkUserTokens } from './user-checks.ts';
 
 export interface DoctorInput {
   readonly files: Omit<SiteSettingsFiles, 'overlay'>;

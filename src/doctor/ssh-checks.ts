@@ -37,9 +37,9 @@ import {
   rulesFinding,
   transferToolsFinding,
   userProfileFinding,
-} from './ssh-access-checks.ts';
+} from './ssh-user-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
-import { userAccessFinding } from './ssh-access-checks.ts';
+import { userAccessFinding } from './ssh-user-checks.ts';
 import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
 import { fileIdentity } from '../system/config-files.ts';

@@ -1,15 +1,32 @@
-import { countText } from '../count-text.ts';
 import { randomBytes } from 'node:crypto';
 import { open, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { SiteSettings } from '../config/schema/settings.ts';
+import {
+  type CheckResult,
+  failed,
+  type Finding,
+  ok,
+  runCheck,
+  skipped,
+  warning,
+} from '../check-result.ts';
 import { defaultKubeconfig } from '../config/schema/kubeconfig-path.ts';
+import type { ClusterSettings, OidcSettings, SiteSettings } from '../config/schema/settings.ts';
+import { countText } from '../count-text.ts';
+import { credentialCachePath, readCredentialCacheAsync } from '../credentials/credential-cache.ts';
+import { groupByKubeconfig } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
-import { isErrno } from '../errors/berth-error.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
+import { BerthError, isErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
+import type { ApiClient } from '../kube/api-client.ts';
+import type { ApiServer } from '../kube/api-server.ts';
+import { subjectOf } from '../kube/objects/user-names.ts';
+import { whoAmI } from '../kube/required-rights.ts';
+import { escapeControl } from '../log.ts';
 import { asUser } from '../system/as-user.ts';
-import { groupByKubeconfig } from '../credentials/wanted-kubeconfig-entries.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../check-result.ts';
+import { readTrusted } from '../system/trusted-text.ts';
+import { withClient } from './cluster-checks.ts';
 
 /** The account as the name service (NSS) has it. */
 export function accountFinding({ name, uid, gid, groups, home }: User): Finding {
@@ -90,4 +107,108 @@ async function isThere(path: string): Promise<boolean> {
     if (isErrno(error, 'ENOENT')) return false;
     throw error;
   }
+}
+
+interface Limits {
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Whether each API server accepts the present token of the user, and under which name: this shows whether
+ * it has the same issuer, audience and user name prefix as the configuration. It is asked at the address and with the CA
+ * that the user's kubeconfig gets, which root's kubeconfig may not have. Needs a login through the portal; renews nothing.
+ */
+export async function checkUserTokens(
+  user: User,
+  chosen: readonly ClusterSettings[],
+  { now, timeoutMs }: Limits,
+): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  // One after the other: each changes the credentials of the process.
+  for (const cluster of chosen) {
+    const oidc = cluster.credentials;
+    if (oidc.mode !== 'oidc') continue;
+    const run = async (deadline: AbortSignal): Promise<Finding> => {
+      const token = await keptToken(user, cluster, oidc, now);
+      if (typeof token !== 'string') return token;
+      return await withClient(serverOfUsers(cluster, token), deadline, (client) =>
+        tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
+      );
+    };
+    results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
+  }
+  return results;
+}
+
+function serverOfUsers(
+  { server: { endpoint, caFile } }: ClusterSettings,
+  token: string,
+): ApiServer {
+  return { url: endpoint, token, ...(caFile === undefined ? {} : { ca: readTrusted(caFile) }) };
+}
+
+/** The file belongs to the user: its token is used only if it is one that the hook would have written. */
+async function keptToken(
+  user: User,
+  { server }: ClusterSettings,
+  { issuer, audience, usernameClaim }: OidcSettings,
+  now: number,
+): Promise<string | Finding> {
+  const path = join(user.home, credentialCachePath(server.endpoint));
+  const cache = await asUser(user, () => readCredentialCacheAsync(path, user.uid));
+  if (cache === undefined)
+    return skipped(
+      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server. If there is no token after that, the log says why: journalctl -t berth`,
+    );
+  if (cache.expiry <= now)
+    return skipped(
+      `the token of ${user.name} has expired. Run berth doctor again after ${user.name} has run kubectl`,
+    );
+  const claims = decodeUnverifiedClaims(cache.token);
+  if (claims?.iss === issuer && [claims.aud].flat().includes(audience))
+    return claims[usernameClaim] === user.name
+      ? cache.token
+      : skipped(`the token in the home of ${user.name} is another account's`);
+  return skipped(
+    `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,
+  );
+}
+
+async function tokenFinding(
+  client: ApiClient,
+  user: User,
+  wanted: string,
+  oidc: OidcSettings,
+): Promise<Finding> {
+  try {
+    return nameFinding(await whoAmI(client), wanted, user);
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'api-unauthorized')
+      return unauthorized(user, oidc);
+    throw error;
+  }
+}
+
+function nameFinding(found: string, wanted: string, { name }: User): Finding {
+  if (found === wanted) return ok(`the API server authenticates the token of ${name} as ${wanted}`);
+  const shown = escapeControl(found).slice(0, 200);
+  // Names with `system:` belong to Kubernetes, not to users of an identity provider.
+  const theirs = shown.endsWith(name) && !shown.startsWith('system:');
+  const prefix = theirs ? shown.slice(0, -name.length) : undefined;
+  return failed(
+    `the API server authenticates the token of ${name} as ${shown}, but the RoleBindings are for ${wanted}`,
+    prefix === undefined
+      ? `Set --oidc-username-claim of the API server and credentials.username_claim in berth.yml to the claim that contains the login name.`
+      : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, the value of the API server's --oidc-username-prefix. The next login corrects the RoleBindings.`,
+  );
+}
+
+function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
+  return failed(
+    `the API server does not accept the token of ${name} (issuer ${issuer}, audience ${audience})`,
+    "Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server's log gives the reason.",
+  );
 }

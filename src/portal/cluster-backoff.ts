@@ -1,13 +1,7 @@
-import { countText } from '../count-text.ts';
 import { join } from 'node:path';
+import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import {
-  type AttemptTimes,
-  isRecent as isRecentWithin,
-  readAttemptTimes,
-  skippedHint,
-  writeAttemptTimes,
-} from './attempt-times.ts';
+import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 /** Clusters that a hook could not reach while it reached others. */
 export type ClusterBackoff = AttemptTimes;
@@ -40,7 +34,7 @@ export function clustersToSkip(
   configured: readonly string[],
   now: number,
 ): ReadonlySet<string> {
-  const skipped = configured.filter((name) => isRecent(backoff.get(name), now));
+  const skipped = configured.filter((name) => isRecent(backoff.get(name), now, skipSeconds));
   return new Set(skipped.length < configured.length ? skipped : []);
 }
 
@@ -50,7 +44,9 @@ export function clustersToRetry(
   configured: readonly string[],
   now: number,
 ): readonly string[] {
-  return configured.filter((name) => backoff.has(name) && !isRecent(backoff.get(name), now));
+  return configured.filter(
+    (name) => backoff.has(name) && !isRecent(backoff.get(name), now, skipSeconds),
+  );
 }
 
 /**
@@ -69,13 +65,9 @@ export function backoffAfter(
       return unreachableCodes.has(error.code) && reached.size > 0 ? [[name, now]] : [];
     // It was skipped.
     const since = before.get(name);
-    return since !== undefined && isRecent(since, now) ? [[name, since]] : [];
+    return since !== undefined && isRecent(since, now, skipSeconds) ? [[name, since]] : [];
   });
   return new Map(after);
-}
-
-function isRecent(since: number | undefined, now: number): boolean {
-  return isRecentWithin(since, now, skipSeconds);
 }
 
 /** One error for all skipped clusters, so that they do not fill the log. */
@@ -132,4 +124,43 @@ function same(one: ClusterBackoff, other: ClusterBackoff): boolean {
 
 function pathOf(stateDir: string): string {
   return join(stateDir, 'silent-clusters.json');
+}
+
+/**
+ * When servers were last asked in vain, by name, in seconds since the epoch. Only saves time: if it is lost, the next
+ * hook waits for these servers as the last one did.
+ */
+type AttemptTimes = ReadonlyMap<string, number>;
+
+const maximumBytes = 256 * 1024;
+
+/** @returns an empty map if there is no file, or an unusable one */
+export function readAttemptTimes(file: string): AttemptTimes {
+  try {
+    const text = readPrivateFile(file, 0, maximumBytes);
+    const value = JSON.parse(text ?? '{}') as Readonly<Record<string, unknown>>;
+    return new Map(
+      Object.entries(value).flatMap(([name, since]): [string, number][] =>
+        typeof since === 'number' ? [[name, since]] : [],
+      ),
+    );
+  } catch {
+    // Truncated by a power failure, or not owned by root: every server is asked.
+    return new Map();
+  }
+}
+
+/** @throws what `writePrivateFile` throws */
+export function writeAttemptTimes(file: string, times: AttemptTimes): void {
+  writePrivateFile(file, JSON.stringify(Object.fromEntries(times)));
+}
+
+/** Whether that was less than `seconds` ago. A time in the future is ignored: the clock was set back. */
+export function isRecent(since: number | undefined, now: number, seconds: number): boolean {
+  return since !== undefined && since <= now && now - since < seconds;
+}
+
+/** The next step for whoever reads that a server was skipped. */
+export function skippedHint(seconds: number): string {
+  return `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${seconds} s.`;
 }

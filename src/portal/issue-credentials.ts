@@ -16,7 +16,7 @@ import { removeFormerOwners } from '../credentials/root-credential-store.ts';
 import {
   groupByKubeconfig,
   wantedKubeconfigEntries,
-} from '../credentials/wanted-kubeconfig-entries.ts';
+} from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';

@@ -8,7 +8,7 @@ import { escapeControl, type Logger } from '../log.ts';
 import { asInvoker, asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { type HttpsClient, httpsRequest } from '../system/https-request.ts';
-import { isRecent, readAttemptTimes, skippedHint, writeAttemptTimes } from './attempt-times.ts';
+import { isRecent, readAttemptTimes, skippedHint, writeAttemptTimes } from './cluster-backoff.ts';
 
 /** Milliseconds for one request to an issuer. */
 const timeoutMs = 5_000;

@@ -4,7 +4,7 @@ import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema
 import { unknownCluster } from '../config/schema/config-error.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
-import { kubeconfigTooLarge } from '../credentials/kubeconfig/kubeconfig-too-large.ts';
+import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
@@ -20,7 +20,7 @@ import { readDockerConfig } from '../clusters/bootstrap-user.ts';
 import {
   groupByKubeconfig,
   wantedKubeconfigEntries,
-} from '../credentials/wanted-kubeconfig-entries.ts';
+} from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';

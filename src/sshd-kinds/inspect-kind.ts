@@ -14,7 +14,7 @@ import { acceptedCodes } from './rules/kind-config.ts';
 import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
 import { collides, endpointsOf, type SshdEndpoint } from './rules/sshd-endpoints.ts';
 import { runningSshds } from './running-sshds.ts';
-import { declaredEndpoints } from './taken-ports.ts';
+import { declaredEndpoints } from './running-sshds.ts';
 
 /** One kind of session on this host. */
 export interface InspectedKind {

@@ -17,7 +17,7 @@ import { kindFile } from './kind.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
 import { balancerLimitLines } from './rules/kind-config.ts';
 import { isUneditedKind, type KindConfig, kindConfigText } from './rules/kind-config.ts';
-import { assertFreePorts } from './taken-ports.ts';
+import { assertFreePorts } from './running-sshds.ts';
 import { testSshdConfig } from './check-kinds.ts';
 
 export interface NewKindInput extends NewKindOptions {

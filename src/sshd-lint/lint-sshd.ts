@@ -24,7 +24,7 @@ import {
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { cronFindings } from './lint-background-jobs.ts';
-import { mailFindings } from './lint-mail.ts';
+import { mailFindings } from './lint-background-jobs.ts';
 import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
 import { userManagerFindings } from './lint-background-jobs.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';

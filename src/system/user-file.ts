@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 
@@ -140,4 +141,30 @@ function unusable(
     fields: { file: path },
     cause,
   });
+}
+
+/**
+ * Creates a directory below a home, and missing parents, with mode 0700. Call it as the user. Node's `recursive` is not
+ * used: on a read-only file system it reports ENOENT, and it would create the home itself.
+ *
+ * @throws errors of mkdir(2)
+ */
+export async function makeDirectoryInHome(home: string, directory: string): Promise<void> {
+  try {
+    await makeOne(directory);
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT') || dirname(directory) === resolve(home) || directory === '/')
+      throw error;
+    await makeDirectoryInHome(home, dirname(directory));
+    await makeOne(directory);
+  }
+}
+
+/** Another hook may create it at the same moment. */
+async function makeOne(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { mode: 0o700 });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
 }

@@ -16,7 +16,7 @@ import { excessOfYaml, isTooLargeWithAliases } from '../../config/schema/yaml-bo
 import { yamlErrorText } from '../../config/schema/yaml-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
-import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
+import { kubeconfigTooLarge } from './read-kubeconfig.ts';
 
 /** A kubeconfig that kubectl would accept: its source, its nodes with their offsets, and its values. */
 export interface KubeconfigDocument {

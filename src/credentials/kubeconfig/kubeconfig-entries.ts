@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
+import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
+import type { ClusterSettings, JsonObject, JsonValue } from '../../config/schema/settings.ts';
+import { kubeconfigUserOf, namespaceOf } from '../../kube/objects/user-names.ts';
 
 /** One named entry of a kubeconfig list. */
 export interface NamedEntry {
@@ -139,4 +141,37 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
 export function entriesOf(list: ListKey, wanted: readonly KubeconfigEntries[]): NamedEntry[] {
   const entries = wanted.flatMap((entry) => entry[kubeconfigLists[list]] ?? []);
   return [...new Map(entries.map((entry) => [entry.name, entry])).values()];
+}
+
+/**
+ * The entries of one cluster in the user's kubeconfig: the user entry with the credential, and cluster and
+ * context as OnDemand's dashboard writes them for auth `oidc`.
+ */
+export function wantedKubeconfigEntries(
+  cluster: ClusterSettings,
+  username: string,
+  userEntry: JsonObject,
+): KubeconfigEntries {
+  const { kubeconfig, namespacePrefix, server } = cluster;
+  const user = kubeconfigUserOf(cluster, username);
+  return {
+    user: { name: user, value: userEntry },
+    cluster: { name: kubeconfig.cluster, value: clusterEntry(server) },
+    context: {
+      name: kubeconfig.context,
+      value: {
+        cluster: kubeconfig.cluster,
+        namespace: namespaceOf(namespacePrefix, username),
+        user,
+      },
+    },
+    currentContextIfUnset: kubeconfig.context,
+  };
+}
+
+/** Groups by the path of the kubeconfig that OnDemand uses for each cluster. */
+export function groupByKubeconfig<T extends { readonly cluster: ClusterSettings }>(
+  all: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
+  return Map.groupBy(all, ({ cluster }) => cluster.kubeconfig.file ?? defaultKubeconfig);
 }

@@ -1,12 +1,11 @@
-import { constants, type BigIntStats, type Stats } from 'node:fs';
-import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { type BigIntStats, constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { escapeControl } from '../../log.ts';
 import { readAtMost } from '../../system/user-file.ts';
-import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
 
 /** The user's kubeconfig as it is now. */
 export interface KubeconfigSource {
@@ -209,4 +208,12 @@ function refused(
   details: Omit<ConstructorParameters<typeof BerthError>[1], 'fields'>,
 ): BerthError {
   return new BerthError(`${path} ${reason}`, { ...details, fields: { file: path } });
+}
+
+/**
+ * @param file its name, for the message
+ * @param why such as `has 9000000 bytes`
+ */
+export function kubeconfigTooLarge(file: string, why: string): BerthError {
+  return new BerthError(`${file} ${why}`, { code: 'kubeconfig-too-large', fields: { file } });
 }

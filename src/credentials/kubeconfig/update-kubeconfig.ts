@@ -7,7 +7,7 @@ import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';
-import { makeDirectoryInHome } from '../../system/home-directory.ts';
+import { makeDirectoryInHome } from '../../system/user-file.ts';
 import type { setKubeconfigEntries } from './kubeconfig-edit.ts';
 import {
   entriesOf,
@@ -16,7 +16,7 @@ import {
   kubeconfigLists,
   type ListKey,
 } from './kubeconfig-entries.ts';
-import { kubeconfigTooLarge } from './kubeconfig-too-large.ts';
+import { kubeconfigTooLarge } from './read-kubeconfig.ts';
 import { type KubeconfigSource, readKubeconfig } from './read-kubeconfig.ts';
 import { blockItem, blockPair } from './text-splices.ts';
 

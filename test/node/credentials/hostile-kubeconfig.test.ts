@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { setKubeconfigEntries } from '../../../src/credentials/kubeconfig/kubeconfig-edit.ts';
-import { kubeconfigTooLarge } from '../../../src/credentials/kubeconfig/kubeconfig-too-large.ts';
+import { kubeconfigTooLarge } from '../../../src/credentials/kubeconfig/read-kubeconfig.ts';
 import { inReadingProcess } from '../../../src/system/reading-process.ts';
 import { hostileText } from '../../rig/hostile-text.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { userReferences } from '../../../src/images/store-references.ts';
+import { userReferences } from '../../../src/images/collect-garbage.ts';
 
 const uid = process.getuid?.() ?? 0;
 const id = 'ab'.repeat(32);

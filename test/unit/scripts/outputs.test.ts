@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { installCopy } from '../../../scripts/outputs.ts';
-import { processMark } from '../../../src/system/process-identity.ts';
+import { processMark } from '../../../src/system/temporary-name.ts';
 
 let directory: string;
 beforeEach(async () => {

@@ -5,7 +5,7 @@ import type { JWK } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Issuer, openIssuer } from '../../../../src/credentials/oidc/issuer.ts';
 import { httpsRequest } from '../../../../src/system/https-request.ts';
-import { processMark } from '../../../../src/system/process-identity.ts';
+import { processMark } from '../../../../src/system/temporary-name.ts';
 import { signingKey, type SignedWith } from './signing-key.ts';
 import { publicClient, LocalOidcProvider } from '../../../rig/local-oidc-provider.ts';
 
