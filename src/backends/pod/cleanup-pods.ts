@@ -76,19 +76,19 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
   const now = site.now();
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
-  const fatesOn = async (access: PodGrant): Promise<PodExpiryResult[]> => {
+  const fatesOn = async (grant: PodGrant): Promise<PodExpiryResult[]> => {
     const { pods, count } = await withApiClient(
-      access.server,
+      grant.server,
       deadlineIn(patienceMs).signal,
-      (client) => listSessionPods(client, access, site.settings.profiles),
+      (client) => listSessionPods(client, grant, site.settings.profiles),
     );
-    const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
+    const rest = count > pods.length ? [{ failed: tooMany(grant, pods.length, count) }] : [];
     const here = hostLabel(hostname());
     const concernsOthers = pods.some(({ loginHost }) => loginHost !== here);
     const { signal } = deadlineIn(sweepMs);
-    const fates = await withApiClient(access.server, signal, async (client) => {
+    const fates = await withApiClient(grant.server, signal, async (client) => {
       const claims = concernsOthers
-        ? await UserClaims.open(site, user, access.cluster, signal)
+        ? await UserClaims.open(site, user, grant.cluster, signal)
         : undefined;
       try {
         const shared =
@@ -96,7 +96,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
             ? { since, until: undefined, nodes: undefined }
             : await claims.announceClosing(since);
         const circumstances = {
-          ...{ access, client, signal, open, since, shared, now },
+          ...{ grant, client, signal, open, since, shared, now },
           closed: closed.flatMap((id) => [id, connectionMark(id, hostname())]),
           openNow: openMarks(site, user, claims),
           mayDeleteShared: async () => (await claims?.isClosingStill()) ?? true,
@@ -109,15 +109,15 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
     return [...fates, ...rest];
   };
   const fates = await Promise.all(
-    storedPodGrants(site, user.uid).map(async (access): Promise<PodExpiryResult[]> => {
+    storedPodGrants(site, user.uid).map(async (grant): Promise<PodExpiryResult[]> => {
       try {
-        return await fatesOn(access).catch(async (thrown: unknown) => {
-          const renewed = isDead(thrown) ? await renewGrant(site, user, access) : undefined;
+        return await fatesOn(grant).catch(async (thrown: unknown) => {
+          const renewed = isDead(thrown) ? await renewGrant(site, user, grant) : undefined;
           if (renewed === undefined) throw thrown;
           return await fatesOn(renewed);
         });
       } catch (thrown) {
-        return [{ failed: asBerthError(thrown, `the pods of ${user.name} on ${access.cluster}`) }];
+        return [{ failed: asBerthError(thrown, `the pods of ${user.name} on ${grant.cluster}`) }];
       }
     }),
   );

@@ -1,33 +1,30 @@
-import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { namespaceOf } from '../../kube/objects/user-names.ts';
-import type { User } from '../../identity/nss.ts';
-import type { Logger } from '../../log.ts';
-import { withApiClient } from '../../kube/api-client.ts';
-import { requestToken, serverWithToken } from '../../kube/request-token.ts';
-import { deadlineIn } from '../../system/deadline.ts';
-import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
+import { hostname } from 'node:os';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
+import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
+import { readLoginRecord } from '../../clusters/login-record.ts';
+import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
+import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import type { User } from '../../identity/nss.ts';
+import { withApiClient } from '../../kube/api-client.ts';
+import { namespaceOf } from '../../kube/objects/user-names.ts';
+import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
+import { requestToken, serverWithToken } from '../../kube/request-token.ts';
+import type { Logger } from '../../log.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { podCluster, podProfiles } from './pod-cluster.ts';
 import {
   expirePodGrant,
+  type PodGrant,
   podGrantClusters,
   readPodGrant,
   removePodGrant,
   writePodGrant,
-  type PodGrant,
 } from './pod-grant-file.ts';
-import { handOverGrant, handOverError, isGrantUnchanged } from './pod-handover.ts';
-import { untilNotClosing } from './presence/node-claims.ts';
-import {
-  claimPlace,
-  clusterPatienceMs,
-  sessionClusters,
-  type SessionCluster,
-  type SessionClusters,
-} from './session-clusters.ts';
-import { retainSecret, releaseSecret } from './presence/session-secret.ts';
-import type { SessionContext } from '../../connections/state-paths.ts';
+import { handOverError, handOverGrant, isGrantUnchanged } from './pod-handover.ts';
+import { type ClaimPlace, untilNotClosing } from './presence/node-claims.ts';
+import { releaseSecret, retainSecret } from './presence/session-secret.ts';
 
 export interface PodGrantContext extends Pick<SessionContext, 'run'> {
   readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
@@ -54,33 +51,20 @@ export async function grantPodAccess(
   to: 'login' | 'root',
 ): Promise<readonly BerthError[]> {
   const { clusters, deps, failed } = await sessionClusters(site.settings, user);
-  const outcomes: Outcome[] = failed.map(({ cluster, error }) => ({ cluster, error }));
-  const held = await Promise.all(
-    clusters.map(async (cluster): Promise<Held> => {
-      try {
-        return { cluster, access: await holds(site, user, cluster, deps) };
-      } catch (thrown) {
-        outcomes.push({ cluster: cluster.name, error: fault(cluster.name, thrown) });
-        return { cluster: undefined };
-      }
-    }),
+  const stored = await Promise.all(
+    clusters.map((cluster) => attempt(cluster, () => storedGrant(site, user, cluster, deps))),
   );
   // Credentials are process-wide: while the process runs as the user for one cluster, no work of root's may be in
   // progress for another.
   const wanted: SessionCluster[] = [];
-  for (const { cluster, access } of held)
-    if (cluster !== undefined && !(await isThere(user, access, to))) wanted.push(cluster);
-  outcomes.push(
-    ...(await Promise.all(
-      wanted.map(async (cluster): Promise<Outcome> => {
-        try {
-          return { cluster: cluster.name, access: await grant(site, user, cluster, { deps, to }) };
-        } catch (thrown) {
-          return { cluster: cluster.name, error: fault(cluster.name, thrown) };
-        }
-      }),
-    )),
+  for (const [at, cluster] of clusters.entries()) {
+    const { grant, error } = stored[at] ?? {};
+    if (error === undefined && !(await isThere(user, grant, to))) wanted.push(cluster);
+  }
+  const granted = await Promise.all(
+    wanted.map((cluster) => attempt(cluster, () => newGrant(site, user, cluster, { deps, to }))),
   );
+  const outcomes = [...failed, ...stored.filter(({ error }) => error !== undefined), ...granted];
   const errors: BerthError[] = [];
   for (const outcome of outcomes) {
     const error = to === 'login' ? await tell(user, outcome) : outcome.error;
@@ -92,14 +76,19 @@ export async function grantPodAccess(
 /** For one cluster: the grant to hand over, or the error. */
 interface Outcome {
   readonly cluster: string;
-  readonly access?: PodGrant;
+  readonly grant?: PodGrant | undefined;
   readonly error?: BerthError;
 }
 
-interface Held {
-  /** Absent if it failed. */
-  readonly cluster: SessionCluster | undefined;
-  readonly access?: PodGrant | undefined;
+async function attempt(
+  { name }: SessionCluster,
+  work: () => Promise<PodGrant | undefined>,
+): Promise<Outcome> {
+  try {
+    return { cluster: name, grant: await work() };
+  } catch (thrown) {
+    return { cluster: name, error: fault(name, thrown) };
+  }
 }
 
 function fault(cluster: string, thrown: unknown): BerthError {
@@ -108,20 +97,20 @@ function fault(cluster: string, thrown: unknown): BerthError {
 
 async function isThere(
   user: User,
-  access: PodGrant | undefined,
+  grant: PodGrant | undefined,
   to: 'login' | 'root',
 ): Promise<boolean> {
-  return access !== undefined && (to === 'root' || (await isGrantUnchanged(user, access)));
+  return grant !== undefined && (to === 'root' || (await isGrantUnchanged(user, grant)));
 }
 
 /** Hands over the grant or the error. @returns the error, if any */
 async function tell(
   user: User,
-  { cluster, access, error }: Outcome,
+  { cluster, grant, error }: Outcome,
 ): Promise<BerthError | undefined> {
   let wrong = error;
   try {
-    if (access !== undefined) await handOverGrant(user, access);
+    if (grant !== undefined) await handOverGrant(user, grant);
   } catch (thrown) {
     wrong = fault(cluster, thrown);
   }
@@ -131,7 +120,7 @@ async function tell(
 }
 
 /** Root's stored grant, if it is valid long enough and for the API server that root itself uses now. */
-async function holds(
+async function storedGrant(
   { run, now }: PodGrantContext,
   user: User,
   cluster: SessionCluster,
@@ -179,7 +168,7 @@ export async function revokePodAccess(
   return held.length;
 }
 
-async function grant(
+async function newGrant(
   { run, log, now }: PodGrantContext,
   user: User,
   cluster: SessionCluster,
@@ -201,8 +190,54 @@ async function grant(
       ...{ namespace, account: sessionServiceAccount, lifetimeSeconds, boundTo },
     });
     const granted = serverWithToken(server, token);
-    const access: PodGrant = { cluster: cluster.name, namespace, expiry, server: granted };
-    writePodGrant({ run }, user.uid, access);
-    return access;
+    const grant: PodGrant = { cluster: cluster.name, namespace, expiry, server: granted };
+    writePodGrant({ run }, user.uid, grant);
+    return grant;
   });
+}
+
+/** A cluster on which sessions run in pods. */
+type SessionCluster = ReturnType<typeof podCluster>;
+
+interface SessionClusters {
+  readonly clusters: readonly SessionCluster[];
+  readonly deps: HookAccessDeps & { readonly known: readonly string[] };
+  readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
+}
+
+/** Where this node writes its claim on the user's pods and tokens. */
+export function claimPlace(cluster: SessionCluster, user: User): ClaimPlace {
+  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+  return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
+}
+
+/** Time limit for the requests to a cluster; sshd waits meanwhile. Milliseconds. */
+const clusterPatienceMs = 8_000;
+
+/** The clusters of the profiles' pods, and what root needs for requests to them. */
+export async function sessionClusters(
+  settings: Pick<SshSettings, 'profiles' | 'rules'>,
+  user: User,
+): Promise<SessionClusters> {
+  const loaded = await loadSiteSettings({});
+  const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
+  const clusters = new Map<string, SessionCluster>();
+  for (const profile of podProfiles(settings)) {
+    try {
+      const cluster = podCluster(profile, loaded);
+      clusters.set(cluster.name, cluster);
+    } catch (thrown) {
+      const { cluster = '' } = profile.pod;
+      failed.push({ cluster, error: asBerthError(thrown, profile.name) });
+    }
+  }
+  const deps = {
+    ...{ stateDir: loaded.settings.stateDir, remember: true },
+    ...{
+      deadline: deadlineIn(clusterPatienceMs).signal,
+      clusterCount: loaded.settings.clusters.length,
+    },
+    known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
+  };
+  return { clusters: [...clusters.values()], deps, failed };
 }

@@ -47,11 +47,11 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
   input.welcome();
   const umask = process.umask(0o022);
   const loginHost = hostname();
-  const access = await receivedGrant(host.user, profile.pod.cluster);
+  const grant = await receivedGrant(host.user, profile.pod.cluster);
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost });
-  const { server, namespace } = access;
+  const { server, namespace } = grant;
   const connection = host.connection && connectionMark(host.connection, loginHost);
   const place: PodTarget = { server, pod: { namespace, pod, container: podContainer, connection } };
   const { runtimeDir } = host;
@@ -72,7 +72,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     began = Date.now();
     return relaySession({
       ...{ server, nonce, opening, signal: ending.signal },
-      unanswered: endingWhereLost(access, pod, ending),
+      unanswered: endingWhereLost(grant, pod, ending),
       target: { ...exec, ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./commands-in-pod.ts');
@@ -90,15 +90,15 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
       forwards = newForwards();
       const { handleChangedGroups } = await import('./changed-groups.ts');
       if (await handleChangedGroups({ ...input, ...place, had: outcome.declined }))
-        await start(input, access);
+        await start(input, grant);
       return run();
     })
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
-      if (refusing.includes(thrown.code)) await invalidateGrant(host.user, access);
+      if (refusing.includes(thrown.code)) await invalidateGrant(host.user, grant);
       if (!podNotReadyCodes.includes(thrown.code)) throw thrown;
       forwards.postpone();
-      await start(input, access);
+      await start(input, grant);
       return run();
     })
     .finally(() => forwards.stop());
@@ -106,15 +106,15 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
   if (!maybeLost.includes(reason.code)) throw reason;
   const { podLoss } = await import('./read-pod.ts');
   const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
-  throw (await podLoss(access, pod, isLater)) ?? reason;
+  throw (await podLoss(grant, pod, isLater)) ?? reason;
 }
 
 /** Ends a silent session whose pod is lost. Compares UIDs, because clocks may differ. */
-function endingWhereLost(access: PodGrant, pod: string, ending: AbortController): IdleWatchdog {
+function endingWhereLost(grant: PodGrant, pod: string, ending: AbortController): IdleWatchdog {
   let first: string | undefined;
   const ask = async (): Promise<void> => {
     const { podLoss } = await import('./read-pod.ts');
-    const reason = await podLoss(access, pod, ({ uid }) => {
+    const reason = await podLoss(grant, pod, ({ uid }) => {
       first ??= uid;
       return uid !== first;
     });
@@ -140,19 +140,19 @@ async function bring(
 }
 
 /** Creates the pod. On a terminal, the user sees what is being waited for. Loaded only if no pod runs. */
-async function start({ host, profile, request }: LoginSession, access: PodGrant): Promise<void> {
+async function start({ host, profile, request }: LoginSession, grant: PodGrant): Promise<void> {
   const [{ startPod }, groupNames] = await Promise.all([
     import('./start-pod.ts'),
     groupNamesById([host.user.gid, ...host.user.groups]),
   ]);
   const { user, connection } = host;
   const pod = podObject({
-    ...{ user, profile, namespace: access.namespace, loginHost: hostname(), groupNames },
+    ...{ user, profile, namespace: grant.namespace, loginHost: hostname(), groupNames },
     connection,
   });
   const progress = terminalProgress(quietMs[request.kind]);
   try {
-    await startPod({ access, pod, deadlineMs: profile.deadlineMs, onState: progress.show });
+    await startPod({ grant, pod, deadlineMs: profile.deadlineMs, onState: progress.show });
   } finally {
     progress.clear();
   }

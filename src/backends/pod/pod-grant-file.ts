@@ -23,18 +23,18 @@ export interface PodGrant {
 
 type Place = Pick<SessionContext, 'run'>;
 
-function accessDirectory({ run }: Place, uid: number): string {
+function grantDirectory({ run }: Place, uid: number): string {
   return `${run}/pods/${uid}`;
 }
 
-function accessFile(place: Place, uid: number, cluster: string): string {
-  return `${accessDirectory(place, uid)}/${encodeURIComponent(cluster)}.json`;
+function grantFile(place: Place, uid: number, cluster: string): string {
+  return `${grantDirectory(place, uid)}/${encodeURIComponent(cluster)}.json`;
 }
 
 /** Writes root's copy, which the user cannot read. @throws {BerthError} `directory-unsafe`; system errors */
-export function writePodGrant(place: Place, uid: number, access: PodGrant): void {
-  ensureRootDirectory(accessDirectory(place, uid));
-  writePrivateFile(accessFile(place, uid, access.cluster), JSON.stringify(access));
+export function writePodGrant(place: Place, uid: number, grant: PodGrant): void {
+  ensureRootDirectory(grantDirectory(place, uid));
+  writePrivateFile(grantFile(place, uid, grant.cluster), JSON.stringify(grant));
 }
 
 /** The file contains a token and a few certificates. Bytes. */
@@ -43,7 +43,7 @@ export const maxGrantBytes = 256 * 1024;
 /** @returns undefined if there is none, or it is not owned by root */
 export function readPodGrant(place: Place, uid: number, cluster: string): PodGrant | undefined {
   try {
-    return parsePodGrant(readPrivateFile(accessFile(place, uid, cluster), 0, maxGrantBytes));
+    return parsePodGrant(readPrivateFile(grantFile(place, uid, cluster), 0, maxGrantBytes));
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;
@@ -53,32 +53,32 @@ export function readPodGrant(place: Place, uid: number, cluster: string): PodGra
 /** Parses a grant. @returns undefined if the text is not one */
 export function parsePodGrant(text: string | undefined): PodGrant | undefined {
   try {
-    const access = JSON.parse(text ?? '') as Partial<PodGrant> | null;
-    return isAccess(access) ? access : undefined;
+    const grant = JSON.parse(text ?? '') as Partial<PodGrant> | null;
+    return isGrant(grant) ? grant : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isAccess(access: Partial<PodGrant> | null): access is PodGrant {
+function isGrant(grant: Partial<PodGrant> | null): grant is PodGrant {
   return (
-    typeof access?.server?.url === 'string' &&
-    typeof access.server.token === 'string' &&
-    typeof access.namespace === 'string' &&
-    typeof access.cluster === 'string' &&
-    typeof access.expiry === 'number'
+    typeof grant?.server?.url === 'string' &&
+    typeof grant.server.token === 'string' &&
+    typeof grant.namespace === 'string' &&
+    typeof grant.cluster === 'string' &&
+    typeof grant.expiry === 'number'
   );
 }
 
 /** The user's grants on all clusters. */
 export function storedPodGrants(place: Place, uid: number): PodGrant[] {
-  return directoryNames(accessDirectory(place, uid))
+  return directoryNames(grantDirectory(place, uid))
     .filter((name) => name.endsWith('.json'))
     .flatMap((name) => readPodGrant(place, uid, decodeURIComponent(name.slice(0, -5))) ?? []);
 }
 
 export function podGrantClusters(place: Place, uid: number): string[] {
-  return directoryNames(accessDirectory(place, uid))
+  return directoryNames(grantDirectory(place, uid))
     .filter((name) => name.endsWith('.json'))
     .map((name) => decodeURIComponent(name.slice(0, -5)));
 }
@@ -89,25 +89,25 @@ export function hasPodGrants(place: Place, uid: number): boolean {
 }
 
 export function removePodGrant(place: Place, uid: number, cluster: string): void {
-  rmSync(accessFile(place, uid, cluster), { force: true });
+  rmSync(grantFile(place, uid, cluster), { force: true });
 }
 
 /**
  * Makes the next login request a new grant. This one still works, until its token has expired or is revoked.
  */
 export function expirePodGrant(place: Place, uid: number, cluster: string): void {
-  const access = readPodGrant(place, uid, cluster);
-  if (access !== undefined) writePodGrant(place, uid, { ...access, expiry: 0 });
+  const grant = readPodGrant(place, uid, cluster);
+  if (grant !== undefined) writePodGrant(place, uid, { ...grant, expiry: 0 });
 }
 
 /** When the grant was written or renewed, in milliseconds since the epoch; undefined if there is none. */
 export function podGrantWritten(place: Place, uid: number, cluster: string): number | undefined {
-  return statSync(accessFile(place, uid, cluster), { throwIfNoEntry: false })?.mtimeMs;
+  return statSync(grantFile(place, uid, cluster), { throwIfNoEntry: false })?.mtimeMs;
 }
 
 /** Records that the grant was renewed. @param now milliseconds since the epoch */
 export function touchPodGrant(place: Place, uid: number, cluster: string, now: number): void {
-  utimesSync(accessFile(place, uid, cluster), now / 1000, now / 1000);
+  utimesSync(grantFile(place, uid, cluster), now / 1000, now / 1000);
 }
 
 /** Pods that remain after the user's last connection. Times in milliseconds since the epoch. */
@@ -140,5 +140,5 @@ export function writeRemainingPods(
 }
 
 function waitingFile(place: Place, uid: number): string {
-  return `${accessDirectory(place, uid)}/waiting`;
+  return `${grantDirectory(place, uid)}/waiting`;
 }

@@ -27,7 +27,7 @@ export function forwardSocketDirs(runtimeDir: string): SocketDirectories {
   return { local: `${directory}/local`, remote: `${directory}/remote` };
 }
 
-function accessFile(runtimeDir: string, cluster: string): string {
+function grantFile(runtimeDir: string, cluster: string): string {
   return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.json`;
 }
 
@@ -36,8 +36,8 @@ function refusalFile(runtimeDir: string, cluster: string): string {
 }
 
 /** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
-export async function handOverGrant(user: User, access: PodGrant): Promise<void> {
-  await give(user, accessFile, access.cluster, access);
+export async function handOverGrant(user: User, grant: PodGrant): Promise<void> {
+  await give(user, grantFile, grant.cluster, grant);
 }
 
 /** Hands over why there is no grant, so that the login can report it. @throws as `handOverGrant` */
@@ -70,11 +70,11 @@ async function give(
 }
 
 /** Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses. */
-export async function isGrantUnchanged(user: User, access: PodGrant): Promise<boolean> {
+export async function isGrantUnchanged(user: User, grant: PodGrant): Promise<boolean> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return false;
-  const held = await asUserThenRoot(user, () => readHandover(runtimeDir, user, access.cluster));
-  return JSON.stringify(held) === JSON.stringify(access);
+  const held = await asUserThenRoot(user, () => readHandover(runtimeDir, user, grant.cluster));
+  return JSON.stringify(held) === JSON.stringify(grant);
 }
 
 /**
@@ -90,8 +90,8 @@ export async function receivedGrant(user: User, cluster?: string): Promise<PodGr
   const clusters = (end: string): string[] =>
     names.filter((name) => name.endsWith(end)).map((name) => name.slice(0, -end.length));
   for (const name of cluster === undefined ? clusters('.json') : [encodeURIComponent(cluster)]) {
-    const access = await readHandover(runtimeDir, user, decodeURIComponent(name));
-    if (access !== undefined) return access;
+    const grant = await readHandover(runtimeDir, user, decodeURIComponent(name));
+    if (grant !== undefined) return grant;
   }
   const refused = cluster ?? clusters('.refused').map(decodeURIComponent)[0];
   throw missing(refused && (await readText(refusalFile(runtimeDir, refused), user)), cluster);
@@ -107,7 +107,7 @@ const mostNames = 256;
 export async function invalidateGrant(user: User, { cluster }: PodGrant): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return;
-  await truncate(accessFile(runtimeDir, cluster)).catch((error: unknown) => {
+  await truncate(grantFile(runtimeDir, cluster)).catch((error: unknown) => {
     // The user's last connection was closed meanwhile.
     if (!isErrno(error, 'ENOENT')) throw error;
   });
@@ -118,7 +118,7 @@ async function readHandover(
   user: User,
   cluster: string,
 ): Promise<PodGrant | undefined> {
-  return parsePodGrant(await readText(accessFile(runtimeDir, cluster), user));
+  return parsePodGrant(await readText(grantFile(runtimeDir, cluster), user));
 }
 
 async function readText(path: string, { uid }: User): Promise<string | undefined> {

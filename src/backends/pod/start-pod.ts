@@ -12,7 +12,7 @@ import type { PodGrant } from './pod-grant-file.ts';
 import { podFailed, podRejected, podStartTimeout } from './pod-start-errors.ts';
 
 export interface StartPodInput {
-  readonly access: PodGrant;
+  readonly grant: PodGrant;
   readonly pod: PodObject;
   /** Time limit, in milliseconds. */
   readonly deadlineMs: number;
@@ -29,18 +29,18 @@ export interface StartPodInput {
  *   `pod-time-limit`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
  *   `pod-namespace-gone`, and the `api-…` errors
  */
-export async function startPod({ access, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
+export async function startPod({ grant, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
   const deadline = deadlineIn(deadlineMs);
-  await withApiClient(access.server, deadline.signal, async (client) => {
+  await withApiClient(grant.server, deadline.signal, async (client) => {
     for (;;) {
       const made = await create(client, pod);
-      const { end, uid = made?.uid ?? '' } = await awaited(access, pod, {
+      const { end, uid = made?.uid ?? '' } = await awaited(grant, pod, {
         ...{ signal: deadline.signal, onState },
         since: made?.resourceVersion,
       });
       if (end.kind === 'running') return;
       if (end.kind === 'waiting')
-        throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
+        throw await giveUp(grant, { ...pod.metadata, uid }, end, deadlineMs);
       // If it is overdue, its node does not respond.
       if (end.kind !== 'gone')
         await deletePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });

@@ -84,7 +84,7 @@ export async function listSessionPods(
 }
 
 export interface PodExpiryContext {
-  readonly access: PodGrant;
+  readonly grant: PodGrant;
   readonly client: ApiClient;
   readonly signal: AbortSignal;
   /** IDs of open connections at the beginning. */
@@ -116,12 +116,12 @@ export async function expirePod(
   pod: SessionPod,
   circumstances: PodExpiryContext,
 ): Promise<PodExpiryResult> {
-  const { access, client, signal, open, openNow, shared, now, closed } = circumstances;
+  const { grant, client, signal, open, openNow, shared, now, closed } = circumstances;
   const { name, uid, lifetime, connection, loginHost } = pod;
   if (isElsewhere(pod, shared)) return {};
   const forAllNodes = loginHost === undefined;
   const { since, until = Infinity } = forAllNodes ? shared : { since: circumstances.since };
-  const id = { name, uid, namespace: access.namespace };
+  const id = { name, uid, namespace: grant.namespace };
   const again = now + againMs;
   const isLast = async (): Promise<boolean> =>
     !forAllNodes || lifetime.kind === 'duration' || (await circumstances.mayDeleteShared());
@@ -143,7 +143,7 @@ export async function expirePod(
     if (!joined || (closed.length === 0 && !asked)) return { due };
     const alone = since !== undefined && !lingers;
     const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
-    const swept = await killLeftovers(access, name, sweep, signal).catch((thrown: unknown) => {
+    const swept = await killLeftovers(grant, name, sweep, signal).catch((thrown: unknown) => {
       // The home may be unavailable, for example: then the next session could not start in the pod either.
       if (alone && thrown instanceof BerthError && thrown.code === 'pod-cleanup-failed')
         return undefined;
@@ -155,7 +155,7 @@ export async function expirePod(
     }
     return (await isLast()) ? await remove() : { due: again };
   } catch (thrown) {
-    return { failed: asBerthError(thrown, `pod ${access.namespace}/${name}`) };
+    return { failed: asBerthError(thrown, `pod ${grant.namespace}/${name}`) };
   }
 }
 

@@ -3,7 +3,7 @@ import { asBerthError, type BerthError } from '../../../errors/berth-error.ts';
 import type { User } from '../../../identity/nss.ts';
 import { apiClient, type ApiClient, withApiClient } from '../../../kube/api-client.ts';
 import { deadlineIn } from '../../../system/deadline.ts';
-import type { PodGrantContext } from '../grant-pod-access.ts';
+import { claimPlace, type PodGrantContext, sessionClusters } from '../grant-pod-access.ts';
 import {
   correctClaims,
   readClaims,
@@ -18,7 +18,6 @@ import {
   podGrantWritten,
   touchPodGrant,
 } from '../pod-grant-file.ts';
-import { claimPlace, sessionClusters } from '../session-clusters.ts';
 
 /** How the pods that all login nodes share are in use. Milliseconds since the epoch. */
 export interface SharedUse {
