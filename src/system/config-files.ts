@@ -61,19 +61,15 @@ export function readConfigFileUnchecked(
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
       const what = status.isDirectory() ? 'a directory' : 'not a regular file';
-      throw fault('config-not-a-file', path, `is ${what}`, 'Put the configuration file there.');
+      throw fault('config-not-a-file', path, `is ${what}`);
     }
     checkWriters(path, status, uid);
     if (status.size > largest) {
-      const hint =
-        'Check that it is the right file: configuration files are usually a few kilobytes in size.';
-      throw fault('config-too-large', path, `has ${status.size} bytes; the limit is 1 MiB`, hint);
+      throw fault('config-too-large', path, `has ${status.size} bytes; the limit is 1 MiB`);
     }
     const bytes = readFileSync(descriptor);
-    if (!mayBeEmpty && bytes.toString('latin1').trim() === '') {
-      const hint = 'Restore its contents, or remove the file.';
-      throw fault('config-empty', path, 'is empty', hint);
-    }
+    if (!mayBeEmpty && bytes.toString('latin1').trim() === '')
+      throw fault('config-empty', path, 'is empty');
     return {
       path,
       bytes,
@@ -122,12 +118,7 @@ export function readConfigDirectory(path: string, uid: number): ConfigDirectory 
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {
-      throw fault(
-        'config-not-a-directory',
-        path,
-        'is not a directory',
-        'Set the key to the directory that contains the files.',
-      );
+      throw fault('config-not-a-directory', path, 'is not a directory');
     }
     checkWriters(path, status, uid);
     const names = readdirSync(path).sort();
@@ -204,12 +195,12 @@ function fault(
   code: ErrorCode,
   path: string,
   found: string,
-  hint: string,
+  hint?: string,
   cause?: unknown,
 ): BerthError {
   return new BerthError(`${escapeControl(path)} ${found}`, {
     code,
-    hint: escapeControl(hint),
+    hint: hint && escapeControl(hint),
     fields: { file: path },
     cause,
   });

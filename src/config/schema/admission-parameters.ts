@@ -1,5 +1,4 @@
 import * as z from 'zod/mini';
-import { installedPath } from '../../installed-path.ts';
 import { configProblemsError, type Locate, noPosition } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type Quantity, quantity } from './quota-schema.ts';
@@ -177,7 +176,6 @@ export function parseAdmissionParameters(
       'admission-yml-invalid',
       { file, place },
       schemaMessages(parsed.error, admissionSchema, []),
-      `${installedPath('share/docs/configuration-reference.md')} lists the keys of this file.`,
     );
   }
   const { data } = parsed;

@@ -1,4 +1,3 @@
-import { installedPath } from '../../installed-path.ts';
 import { type BalancerDocument, balancerSchema } from './balancer-yml.ts';
 import { configProblemsError } from './config-error.ts';
 import { type Locate, noPosition, type ProblemMessage, writtenPath } from './config-error.ts';
@@ -130,8 +129,7 @@ function invalid(
   source: { readonly file: string; readonly place: Locate },
   problems: readonly ProblemMessage[],
 ): Error {
-  const hint = `${installedPath('share/etc/berth/balancer.yml.example')} shows every key.`;
-  return configProblemsError('balancer-yml-invalid', source, problems, hint);
+  return configProblemsError('balancer-yml-invalid', source, problems);
 }
 
 type Path = readonly (string | number)[];

@@ -8,7 +8,6 @@ import { type ProblemMessage, noPosition, type Locate } from './config-error.ts'
 import { limitRange, resourceQuota } from './quota-schema.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
 import type { SettingsWarning } from './settings.ts';
 
 /** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */
@@ -198,7 +197,7 @@ function invalid(
     'berth-yml-invalid',
     source,
     problems,
-    `${installedPath('share/etc/berth/berth.yml.example')} shows every key.`,
+    undefined,
     cluster === undefined ? {} : { cluster },
   );
 }

@@ -33,7 +33,7 @@ export function configError(
   code: ErrorCode,
   file: string,
   message: string,
-  hint: string,
+  hint: string | undefined,
   fields: Readonly<Record<string, string | number>> = {},
 ): BerthError {
   return new BerthError(`${written(file, fields)}: ${message}`, {
@@ -49,7 +49,7 @@ export function configProblemsError(
   code: ErrorCode,
   { file, place }: { readonly file: string; readonly place: Locate },
   complaints: readonly ProblemMessage[],
-  hint: string,
+  hint?: string,
   fields: Readonly<Record<string, string | number>> = {},
 ): BerthError {
   const located = complaints.map((complaint) => ({ ...complaint, at: place(complaint) }));

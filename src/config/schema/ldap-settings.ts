@@ -3,7 +3,6 @@ import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-schema.ts';
 import { type ProblemMessage, noPosition, type Locate } from './config-error.ts';
 import { schemaMessages } from './schema-messages.ts';
-import { installedPath } from '../../installed-path.ts';
 
 /** The directory's servers, and how its entries are read. */
 export interface LdapSettings {
@@ -191,6 +190,5 @@ function wrong(source: Source, key: string, text: string): Error {
 }
 
 function invalid(source: Source, complaints: readonly ProblemMessage[]): Error {
-  const hint = `${installedPath('share/docs/ldap-sync.md')} describes every key.`;
-  return configProblemsError('ldap-invalid', source, complaints, hint);
+  return configProblemsError('ldap-invalid', source, complaints);
 }

@@ -11,7 +11,6 @@ import { isProfileName } from './profile/profile-schema.ts';
 import { accountName, directoryPath, nonEmptyArray } from './profile/profile-schema.ts';
 import { isWithin, mountProblem } from './profile/mount-path.ts';
 import { schemaMessages } from './schema-messages.ts';
-import { installedPath } from '../../installed-path.ts';
 
 /** `ssh.yml` without the profiles. */
 export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
@@ -192,6 +191,5 @@ function invalid(
   source: { readonly file: string; readonly place: Locate },
   problems: readonly ProblemMessage[],
 ): BerthError {
-  const hint = `${installedPath('share/etc/berth/ssh.yml.example')} shows every key.`;
-  return configProblemsError('ssh-yml-invalid', source, problems, hint);
+  return configProblemsError('ssh-yml-invalid', source, problems);
 }

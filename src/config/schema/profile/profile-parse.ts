@@ -13,7 +13,6 @@ import {
   nonEmptyArray,
 } from './profile-schema.ts';
 import { schemaMessages } from '../schema-messages.ts';
-import { installedPath } from '../../../installed-path.ts';
 
 const minute = 60_000;
 
@@ -129,6 +128,5 @@ function invalid(
   source: { readonly file: string; readonly place: Locate },
   problems: readonly ProblemMessage[],
 ): BerthError {
-  const hint = `${installedPath('share/docs/ssh-profiles.md')} lists every key, ${installedPath('share/etc/berth/profiles')} has examples.`;
-  return configProblemsError('profile-invalid', source, problems, hint, { profile });
+  return configProblemsError('profile-invalid', source, problems, undefined, { profile });
 }
