@@ -45,7 +45,7 @@ export function lookAtTerminal(number: number, uid: number): SessionTerminal | u
  * @param text without control characters except CR and LF
  * @returns whether all of it was written
  */
-export function writeToTerminal(path: string, uid: number, text: string): boolean {
+function writeToTerminal(path: string, uid: number, text: string): boolean {
   const number = terminalNumber(path);
   if (number === undefined) return false;
   // Opening it never waits, follows nothing, and does not make it this process's controlling terminal.

@@ -55,7 +55,7 @@ function eachServer(test: string): string {
  * `session` and `start` from /proc/PID/stat (proc(5)), and fails if the process has ended. Only the fields after
  * the last `)` are read: the process chooses what stands before it.
  */
-export const procScript = sourceText('./proc.sh', import.meta.url);
+const procScript = sourceText('./proc.sh', import.meta.url);
 
 /** The script's $0, by which it recognizes other runs of itself: their mark is `sweepMark`. */
 const sweepName = 'berth-sweep';
