@@ -11,7 +11,9 @@ describe('the schemas of what commands print', () => {
   it('are of the kinds that commands print, and of no other', () => {
     const sources = globSync('src/cli/**/*.ts').map((file) => readFileSync(file, 'utf8'));
     const printed = sources.flatMap((text) =>
-      [...text.matchAll(/(?:documentText\('|kind: ')([A-Z]\w+)'/g)].map(([, kind = '']) => kind),
+      [...text.matchAll(/(?:documentText\('|kind: ')([A-Z][a-z]\w+)'/g)].map(
+        ([, kind = '']) => kind,
+      ),
     );
     const ofKubernetes = new Set(['List']);
     expect([...new Set(printed)].filter((kind) => !ofKubernetes.has(kind)).sort()).toEqual(kinds);
