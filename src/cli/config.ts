@@ -3,7 +3,7 @@ import { command, group } from './kit/command.ts';
 import { flag, outputOption } from './kit/options.ts';
 import { siteFilesOf, siteOptions } from './kit/site-options.ts';
 import { documentText } from './kit/terminal.ts';
-import { textTable } from './kit/text-table.ts';
+import { textTable } from './kit/text.ts';
 
 const showCommand = command({
   command: 'show',

@@ -2,10 +2,10 @@ import type { TestSessionFailure } from '../doctor/test-session-process.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { command } from './kit/command.ts';
-import { parseSeconds } from './kit/duration.ts';
 import { flag, outputOption, text } from './kit/options.ts';
 import { overlayOf, siteOptions } from './kit/site-options.ts';
 import { type Terminal, withProgress } from './kit/terminal.ts';
+import { parseSeconds } from './kit/text.ts';
 
 /** `berth doctor`: checks the site, and prints what to do about each problem. */
 export const doctorCommand = command({

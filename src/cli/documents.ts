@@ -27,7 +27,7 @@ import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
 import type { Explanation } from './explain/explain-text.ts';
-import type { StepResult } from './init/setup-report.ts';
+import type { StepResult } from './init/setup-steps.ts';
 import type { ConfigurationKey } from './kit/configuration-keys.ts';
 
 /** An error in a document. */

@@ -96,7 +96,7 @@ async function run(
       import('../ldap/sync-clusters.ts'),
       import('../config/load/load-ldap-settings.ts'),
       import('../system/deadline.ts'),
-      import('./kit/duration.ts'),
+      import('./kit/text.ts'),
     ]);
   const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);

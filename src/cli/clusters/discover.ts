@@ -5,11 +5,11 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { configFileOf, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, documentText, withProgress } from '../kit/terminal.ts';
+import { parseSeconds } from '../kit/text.ts';
 
 const options = {
   ...siteOptions,

@@ -4,7 +4,7 @@ import { command } from '../kit/command.ts';
 import { outputOption } from '../kit/options.ts';
 import { loadSite, overlayOf, siteOptions } from '../kit/site-options.ts';
 import { documentError, documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
-import { textTable } from '../kit/text-table.ts';
+import { textTable } from '../kit/text.ts';
 
 export const listClustersCommand = command({
   command: 'list',

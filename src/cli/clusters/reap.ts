@@ -3,7 +3,6 @@ import { countText } from '../../count-text.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import {
   type ArgumentsOf,
   flag,
@@ -23,6 +22,7 @@ import {
   withProgress,
   writeIdle,
 } from '../kit/terminal.ts';
+import { parseSeconds } from '../kit/text.ts';
 
 const helpOf = 'berth clusters reap';
 

@@ -2,10 +2,10 @@ import type { GcImage, GcResult } from '../../images/collect-garbage.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
-import { durationText, parseSeconds } from '../kit/duration.ts';
 import { flag, outputOption, text } from '../kit/options.ts';
 import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
 import { documentText, withProgress, writeIdle } from '../kit/terminal.ts';
+import { durationText, parseSeconds } from '../kit/text.ts';
 
 export const gcCommand = command({
   command: 'gc',

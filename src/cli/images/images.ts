@@ -2,12 +2,11 @@ import type { ListedImage } from '../../images/image-index.ts';
 import { installedPath } from '../../installed-path.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
-import { sizeText } from '../kit/duration.ts';
 import { outputOption, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
 import { documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
-import { textTable } from '../kit/text-table.ts';
+import { sizeText, textTable } from '../kit/text.ts';
 import { gcCommand } from './gc.ts';
 import { pullCommand } from './pull.ts';
 

@@ -5,7 +5,6 @@ import type { PullOutcome, PullPlan } from '../../images/pull-images.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
 import { asker } from '../kit/questions.ts';
 import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
@@ -18,6 +17,7 @@ import {
   withProgress,
   writeIdle,
 } from '../kit/terminal.ts';
+import { parseSeconds } from '../kit/text.ts';
 
 const helpOf = 'berth images pull';
 

@@ -110,7 +110,7 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
     import('../../init/login-node-setup.ts'),
     import('../../init/login-node-profile.ts'),
     import('./run-setup.ts'),
-    import('./setup-programs.ts'),
+    import('./setup-steps.ts'),
     import('../../images/image-archive.ts'),
     import('./login-node-questions.ts'),
     import('../../init/host-addresses.ts'),

@@ -12,8 +12,17 @@ import { shellWords } from '../../shell-words.ts';
 import type { Documents } from '../documents.ts';
 import type { Asker, FlowArguments } from '../kit/questions.ts';
 import { documentText, type Terminal, type TextStream } from '../kit/terminal.ts';
-import { CollectedText, runStep, statusOf, succeeds } from './setup-programs.ts';
-import { isChange, type OpenStep, stepFields, type StepResult, stepText } from './setup-report.ts';
+import {
+  CollectedText,
+  isChange,
+  type OpenStep,
+  runStep,
+  statusOf,
+  stepFields,
+  type StepResult,
+  stepText,
+  succeeds,
+} from './setup-steps.ts';
 
 /**
  * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has

@@ -4,8 +4,8 @@ import type { Undrained } from '../../ssh/drain/drain-node.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../../ssh/drain/listener-units.ts';
 import type { Documents } from '../documents.ts';
-import { durationText, timestamp } from '../kit/duration.ts';
 import { documentText } from '../kit/terminal.ts';
+import { durationText, timestamp } from '../kit/text.ts';
 
 /** What `berth node status` shows. */
 export interface NodeStatus {

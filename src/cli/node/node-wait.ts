@@ -5,9 +5,9 @@ import { escapedForTerminal } from '../../log.ts';
 import { type DrainState, drainFiles, readDrainState } from '../../ssh/drain/drain-state.ts';
 import { ownSession } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
-import { durationText } from '../kit/duration.ts';
 import { type SettingsRead, type SiteArguments, readSessionSettings } from '../kit/site-options.ts';
 import { type Terminal, withProgress } from '../kit/terminal.ts';
+import { durationText } from '../kit/text.ts';
 import { endAndReport, messageMs, tellBySettings } from '../sessions/end.ts';
 import { openSessions } from '../sessions/select.ts';
 

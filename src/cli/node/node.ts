@@ -2,10 +2,10 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
 import { readSessionSettings, sshConfigOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import { parseSeconds } from '../kit/text.ts';
 import { openSessions } from '../sessions/select.ts';
 import type { NodeStatus } from './node-text.ts';
 

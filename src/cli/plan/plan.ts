@@ -70,7 +70,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
   const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
     import('../../doctor/ssh-checks.ts'),
     import('../../ssh/open/plan-session.ts'),
-    import('./session-plan-text.ts'),
+    import('./plan-text.ts'),
   ]);
   const plan = await planSession({
     username: user,

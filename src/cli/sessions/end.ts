@@ -8,10 +8,10 @@ import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { command } from '../kit/command.ts';
-import { durationText, parseSeconds } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, text } from '../kit/options.ts';
 import type { SettingsRead } from '../kit/site-options.ts';
 import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
+import { durationText, parseSeconds } from '../kit/text.ts';
 import {
   filterOf,
   filterOptions,

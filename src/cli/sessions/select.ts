@@ -5,7 +5,6 @@ import { asBerthError } from '../../errors/berth-error.ts';
 import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { assertRoot } from '../../system/as-user.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, list, text, words } from '../kit/options.ts';
 import {
   type SettingsRead,
@@ -14,6 +13,7 @@ import {
   sshConfigOptions,
 } from '../kit/site-options.ts';
 import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
+import { parseSeconds } from '../kit/text.ts';
 
 /** Which hosts are asked. */
 export const scopeOptions = {

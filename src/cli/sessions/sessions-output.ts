@@ -2,11 +2,9 @@ import { backendOf } from '../../backends/backends.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
 import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
 import { endpointText } from '../../system/tcp-table.ts';
-import type { Documents } from '../documents.ts';
-import { clockTime, localTime, shortTime, sizeText, timestamp } from '../kit/duration.ts';
+import type { Documents, ListedPod } from '../documents.ts';
 import { documentText } from '../kit/terminal.ts';
-import { textTable } from '../kit/text-table.ts';
-import { podDocument, podsTable } from './pods-output.ts';
+import { clockTime, localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
 
 export type SessionsFormat = 'text' | 'wide' | 'json';
 
@@ -19,14 +17,14 @@ export interface SessionsView {
   readonly services?: readonly UserService[];
 }
 
-interface Column {
+interface Column<Row> {
   readonly title: string;
   readonly wide?: true;
   readonly number?: true;
-  readonly value: (session: Session, node: string) => string;
+  readonly value: (row: Row, node: string) => string;
 }
 
-const columns: readonly Column[] = [
+const columns: readonly Column<Session>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'USER', value: ({ user }) => user },
   { title: 'PROFILE', value: ({ profile }) => profile ?? '-' },
@@ -49,6 +47,24 @@ const columns: readonly Column[] = [
   { title: 'PROCESSES', wide: true, number: true, value: ({ processes }) => String(processes) },
 ];
 
+const podColumns: readonly Column<PodSession>[] = [
+  { title: 'POD', value: ({ namespace, name }) => `${namespace}/${name}` },
+  { title: 'USER', value: ({ user }) => user ?? '-' },
+  // The user can write it.
+  { title: 'PROFILE-LABEL', value: ({ profileLabel }) => profileLabel ?? '-' },
+  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'SINCE', value: ({ opened }) => (opened === 0 ? '-' : localTime(opened)) },
+  { title: 'LOGIN-NODES', value: ({ loginNodes }) => loginNodes.join(',') || '-' },
+  { title: 'CPU', number: true, value: ({ usage }) => coresText(usage?.cpuCores) },
+  {
+    title: 'MEMORY',
+    number: true,
+    value: ({ usage }) => (usage === undefined ? '-' : sizeText(usage.memoryBytes)),
+  },
+  { title: 'CLUSTER', wide: true, value: ({ cluster }) => cluster },
+  { title: 'NODE', wide: true, value: ({ clusterNode }) => clusterNode ?? '-' },
+];
+
 /**
  * The list in the wanted format.
  *
@@ -59,7 +75,7 @@ export function sessionsText(
   pods: readonly PodSession[] | undefined,
   view: SessionsView,
 ): string {
-  const { format, headings, node, services } = view;
+  const { format, node, services } = view;
   if (format === 'json') {
     const fields = {
       ...fieldsOf(sessions, node),
@@ -71,10 +87,8 @@ export function sessionsText(
   // Each kind of things is a table, as `kubectl get pods,services` prints them.
   const isOnly = pods === undefined && (services ?? []).length === 0;
   const tables = [
-    ...(sessions.length > 0 || isOnly ? [sessionsTable(sessions, view)] : []),
-    ...(pods === undefined || pods.length === 0
-      ? []
-      : [podsTable(pods, { headings, wide: format === 'wide' })]),
+    ...(sessions.length > 0 || isOnly ? [columnsTable(columns, sessions, view)] : []),
+    ...(pods === undefined || pods.length === 0 ? [] : [podsTable(pods, view)]),
     ...(services === undefined || services.length === 0 ? [] : [servicesTable(services, view)]),
   ];
   return tables.join('\n');
@@ -88,17 +102,24 @@ function servicesTable(services: readonly UserService[], { headings }: SessionsV
   );
 }
 
-function sessionsTable(
-  sessions: readonly Session[],
-  { format, headings, node }: SessionsView,
+function columnsTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  { format, headings, node }: Omit<SessionsView, 'services'>,
 ): string {
   const shown = columns.filter(({ wide }) => wide !== true || format === 'wide');
-  const rows = sessions.map((session) => shown.map(({ value }) => value(session, node)));
   return textTable(
     headings ? shown.map(({ title }) => title) : undefined,
-    rows,
+    rows.map((row) => shown.map(({ value }) => value(row, node))),
     shown.flatMap(({ number }, index) => (number === true ? [index] : [])),
   );
+}
+
+export function podsTable(
+  pods: readonly PodSession[],
+  view: Omit<SessionsView, 'services'>,
+): string {
+  return columnsTable(podColumns, pods, view);
 }
 
 /** Everything about each session, in lines as `kubectl describe` prints them. */
@@ -165,4 +186,41 @@ function backendText(backend: Session['backend']): string {
 
 function terminalNames(terminals: readonly string[]): string {
   return terminals.map((path) => path.replace('/dev/', '')).join(',') || '-';
+}
+
+/** Everything about each pod, in lines as `kubectl describe` prints them. */
+export function podsDetails(pods: readonly PodSession[]): string {
+  return pods
+    .map((pod) =>
+      textTable(
+        undefined,
+        podColumns.map(({ title, value }) => [`${sentence(title)}:`, value(pod, '')]),
+      ),
+    )
+    .join('\n');
+}
+
+function sentence(title: string): string {
+  const text = title.replace('-', ' ');
+  return title === 'CPU' ? title : `${text.slice(0, 1)}${text.slice(1).toLowerCase()}`;
+}
+
+/** Stable names; what is not known is null. */
+function podDocument(pod: PodSession): ListedPod {
+  return {
+    ...{ cluster: pod.cluster, namespace: pod.namespace, name: pod.name },
+    user: pod.user ?? null,
+    profileLabel: pod.profileLabel ?? null,
+    status: pod.status,
+    since: pod.opened === 0 ? null : timestamp(pod.opened),
+    loginNodes: pod.loginNodes,
+    node: pod.clusterNode ?? null,
+    cpuCores: pod.usage?.cpuCores ?? null,
+    memoryBytes: pod.usage?.memoryBytes ?? null,
+  };
+}
+
+/** In thousandths, as `kubectl top` shows it. */
+function coresText(cores: number | undefined): string {
+  return cores === undefined ? '-' : `${Math.ceil(cores * 1000)}m`;
 }

@@ -107,10 +107,9 @@ async function show(
   args: ArgumentsOf<typeof showOptions & typeof showWords>,
   terminal: Terminal,
 ): Promise<void> {
-  const [{ findSessions }, { sessionsDetails, sessionsText }, { podsDetails }] = await Promise.all([
+  const [{ findSessions }, { podsDetails, sessionsDetails, sessionsText }] = await Promise.all([
     import('../../ssh/sessions/find-sessions.ts'),
     import('./sessions-output.ts'),
-    import('./pods-output.ts'),
   ]);
   const words = args.session.map(String);
   const { areAllAsked, ...all } = await readAll(args, words, terminal);

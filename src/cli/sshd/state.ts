@@ -6,7 +6,7 @@ import { command } from '../kit/command.ts';
 import { former, outputOption, text, words } from '../kit/options.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import { documentText, withProgress } from '../kit/terminal.ts';
-import { textTable } from '../kit/text-table.ts';
+import { textTable } from '../kit/text.ts';
 
 const balancerFile = '/etc/berth/balancer.yml';
 

@@ -4,8 +4,8 @@ import { usageError } from '../../errors/usage-error.ts';
 import type { SubidInput } from '../../subid/plan-subids.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { command, group } from '../kit/command.ts';
-import { parseSeconds } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
+import { parseSeconds } from '../kit/text.ts';
 
 const helpOf = 'berth subid plan';
 

@@ -12,10 +12,10 @@ import { BerthError, asBerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command, group } from '../kit/command.ts';
-import { durationText, parseSeconds, timestamp } from '../kit/duration.ts';
 import { type ArgumentsOf, flag, outputOption, text } from '../kit/options.ts';
 import { type SiteArguments, chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, documentText, reportError, withProgress } from '../kit/terminal.ts';
+import { durationText, parseSeconds, timestamp } from '../kit/text.ts';
 
 const options = {
   ...siteOptions,

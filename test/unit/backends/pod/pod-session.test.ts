@@ -6,7 +6,7 @@ import {
   podSession,
   type PodSession,
 } from '../../../../src/backends/pod/pod-session.ts';
-import { podsTable } from '../../../../src/cli/sessions/pods-output.ts';
+import { podsTable } from '../../../../src/cli/sessions/sessions-output.ts';
 
 const now = Date.parse('2026-11-23T19:00:00Z');
 const claim = (state: string, minutesAgo: number): string =>
@@ -96,7 +96,7 @@ describe('a pod of sessions', () => {
   it('cannot control the terminal', () => {
     const text = podsTable(
       [read(pod({}, { status: { phase: '\u001b[2J\nroot' } }))].flatMap((one) => one ?? []),
-      { headings: false, wide: true },
+      { format: 'wide', headings: false, node: '' },
     );
     expect(text.match(/\p{Cc}/gu)).toEqual(['\n']);
     expect(text).toContain('\\u{1b}[2J');

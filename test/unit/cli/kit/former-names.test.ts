@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { root } from '../../../../src/cli/command-line.ts';
 import { commandPlace } from '../../../../src/cli/kit/command-place.ts';
-import { withPresentNames } from '../../../../src/cli/kit/former-names.ts';
+import { withPresentNames } from '../../../../src/cli/kit/command-place.ts';
 
 const now = (line: string) => {
   const { args, notices } = withPresentNames(root, line.split(' '));

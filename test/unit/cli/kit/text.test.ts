@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSeconds, durationText, timestamp } from '../../../../src/cli/kit/duration.ts';
+import { parseSeconds, durationText, timestamp } from '../../../../src/cli/kit/text.ts';
 
 describe('times on the command line', () => {
   it.each([
