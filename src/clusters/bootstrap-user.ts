@@ -116,7 +116,7 @@ export interface BootstrapInput {
 }
 
 /** Creates or updates the user's namespace and its objects on one cluster. */
-export async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
+async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
   const client = apiClient(input.server, input.deadline, input.onConnected);
   try {
     return await reconcileUser({

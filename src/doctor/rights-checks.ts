@@ -42,7 +42,7 @@ export async function rightsFinding(
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -k ${installedPath('share/etc/kubernetes/ssh-sessions')}`;
-export const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
+const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
 /** `install` leaves it out: the right to create tokens of that account allows acting as any user. */
 const userTokens = installedPath(
   'share/etc/kubernetes/service-account-tokens/service-account-tokens.yaml',

@@ -38,7 +38,7 @@ export function sortedRanges<T extends IdRange>(ranges: readonly T[]): T[] {
 }
 
 /** The lowest multiple of `alignment`, not below `from`, at which `length` IDs are free. */
-export function firstGap(
+function firstGap(
   taken: readonly IdRange[],
   wanted: {
     readonly from: number;
