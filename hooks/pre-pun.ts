@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runHook, usageError, type HookRequest } from '../src/portal/run-hook.ts';
+import { runHook, hookUsageError, type HookRequest } from '../src/portal/run-hook.ts';
 import { exitNow } from '../src/system/exit-now.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
@@ -37,7 +37,7 @@ function request(args: string[]): Pick<HookRequest, 'username' | 'files'> {
       'dry-run': { type: 'boolean' },
     },
   }).values;
-  if (user === undefined) throw usageError('--user NAME is missing');
+  if (user === undefined) throw hookUsageError('--user NAME is missing');
   return { username: user, files: config === undefined ? {} : { configFile: config } };
 }
 

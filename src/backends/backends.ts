@@ -42,7 +42,7 @@ const podmanBackend: Backend = {
       : { name: undefined, claimedName: claimed };
   },
   async cleanUp(site, _user, connection) {
-    const { containerCleanup } = await import('./podman/expired-containers.ts');
+    const { containerCleanup } = await import('./podman/clean-up-containers.ts');
     return containerCleanup(site, connection);
   },
 };

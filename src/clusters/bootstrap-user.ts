@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { readTrusted } from '../system/trusted-text.ts';
-import { clusterOutcome, type ClusterOutcome } from './for-each-cluster.ts';
+import { clusterOutcome, type ClusterOutcome } from './cluster-outcome.ts';
 import { hookAccessAsInvoker, type HookAccessDeps } from './hook-access.ts';
 import { tokenSetupCommand, tokenState } from './token-state.ts';
 

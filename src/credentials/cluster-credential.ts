@@ -13,7 +13,7 @@ import {
   noCredentialFiles,
   oidcFiles,
   serviceAccountFiles,
-} from './credential-files.ts';
+} from './credential-contents.ts';
 import { assertHome } from './kubeconfig/read-kubeconfig.ts';
 import {
   type DescendantToken,

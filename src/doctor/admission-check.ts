@@ -102,7 +102,7 @@ export async function admissionFinding(
     if (!(await canI(client, right)))
       return (await namespaceStatus(client, namespace)) === 200
         ? warning(
-            `admission cannot be tested: the account of this host may not create ${resource} in ${namespace}. An older version of Berth's policies may be installed, which does not give this right to the account`,
+            `admission cannot be tested: the account of this host may not create ${resource} in ${namespace}. An older version of Berth's policies, without this right, may be installed`,
             `On the host with the site's admission.yml, as an admin of the cluster: ${install}`,
           )
         : warning(missing(namespace), next);

@@ -65,7 +65,8 @@ function judged(
   judge: (portal: PortalConfig) => Finding,
 ): Finding {
   const [finding, wanted] = [apache, yml].flatMap((one) => (one === undefined ? [] : judge(one)));
-  if (finding === undefined || !('next' in finding)) return finding ?? skipped(`no ${file}`);
+  if (finding === undefined || !('next' in finding))
+    return finding ?? skipped(`there is no ${file}`);
   const apply = `run ${generator} and restart Apache`;
   return {
     ...finding,

@@ -173,7 +173,7 @@ export async function sessionRightsFinding(
   return failed(
     `sessions in pods are not possible, missing rights: ${missing.map(rightText).join('; ')}`,
     isNamed
-      ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
+      ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions/ssh-sessions.yaml')} and apply it, or leave out ssh_sessions.secret.`
       : loginAccountHint,
   );
 }

@@ -52,10 +52,12 @@ export function applyError(object: KubeObject, answer: ApiResponse): BerthError 
       hint: `Compare the message with the settings of this object: ${settingsOf[object.kind]}.`,
       fields: error.fields,
     });
-  const { name, namespace = '' } = object.metadata;
+  const { name, namespace } = object.metadata;
+  const again = namespace === undefined ? 'the same command' : 'the next login';
+  const inIt = namespace === undefined ? '' : `-n ${namespace} `;
   return new BerthError(error.message, {
     code: 'api-immutable',
-    hint: `Another tool created this object. Delete it; the next login creates it again: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
+    hint: `Another tool created this object. Delete it; ${again} creates it again: kubectl ${inIt}delete ${object.kind.toLowerCase()} ${name}`,
     fields: error.fields,
   });
 }

@@ -71,7 +71,10 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
       continue;
     }
     if (stamp.status !== 422)
-      throw apiError(`writing the identity to ${describeObject(objects.namespace)}`, stamp);
+      throw apiError(
+        `writing the owner and the identity to ${describeObject(objects.namespace)}`,
+        stamp,
+      );
 
     const live = await readNamespace(client, objects.namespace);
     if (live === undefined) continue;

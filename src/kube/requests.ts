@@ -38,7 +38,7 @@ export function hasReferences(object: KubeObject): boolean {
   return object.kind === 'ServiceAccount' && object.imagePullSecrets !== undefined;
 }
 
-/** Creates the namespace; an existing one is never changed (409). */
+/** Creates the object; an existing one is never changed (409). */
 export function createRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
   return {
     method: 'POST',

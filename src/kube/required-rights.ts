@@ -82,7 +82,7 @@ export function rightsForRequest({ method, path, contentType }: ApiRequest): Rig
   }));
 }
 
-/** The right as arguments of `kubectl auth can-i`. */
+/** The right as text for messages, such as `create secrets in u-alice`. */
 export function rightText({ verb, group, resource, subresource, name, namespace }: Right): string {
   const kind = [resource, group].filter((part) => part !== '').join('.');
   return [

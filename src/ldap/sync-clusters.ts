@@ -1,5 +1,5 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import { beforeDeadline } from '../clusters/for-each-cluster.ts';
+import { beforeDeadline } from '../clusters/cluster-outcome.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';

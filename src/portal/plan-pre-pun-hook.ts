@@ -21,7 +21,7 @@ import {
   groupByKubeconfig,
   wantedKubeconfigEntries,
 } from '../credentials/kubeconfig/kubeconfig-entries.ts';
-import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
+import { beforeDeadline, forEachCluster } from '../clusters/cluster-outcome.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';
 

@@ -84,12 +84,12 @@ export function parsed<Request>(args: string[], parse: Parser<Request>): Request
     return parse(args);
   } catch (thrown) {
     if (thrown instanceof BerthError) throw thrown;
-    throw usageError(thrown instanceof Error ? thrown.message : String(thrown));
+    throw hookUsageError(thrown instanceof Error ? thrown.message : String(thrown));
   }
 }
 
 /** @returns An error of code `usage`. */
-export function usageError(message: string, hint = 'See `pre-pun --help`.'): BerthError {
+export function hookUsageError(message: string, hint = 'See `pre-pun --help`.'): BerthError {
   return new BerthError(message, { code: 'usage', hint });
 }
 
@@ -101,9 +101,9 @@ export function oscArguments([username, hookEnvFile, ...rest]: readonly string[]
   'username' | 'files'
 > {
   if (username === undefined || username === '')
-    throw usageError('the user name is missing', oscHint);
+    throw hookUsageError('the user name is missing', oscHint);
   if (hookEnvFile === undefined || hookEnvFile === '')
-    throw usageError('the path of hook.env is missing', oscHint);
-  if (rest.length > 0) throw usageError('there are more than two arguments', oscHint);
+    throw hookUsageError('the path of hook.env is missing', oscHint);
+  if (rest.length > 0) throw hookUsageError('there are more than two arguments', oscHint);
   return { username, files: { hookEnvFile } };
 }

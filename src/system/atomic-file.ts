@@ -160,7 +160,7 @@ export async function ownerAndMode(path: string): Promise<WriteOptions | undefin
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
-  throw new BerthError(`${path} is no regular file, and was not changed`, {
+  throw new BerthError(`${path} is not a regular file, and was not changed`, {
     code: 'init-file-unsafe',
     fields: { file: path },
   });

@@ -66,7 +66,7 @@ const known: readonly Known[] = [
   {
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
-    message: 'the limits of this session cannot be set on this machine',
+    message: 'the cgroup of this session, which has its limits, cannot be set up on this machine',
   },
   {
     pattern:
@@ -91,7 +91,7 @@ export function podmanStartError(
     });
   if (error.code === 'ENOENT' || error.code === 'EACCES')
     return new BerthError(
-      `sessions cannot be started on this machine: ${error.path ?? ''} is missing`,
+      `sessions cannot be started on this machine: ${error.path ?? 'podman'} cannot be run`,
       {
         code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
         cause,

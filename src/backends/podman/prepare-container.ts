@@ -6,7 +6,7 @@ import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { isLoginShell } from '../../session/session-request.ts';
-import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
+import { groupMap, parseIdMap, userMap } from './argv/group-map.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { type IdMaps, passwdEntry } from './argv/podman-run.ts';
 import {

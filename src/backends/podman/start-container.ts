@@ -106,7 +106,6 @@ async function startContainer(input: StartContainerInput): Promise<Started> {
   if (container === undefined)
     throw new BerthError(`the container ${name} ended immediately after it was started`, {
       code: 'container-ended',
-      hint: `Check that the image can run on this machine. As the user, run: podman logs ${name}`,
     });
   return container;
 }

@@ -107,7 +107,7 @@ class SetupRun {
       if (!isChange(step)) continue;
       const lost = (step.lost ?? []).join(', ');
       if (step.change !== 'edited' && lost === '') continue;
-      const loss = lost === '' ? '' : ` It takes away ${lost}.`;
+      const loss = lost === '' ? '' : ` It removes ${lost}.`;
       if (
         await asker.confirm(
           `Replace ${step.path}?${loss} The present file is kept under another name`,
@@ -153,7 +153,7 @@ class SetupRun {
     this.#isSound = passed;
     if (passed) await this.#carryOut(this.#planned);
     else if (this.#setup.unfinished === true)
-      this.#text.write('\nWhat failed may be what is still to do:\n');
+      this.#text.write('\nThe checks that failed may belong to the steps that are left:\n');
     else await this.#leaveUnchecked();
     this.#tell(this.#next);
   }
@@ -264,7 +264,7 @@ function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
 /** Nobody can be asked whether it may be replaced. */
 function editedFile(path: string, option: string): BerthError {
   return new BerthError(
-    `${option}: ${path} was edited and has another value; nothing was written`,
+    `${path} was edited, and has another value than ${option}; nothing was written`,
     {
       code: 'init-cancelled',
       hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',

@@ -16,7 +16,7 @@ const marks: Readonly<Record<CheckStatus, { unicode: string; ascii: string; colo
 };
 
 /** The results as text: this host first, then each cluster; each next step below its result. */
-export function doctorText(results: readonly CheckResult[], style: Style): string {
+export function checksText(results: readonly CheckResult[], style: Style): string {
   const width = Math.max(...results.map(({ id }) => id.length));
   const places = [...new Set(results.map(({ cluster }) => cluster))];
   const sections = places.map((place) => {
@@ -47,7 +47,7 @@ function resultLines(
 }
 
 /** The results for monitoring. */
-export function doctorJson(results: readonly CheckResult[]): string {
+export function checksJson(results: readonly CheckResult[]): string {
   const counts = summary(results);
   const report = { ok: counts.failed === 0, summary: counts, checks: results };
   return documentText('DoctorReport', report);
@@ -66,6 +66,6 @@ export function writeChecks(
   { stdout, env }: Terminal,
 ): number {
   const style = { colour: wantsColour(stdout, env), unicode: wantsUnicode(env) };
-  stdout.write(output === 'json' ? doctorJson(results) : doctorText(results, style));
+  stdout.write(output === 'json' ? checksJson(results) : checksText(results, style));
   return results.some(({ status }) => status === 'failed') ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-/** The names that OSC's hooks, OnDemand's adapter and OSC's reapers agree on. */
+/** The names that OSC's hooks, OnDemand's adapter and OSC's reapers agree on, and Berth's own. */
 
 /** Marks a namespace as made by the hook; policies and reapers of a site select by it. */
 export const namespaceLabel = { key: 'app.kubernetes.io/name', value: 'open-ondemand' } as const;

@@ -1,3 +1,4 @@
+import { keepsProcesses } from '../../session/lingering.ts';
 import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
@@ -114,7 +115,7 @@ function lingersAt({ settings }: SessionContext): Lingers {
   return (container) => {
     const name = /^berth-(.+)$/.exec(container ?? '')?.[1];
     const lifetime = name === undefined ? undefined : settings.profiles.get(name)?.lifetime;
-    return lifetime !== undefined && lifetime.kind !== 'connection' && lifetime.linger;
+    return lifetime !== undefined && keepsProcesses(lifetime);
   };
 }
 

@@ -3,7 +3,7 @@ import { readUserState, type UserState } from '../../backends/podman/user-proces
 import {
   type ContainerExpiry,
   findExpiredContainers,
-} from '../../backends/podman/expired-containers.ts';
+} from '../../backends/podman/clean-up-containers.ts';
 import type { BerthContainer } from '../../backends/podman/remove-containers.ts';
 import {
   closingRecordPath,

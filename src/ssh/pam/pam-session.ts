@@ -145,13 +145,14 @@ function parseOptions(args: readonly string[]): Options {
     else if (arg === '--config' && value?.startsWith('/') === true) {
       options = { ...options, config: value };
       at += 1;
-    } else throw usage(arg);
+    } else
+      throw usage(arg === '--config' ? `${arg} needs an absolute path` : `unknown argument ${arg}`);
   }
   return options;
 }
 
-function usage(argument: string): BerthError {
-  return new BerthError(`pam-session: unknown argument ${argument}`, {
+function usage(problem: string): BerthError {
+  return new BerthError(`pam-session: ${problem}`, {
     code: 'usage',
     hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
   });

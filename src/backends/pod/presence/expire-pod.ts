@@ -1,3 +1,4 @@
+import { keepsProcesses } from '../../../session/lingering.ts';
 import { hostname } from 'node:os';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import { collectionPath } from '../../../kube/objects/kube-object.ts';
@@ -137,7 +138,7 @@ export async function expirePod(
     const ended = phase === 'Failed' || phase === 'Succeeded';
     const due = Math.min(endOf({ ...pod, ended }, open, since), until);
     const joined = running && connection === undefined;
-    const lingers = lifetime.kind !== 'connection' && lifetime.linger;
+    const lingers = keepsProcesses(lifetime);
     const asked = due <= now && joined && lingers && lifetime.kind === 'user';
     if (due <= now && !asked) return ended || (await isLast()) ? await remove() : { due: again };
     if (!joined || (closed.length === 0 && !asked)) return { due };

@@ -149,11 +149,12 @@ function pullSecret(
     fail('IMAGE_PULL_SECRET', 'not a valid name of a Secret', hint);
   }
   const file = filled('REGISTRY_DOCKER_CONFIG_JSON');
-  if (file?.startsWith('/') !== true) {
-    const hint =
-      'Write the absolute path of the .dockerconfigjson, or leave IMAGE_PULL_SECRET empty.';
+  const hint =
+    'Write the absolute path of the .dockerconfigjson, or leave IMAGE_PULL_SECRET empty.';
+  if (file === undefined)
+    return fail('IMAGE_PULL_SECRET', 'set, but REGISTRY_DOCKER_CONFIG_JSON is not', hint);
+  if (!file.startsWith('/'))
     return fail('REGISTRY_DOCKER_CONFIG_JSON', 'not an absolute path', hint);
-  }
   return { name, dockerConfigFile: file };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { doctorJson, doctorText } from '../../../../src/cli/kit/check-report.ts';
+import { checksJson, checksText } from '../../../../src/cli/kit/check-report.ts';
 import type { CheckResult } from '../../../../src/check-result.ts';
 
 const results: CheckResult[] = [
@@ -16,7 +16,7 @@ const results: CheckResult[] = [
 
 describe("doctor's report", () => {
   it('is plain ASCII without colours where the terminal is', () => {
-    expect(doctorText(results, { colour: false, unicode: false })).toBe(
+    expect(checksText(results, { colour: false, unicode: false })).toBe(
       [
         'this host',
         '  ok   node         Node 22.19.0',
@@ -33,13 +33,13 @@ describe("doctor's report", () => {
   });
 
   it('escapes control characters of a server, and has its own colours', () => {
-    const text = doctorText(results, { colour: true, unicode: true });
+    const text = checksText(results, { colour: true, unicode: true });
     expect(text).toContain('\u001b[31m✗\u001b[0m admin-token');
     expect(text).not.toContain('\u001b[31mred');
   });
 
   it('is stable for monitoring as JSON', () => {
-    expect(JSON.parse(doctorJson(results))).toEqual({
+    expect(JSON.parse(checksJson(results))).toEqual({
       apiVersion: 'berth/v1',
       kind: 'DoctorReport',
       ok: false,
@@ -50,7 +50,7 @@ describe("doctor's report", () => {
 
   it('escapes invisible characters in JSON, with the same value for a parser', () => {
     const evil = '\u001b[2J\u009b1m\u007f\u202e\u2028\nok';
-    const text = doctorJson([{ id: 'guard', status: 'failed', message: evil, next: evil }]);
+    const text = checksJson([{ id: 'guard', status: 'failed', message: evil, next: evil }]);
     expect(text).not.toMatch(/[^\P{C}\n]/u);
     expect(text).not.toMatch(/[\u2028\u2029]/);
     expect(JSON.parse(text)).toMatchObject({ checks: [{ message: evil, next: evil }] });

@@ -126,7 +126,7 @@ export function legacyFiles(
       },
     },
   };
-  const message = `cluster ${cluster.name}: the legacy mode puts the client's secret and the refresh token where each user can read them`;
+  const message = `cluster ${cluster.name}: credentials.mode: legacy writes the client's secret and the user's refresh token into each user's own kubeconfig`;
   return {
     kubeconfigUser,
     needsBroker: false,

@@ -1,3 +1,4 @@
+import { keepsProcesses } from '../../session/lingering.ts';
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -139,7 +140,7 @@ export async function findExpiredContainers(
   const processes = all.length > 0 ? userProcesses(part.owner) : [];
   const busy = namesOf(processes.filter((one) => one.part === 'inside'));
   const endsNow = site.endsUnused === true && open.size === 0;
-  const lingering = all.some(({ name, lifetime }) => lingers(lifetime) && busy.has(name));
+  const lingering = all.some(({ name, lifetime }) => waitsForProcesses(lifetime) && busy.has(name));
   const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
   const idleSince = open.size > 0 ? undefined : (known ?? site.now());
   if (note && idleSince !== undefined && known === undefined && all.length > 0)
@@ -151,8 +152,9 @@ export async function findExpiredContainers(
   return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
 }
 
-function lingers(lifetime: Lifetime): boolean {
-  return lifetime.kind === 'user' && lifetime.linger;
+/** A `user` container whose processes may stay: its grace begins when they have ended. */
+function waitsForProcesses(lifetime: Lifetime): boolean {
+  return lifetime.kind === 'user' && keepsProcesses(lifetime);
 }
 
 function namesOf(processes: readonly BerthProcess[]): ReadonlySet<string> {
