@@ -93,8 +93,8 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
     );
   if (cgroupManager === 'systemd' && (await ifExists(stat('/run/systemd/system'))) === undefined)
     return warning(
-      'podman.cgroup_manager is systemd, which does not run here: limits of profiles have no effect',
-      'Set podman.cgroup_manager: cgroupfs in ssh.yml.',
+      'podman.cgroup_manager is systemd, which does not run here: no session of a profile with limits starts',
+      'Set podman.cgroup_manager: cgroupfs in ssh.yml, and remove `limits` from the profiles.',
     );
   return ok(`cgroups v2, managed by ${cgroupManager}`);
 }
@@ -118,7 +118,7 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
   const found = await delegated(uid);
   if (found === undefined)
     return skipped(
-      `not checked: no user@${uid ?? 'UID'}.service is running; it starts when the user logs in`,
+      `not checked: no user@${uid ?? 'UID'}.service is running; systemd starts it when the user logs in`,
     );
   const missing = [...wanted].filter((one) => !found.controllers.includes(one));
   return missing.length === 0

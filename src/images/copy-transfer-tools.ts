@@ -14,7 +14,7 @@ import { runProgram } from '../system/run-program.ts';
 
 export interface InstalledTools {
   readonly directory: string;
-  /** Paths below the directory that were created, replaced or removed. */
+  /** Paths below the directory that were created or replaced. */
   readonly changed: readonly string[];
   readonly removed: readonly string[];
 }

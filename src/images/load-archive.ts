@@ -126,7 +126,9 @@ async function nameOnly(load: {
   const [only, another] = loaded;
   if (only === undefined || another !== undefined)
     throw new BerthError(
-      `${attempted} contains ${loaded.length} images, so it is not clear which is ${image}`,
+      only === undefined
+        ? `podman loaded no image from ${attempted}`
+        : `${attempted} contains ${loaded.length} images, so it is not clear which is ${image}`,
       { code: 'archive-several-images' },
     );
   const reference = splitReference(image);
@@ -163,7 +165,8 @@ function notWanted(
   image: string | undefined,
   names: readonly string[],
 ): BerthError {
-  const what = image === undefined ? 'no profile names' : `is not found as ${image}`;
+  const what =
+    image === undefined ? 'no profile names' : `the store does not have as ${image} afterwards`;
   return new BerthError(`${attempted} contains ${names.join(', ')}, which ${what}`, {
     code: 'archive-not-in-profiles',
   });

@@ -79,8 +79,11 @@ async function linkAs(path: string, wanted: string): Promise<string> {
 
 /** The admin has agreed to a change of what was there before. */
 function changed(path: string): BerthError {
-  return new BerthError(`${path} was changed after its change was shown, and was left as it is`, {
-    code: 'init-file-changed',
-    fields: { file: path },
-  });
+  return new BerthError(
+    `${path} was changed by another program after \`berth init\` had shown its own change, and was left as it is`,
+    {
+      code: 'init-file-changed',
+      fields: { file: path },
+    },
+  );
 }

@@ -93,7 +93,8 @@ export function hookUsageError(message: string, hint = 'See `pre-pun --help`.'):
   return new BerthError(message, { code: 'usage', hint });
 }
 
-const oscHint = 'A pre-hook script of OnDemand runs it as root with two arguments: USER HOOK_ENV.';
+const oscHint =
+  "OnDemand's pre-hook script runs this program as root with two arguments: USER HOOK_ENV.";
 
 /** The two arguments of OSC's scripts, `USER HOOK_ENV`. @throws {BerthError} `usage` */
 export function oscArguments([username, hookEnvFile, ...rest]: readonly string[]): Pick<

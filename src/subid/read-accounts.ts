@@ -29,8 +29,8 @@ const nobody = 65_534;
 
 /**
  * The users who should have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is usually not
- * enumerated (sssd's `enumerate`): then the users have to be named. Of accounts that were not named, those without a login
- * shell are no users.
+ * enumerated (sssd's `enumerate`): then the users have to be named. An account that was not named counts
+ * only if it has a login shell.
  *
  * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`
  */

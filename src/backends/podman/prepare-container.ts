@@ -140,7 +140,7 @@ const preparation = [
  * user (`berth subid apply --groups`).
  *
  * @param run Runs a program to its end and returns its standard output.
- * @returns undefined if `keep-id` does the same.
+ * @returns undefined for `keep-id`, as `groupMap`.
  */
 export async function detectIdMaps(
   host: SessionHost,

@@ -7,6 +7,7 @@ import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
 import { parseSeconds } from '../kit/text.ts';
 
+/** Both commands have the same options. */
 const helpOf = 'berth subid plan';
 
 const positionals = {

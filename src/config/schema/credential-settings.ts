@@ -57,19 +57,20 @@ function oidcSettings(
   warn: Warn,
 ): OidcSettings {
   const merged = { ...levels.site, ...levels.own };
-  const missing = (what: string, key: string): never => {
+  const missing = (what: string, key: string, option: string): never => {
     throw configError(
       'credentials-incomplete',
       file,
-      `auth is oidc, and the ${what} is not configured`,
-      `Set ${key} in ${parts.hookEnvFile}, or credentials in berth.yml.`,
+      `credentials need an OIDC ${what}, and none is configured`,
+      `Set ${key} in ${parts.hookEnvFile}, or ${option} below credentials in berth.yml.`,
       { cluster: name },
     );
   };
   const { hookEnv } = parts;
-  const clientId = merged.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID');
+  const clientId =
+    merged.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID', 'client_id');
   const issuer =
-    issuerOption(merged.issuer) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL');
+    issuerOption(merged.issuer) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL', 'issuer');
   const { options, hookEnvSecret, unused } = clientSecretsFor({ clientId, issuer }, levels, parts);
   if (unused !== undefined) warn(otherIssuer(name, issuer, unused, parts.berthFile));
   const authentication = parseClientAuth(options, hookEnvSecret, parts, name);
@@ -81,7 +82,7 @@ function oidcSettings(
       'credentials-contradictory',
       parts.berthFile,
       'credentials.own_refresh_token needs a token exchange and a confidential client',
-      'Set credentials.exchange and the client’s secret or key, or remove own_refresh_token.',
+      "Set credentials.exchange and the client's secret or key, or remove own_refresh_token.",
       { cluster: name },
     );
   return {

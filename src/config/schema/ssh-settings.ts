@@ -17,7 +17,9 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
   readonly profilesDir: string;
 }
 
-const profileName = z.string().check(z.refine(isProfileName, 'must name a profile'));
+const profileName = z
+  .string()
+  .check(z.refine(isProfileName, 'must be the name of a profile: a-z, 0-9 and -'));
 const balancer = z
   .string()
   .check(

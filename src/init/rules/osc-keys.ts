@@ -25,7 +25,11 @@ export function oscKeys(env: HookEnv, settings: HookEnvSettings): OscKey[] {
     return {
       key,
       value: value === '' || isShownVariable(key) ? value : '(not shown)',
-      becomes: becomes ?? 'nothing: a variable of your own, which Berth does not read',
+      becomes:
+        becomes ??
+        (key in known
+          ? "nothing: Kubernetes 1.25 removed PodSecurityPolicy; Berth's admission policies take its place"
+          : 'nothing: a variable of your own, which Berth does not read'),
       counterpart: becomes !== undefined,
     };
   });
@@ -47,7 +51,7 @@ const known: Readonly<
       : `the issuer is ${issuer}: this is its token endpoint, which Berth accepts`,
   CLIENT_ID: () => 'read as it is',
   CLIENT_SECRET: () =>
-    'read as it is, and no longer written to kubeconfigs of users: make a new one when all users have logged in once. chmod 600',
+    'read as it is, and no longer written to kubeconfigs of users: make a new one when all users have logged in once. Only root should be able to read hook.env (chmod 600)',
   IMAGE_PULL_SECRET: ({ pullSecret }) =>
     pullSecret === undefined ? 'no pull secret' : 'read as it is',
   REGISTRY_DOCKER_CONFIG_JSON: ({ pullSecret }) =>

@@ -20,8 +20,8 @@ export interface ClosedConnection {
 }
 
 /**
- * Ends what one connection started: its processes and its containers. After the user's last connection, also ends
- * every container and pod without a grace period. Repeated or concurrent calls have the same effect as one.
+ * Ends what one connection started: its processes and its containers. Also removes
+ * containers and pods whose lifetime or grace period is over. Repeated or concurrent calls have the same effect as one.
  *
  * @param gone Whether sshd's monitor has ended, so that sshd's other process of the connection is ended too.
  */

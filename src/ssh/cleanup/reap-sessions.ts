@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { countText } from '../../count-text.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
@@ -41,7 +42,7 @@ export const reapTimeoutMs = 240_000;
  * Cleans up what PAM's close missed because sshd was killed or the machine was rebooted, and what has expired.
  * What cannot be ended now is tried again in the next run.
  *
- * @throws {BerthError} `lock-timeout`; system errors about directories of root
+ * @throws {BerthError} system errors about directories of root
  */
 export async function reapSessions(
   site: SessionContext,
@@ -89,7 +90,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
 
 function roundLate(unreached: number): BerthError {
   return new BerthError(
-    `cleanup stopped after ${reapTimeoutMs / 1000} s: users that were not handled: ${unreached}`,
+    `cleanup stopped after ${reapTimeoutMs / 1000} s, before it reached ${countText(unreached, 'user')}`,
     { code: 'reap-timeout', fields: { unreached } },
   );
 }

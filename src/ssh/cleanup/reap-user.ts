@@ -129,8 +129,8 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
 /**
- * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Removes the records of none:
- * those that a killed hook did not complete, and those of a process that is not sshd's, whose processes are somebody else's.
+ * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Also removes
+ * records that belong to no connection: leftovers of a killed hook, and records that name a process that is not sshd.
  */
 function goneConnections(site: SessionContext, uid: number, dryRun: boolean): ReadonlySet<string> {
   const directory = userConnectionsDir(site, uid);
@@ -161,7 +161,7 @@ const lastCallMs = 300_000;
 
 /**
  * Tells the user at the terminals of these containers that they end soon, or now: one whose `lifetime` is a duration ends
- * then, whoever is connected. Called by the reaper, so that it is said about each minute, as by shutdown(8).
+ * then, whoever is connected. Called by the reaper, so it is repeated about once a minute, as by shutdown(8).
  */
 function warnOfEnd(
   site: Pick<SessionContext, 'run' | 'settings' | 'now'>,

@@ -115,7 +115,7 @@ function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): B
     : 'the configuration of your session on this machine has a mistake';
   return new BerthError(message, {
     code: isRule ? 'session-refused' : code,
-    hint: 'As root, run `berth plan --ssh --user NAME` to see which rules were tried.',
+    hint: `As root, run \`berth plan --ssh --user NAME\` to see ${isRule ? 'which rules were tried' : 'the mistake'}.`,
     fields: { why: code, reason },
     cause: error ?? new Error(reason),
   });

@@ -33,7 +33,7 @@ export interface SessionPlan extends BackendPlan {
   readonly mistakes?: string;
 }
 
-/** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, ``planInBackend` */
+/** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, `planInBackend` */
 export async function planSession(input: PlanSessionInput): Promise<SessionPlan> {
   const settings = await loadSshSettings(input.files);
   const user = lookupUser(input.username, { minimumUid: 1 });

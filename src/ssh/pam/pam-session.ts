@@ -29,9 +29,10 @@ export interface PamSessionInput {
 
 /**
  * The session hook of sshd's PAM stack: records a connection at open and ends what it started at close. It
- * runs at every login on the host, and returns at once for users without a profile.
+ * runs at every login on the host, and returns at once for users who are in the groups of no
+ * profile; a profile without groups is for everybody.
  *
- * @returns The exit code. A login does not fail by it if the line in /etc/pam.d says `optional`.
+ * @returns The exit code. A login does not fail because of it if the line in /etc/pam.d says `optional`.
  */
 export async function pamSession(input: PamSessionInput): Promise<number> {
   const { env, log } = input;
@@ -71,7 +72,7 @@ async function open(input: OpenInput): Promise<number> {
   if (name === 'root') return 0;
   const user = lookupUser(name, { minimumUid: 1 });
   const { settings } = await updateSshSettingsCache({ configFile }, input.now());
-  if (!isConcerned(settings, user)) return 0;
+  if (!mayGetProfile(settings, user)) return 0;
   const monitor = callingMonitor(input.parent);
   const site = { settings, run: runDir, log, now: input.now };
   const prepared = backendsIn(settings).flatMap((one) => one.prepareLogin?.bind(one) ?? []);
@@ -106,8 +107,8 @@ async function open(input: OpenInput): Promise<number> {
 }
 
 /**
- * Where the connection comes from. Behind a balancer `peer` is in its log as `source` and `source_port`, and `client` is
- * what that line says, if it has arrived.
+ * Where the connection comes from. Behind a balancer, `peer` is the address that the balancer's log calls `source` and
+ * `source_port`; `client` is read from that line of the log, if it is there yet.
  */
 function placesOf({ client, peer, local }: ConnectionRecord): LogFields {
   return {
@@ -118,7 +119,7 @@ function placesOf({ client, peer, local }: ConnectionRecord): LogFields {
 }
 
 /** Whether the user may get a profile, by a rule or by `--profile` in a Match block. */
-function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
+function mayGetProfile({ profiles, broken }: SshSettings, user: User): boolean {
   return [...profiles.values(), ...broken.values()].some(
     ({ groups }) =>
       groups === undefined ||

@@ -94,7 +94,7 @@ export function portFindings(
       closedBy:
         firstUnprivileged > usualPort
           ? `Port ${usualPort}, or another one below ${firstUnprivileged}`
-          : `Port ${usualPort}, once the lowest port of this kernel for users other than root is 1024 again (man 7 ip)`,
+          : `set ip_unprivileged_port_start to 1024 (man 7 ip), then Port ${usualPort}`,
     },
   ];
 }

@@ -23,7 +23,8 @@ const mostBytes = 4096;
  * holes (containers/storage, IsContiguous).
  *
  * @param first gid_map of the user's namespace, as podman made it from /etc/subgid.
- * @returns undefined if /etc/subgid assigns no real group to the user; then keep-id does the same.
+ * @returns undefined if /etc/subgid assigns no real group to the user: then keep-id does the same. Also if the map exceeds
+ *   the kernel's limits: then supplementary groups are shown as nogroup.
  */
 export function groupMap(
   first: readonly IdMapEntry[],

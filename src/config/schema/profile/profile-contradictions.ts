@@ -30,7 +30,7 @@ function* lifetimes({
   if (grace !== undefined && lifetime !== 'user') {
     yield {
       path: ['grace'],
-      text: 'grace needs lifetime: user, because other containers do not outlive their connection',
+      text: 'grace needs lifetime: user, because the others end with their connection or at a fixed time',
     };
   }
   if (linger === true && lifetime === 'connection') {
@@ -51,7 +51,7 @@ function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {
     if (taken !== undefined)
       yield {
         path: ['mounts', index],
-        text: `mounts.${index + 1} would hide ${taken} inside the session, which is reserved`,
+        text: `mounts.${index + 1} must not be at, below or above ${taken}, which is reserved inside the session`,
       };
     if (targets.has(target))
       yield {

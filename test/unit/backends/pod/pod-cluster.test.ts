@@ -13,7 +13,9 @@ function chosen(pod: object, credentials: string): string {
 it.each([{}, { cluster: 'prod' }])(
   'the reason why the cluster of the sessions cannot be used is named: %j',
   (pod) => {
-    expect(() => chosen(pod, '')).toThrow(/auth is oidc, and the client is not configured/);
+    expect(() => chosen(pod, '')).toThrow(
+      /credentials need an OIDC client, and none is configured/,
+    );
   },
 );
 

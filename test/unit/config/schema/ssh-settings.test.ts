@@ -62,7 +62,7 @@ describe('ssh.yml', () => {
     ['rules: [{profile: a, user: [x]}]', 'rules.1.user is unknown: did you mean users?'],
     ['rules: [{profile: a, users: []}]', 'rules.1.users must not be empty'],
     ['rules: [{users: [x]}]', 'rules.1.profile is missing'],
-    ['rules: [{profile: A}]', 'rules.1.profile must name a profile'],
+    ['rules: [{profile: A}]', 'rules.1.profile must be the name of a profile: a-z, 0-9 and -'],
     ['rules: [{profile: a, ports: [ssh]}]', 'rules.1.ports.1 must be a whole number'],
     ['rules: [{profile: a, ports: [65536]}]', 'rules.1.ports.1 must be a port'],
     ['otherwise: shell', 'otherwise must be one of refuse, host-shell'],

@@ -232,9 +232,9 @@ describe('a profile is refused, with what to do,', () => {
 
   it.each([
     [{ target: '/' }, 'must not be /'],
-    [{ target: '/run/berth/files' }, 'would hide /run/berth inside'],
-    [{ target: '/run' }, 'would hide /run/berth inside'],
-    [{ target: '/proc/sys' }, 'would hide /proc inside'],
+    [{ target: '/run/berth/files' }, 'must not be at, below or above /run/berth, '],
+    [{ target: '/run' }, 'must not be at, below or above /run/berth, '],
+    [{ target: '/proc/sys' }, 'must not be at, below or above /proc, '],
     [{ target: '/a:b' }, 'must not contain `:`'],
     [{ target: '$HME' }, 'did you mean $HOME?'],
   ])('for a mount with %j', (more, message) => {
