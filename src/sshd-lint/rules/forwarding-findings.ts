@@ -94,7 +94,7 @@ export function portFindings(
       closedBy:
         firstUnprivileged > usualPort
           ? `Port ${usualPort}, or another one below ${firstUnprivileged}`
-          : `set ip_unprivileged_port_start to 1024 (man 7 ip), then Port ${usualPort}`,
+          : `set the lowest port for users other than root back to 1024 (man 7 ip), then Port ${usualPort}`,
     },
   ];
 }
