@@ -82,7 +82,9 @@ describe('berth doctor on a login node whose sessions are pods', () => {
     const said = await sayings(vain);
 
     expect(said['ssh-profile']).toMatch(/^warning: Remove them/);
-    expect(said['ssh-pods']).toMatch(/^failed: Set pod.cluster in the profile/);
+    expect(said['ssh-pods']).toMatch(
+      /^failed: Write `ssh_sessions: \{\}` .* `pod\.cluster` in the profile/,
+    );
   });
 
   it('tells how the account of the portal’s hook becomes one of a login node', async () => {

@@ -100,6 +100,10 @@ describe('a pod that cannot start', () => {
       metadata: { name: 'few', namespace: namespaceOf('quota') },
       spec: { hard: { 'requests.memory': '1Mi' } },
     });
+    // Until the quota controller has counted, the API server says "status unknown for quota".
+    await expect
+      .poll(() => cluster.get('resourcequota', 'few', namespaceOf('quota')))
+      .toMatchObject({ status: { used: { 'requests.memory': '0' } } });
     const { line, code } = await refused('quota');
     expect(code).toBe('pod-quota');
     expect(line).toContain('your session exceeds your quota: ');
