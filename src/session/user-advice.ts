@@ -5,7 +5,8 @@ import type { BerthError } from '../errors/berth-error.ts';
  * session number: it usually names commands and files of root.
  */
 export function userAdvice({ forUser, hint, exit }: BerthError): string {
-  if (forUser) return hint;
+  // The catalogue says behind that word what the user cannot do.
+  if (forUser) return hint.replace(/ Admins: .*$/, '');
   const ask = 'send this line to the admins of this machine';
   return exit === 'temporary'
     ? `Try again in a few minutes. If it happens again, ${ask}.`

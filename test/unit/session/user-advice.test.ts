@@ -13,6 +13,18 @@ describe('userAdvice', () => {
     expect(adviceOf({})).toMatch(/^Please send this line to the admins/);
   });
 
+  it.each([
+    'pod-quota',
+    'pod-evicted',
+    'pod-time-limit',
+    'pod-lost',
+    'exec-connection-lost',
+  ] as const)('of %s is what the user can do, without commands for admins', (code) => {
+    const advice = userAdvice(new BerthError('no', { code, forUser: true }));
+    expect(advice).toMatch(/^[A-Z][^`]+\.$/);
+    expect(advice).not.toContain('Admins');
+  });
+
   it('says to try again where that may help', () => {
     expect(adviceOf({ exit: 'temporary' })).toMatch(/^Try again .* send this line to the admins/);
   });

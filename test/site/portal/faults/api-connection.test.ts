@@ -144,6 +144,9 @@ describe('a quota that is used up', () => {
     const quota = ['--namespace', namespace, 'quota', 'none'];
     await site.kubectl(['-n', namespace, 'delete', 'secret', '--all']);
     await site.kubectl(['create', ...quota, '--hard=count/secrets=0']);
+    // Until the quota controller has counted, the API server says "status unknown for quota".
+    const used = ['get', ...quota, '--output', 'jsonpath={.status.used}'];
+    await expect.poll(async () => (await site.kubectl(used)).stdout).toContain('count/secrets');
 
     const full = await timed(portal.prePun(user));
     await site.kubectl(['delete', ...quota]);
