@@ -1,6 +1,8 @@
+import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { OpenedSession } from '../../backends/backend.ts';
 import { openInBackend } from '../../backends/open-in-backend.ts';
+import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
@@ -12,8 +14,6 @@ import type { Logger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { isLoginShell, serverPort, type SessionRequest } from '../../session/session-request.ts';
-import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
-import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 
 export interface OpenSessionInput {
@@ -139,4 +139,21 @@ function hostShell(
       XDG_RUNTIME_DIR: `/run/user/${uid}`,
     },
   };
+}
+
+/** The files that pam_motd(8) and sshd show. Scripts of the host create the first one. */
+const messageFiles = ['/run/motd.dynamic', '/etc/motd'];
+
+/**
+ * Shows the host's message of the day unless ~/.hushlogin exists. sshd does so itself, but not with a forced command.
+ */
+function showMessageOfTheDay(home: string): void {
+  if (existsSync(`${home}/.hushlogin`)) return;
+  for (const file of messageFiles) {
+    try {
+      writeSync(1, readFileSync(file));
+    } catch {
+      // There is none, or the terminal is closed, which the session itself reports.
+    }
+  }
 }

@@ -1,17 +1,16 @@
+import { backendsIn } from '../../backends/backends.ts';
+import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import type { ConnectionRecord } from '../../connections/connection-record.ts';
+import { callingMonitor } from '../../connections/open-connections.ts';
+import { type PamItems, registerConnection } from '../../connections/register-connection.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { groupId } from '../../identity/group-id.ts';
 import { lookupUser, type User } from '../../identity/nss.ts';
+import { installedPath } from '../../installed-path.ts';
 import type { LogFields, Logger } from '../../log.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
-import type { ConnectionRecord } from '../../connections/connection-record.ts';
-import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
-import { backendsIn } from '../../backends/backends.ts';
-import { callingMonitor } from '../../connections/open-connections.ts';
-import { registerConnection, type PamItems } from '../../connections/register-connection.ts';
-import { installedPath } from '../../installed-path.ts';
 
 export interface PamSessionInput {
   /** `[open|close] [--config FILE] [--host-processes]`, from the lines of /etc/pam.d/sshd. */
@@ -161,4 +160,25 @@ function usage(problem: string): BerthError {
 
 function notRoot(): BerthError {
   return new BerthError('pam-session must be run by PAM, as root', { code: 'not-root' });
+}
+
+/**
+ * The GID of a group from NSS (files, LDAP, sssd), without starting a process: `setegid(name)` calls glibc's getgrnam, and
+ * treats a string as a name even if it consists of digits. Only for root; the process is in that group for some
+ * microseconds.
+ *
+ * @returns undefined if there is no such group
+ */
+function groupId(name: string): number | undefined {
+  const before = process.getegid?.() ?? 0;
+  try {
+    process.setegid?.(name);
+    return process.getegid?.();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_CREDENTIAL')
+      return undefined;
+    throw error;
+  } finally {
+    process.setegid?.(before);
+  }
 }
