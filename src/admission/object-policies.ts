@@ -1,8 +1,16 @@
-import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
-import { reservedResources } from '../config/schema/admission-parameters.ts';
+import {
+  type AdmissionParameters,
+  reservedResources,
+} from '../config/schema/admission-parameters.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { changedByUser, newAnnotations, newSpec } from './cluster-components.ts';
-import { allowedInKubeSystem, componentByName, componentVariables } from './cluster-components.ts';
+import {
+  allowedInKubeSystem,
+  changedByUser,
+  componentByName,
+  componentVariables,
+  newAnnotations,
+  newSpec,
+} from './cluster-components.ts';
 import { claimedClasses, deviceClaimRules } from './device-rules.ts';
 import {
   celList,

@@ -3,12 +3,24 @@ import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { identity, specVariables } from './cel-variables.ts';
-import { changedByUser, newAnnotations, newSpec } from './cluster-components.ts';
-import { allowedInKubeSystem } from './cluster-components.ts';
+import {
+  allowedInKubeSystem,
+  changedByUser,
+  newAnnotations,
+  newSpec,
+} from './cluster-components.ts';
 import { deviceRules } from './device-rules.ts';
 import { identityRules, identityVariables } from './identity-rules.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
-import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
+import {
+  deletionRules,
+  deletions,
+  deletionVariables,
+  graceRules,
+  lifetimeRules,
+  lifetimeVariables,
+  templateLifetimeRules,
+} from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { objectPolicies } from './object-policies.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
@@ -22,7 +34,6 @@ import {
 } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
-import { deletionRules, deletions, deletionVariables, graceRules } from './lifetime-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 
 /** All requests that write a pod's spec. */

@@ -6,7 +6,7 @@ import { getent } from '../system/getent.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { commandPlace, optionsAt } from './kit/command-place.ts';
 import type { CommandNode, PositionalNode } from './kit/command.ts';
-import { isPlaceholder } from './kit/options.ts';
+import { isPlaceholder, type NameKind } from './kit/options.ts';
 
 /** What can follow a command line. */
 export interface Candidate {
@@ -83,19 +83,6 @@ function plain(words: readonly string[]): Candidate[] {
 /** The kernel's overflow UID. */
 const nobody = 65_534;
 
-/** What a word of the command line can name. `sshd-kind` is NAME of berth-sshd@NAME, `explained` what `berth explain` knows. */
-type NameKind =
-  | 'user'
-  | 'group'
-  | 'cluster'
-  | 'profile'
-  | 'sshd-kind'
-  | 'balancer-kind'
-  | 'balancer'
-  | 'image'
-  | 'address'
-  | 'explained';
-
 /** The names that this host knows, in order. None if they cannot be read: a message would be in the middle of a command line. */
 async function namesOf(kind: NameKind): Promise<readonly string[]> {
   try {
@@ -135,10 +122,7 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
     return [allAddresses, ...hostAddresses()];
   },
   explained: async () => {
-    const [{ explanations }, { keyNames }] = await Promise.all([
-      import('./explain/explain-text.ts'),
-      import('./explain/explain-text.ts'),
-    ]);
+    const { explanations, keyNames } = await import('./explain/explain-text.ts');
     return [...explanations(undefined).map(({ code }) => code), ...keyNames()];
   },
 };

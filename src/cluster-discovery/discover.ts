@@ -3,14 +3,20 @@ import { BerthError } from '../errors/berth-error.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
-import type { DiscoveredChange } from './write-cluster.ts';
-import { type MadeFile, type PresentFiles, presentFiles } from './write-cluster.ts';
+import {
+  type DiscoveredChange,
+  type MadeFile,
+  presentFiles,
+  type PresentFiles,
+  removeCluster,
+  type Targets,
+  writeCluster,
+} from './write-cluster.ts';
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
 import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
 import { sharedAudiences } from './rules/oidc-arguments.ts';
 import { problemOfCluster } from './rules/capi-objects.ts';
-import { removeCluster, type Targets, writeCluster } from './write-cluster.ts';
 
 export interface DiscoverInput extends Targets {
   /** Only Clusters in this namespace. */

@@ -5,8 +5,7 @@ import { asBerthError, type BerthError, withHint } from '../errors/berth-error.t
 import { installedPath } from '../installed-path.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
-import { reduceListPages } from '../kube/list-all.ts';
-import { listUserNamespaces } from '../kube/list-all.ts';
+import { listUserNamespaces, reduceListPages } from '../kube/list-all.ts';
 import { acquireLease } from './lease.ts';
 import {
   type NamespacesOptions,

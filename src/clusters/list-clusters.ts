@@ -3,8 +3,7 @@ import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts'
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
-import { clusterFile } from '../config/load/config-overlay.ts';
+import { clusterFile, type ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { contextChoice } from './hook-access.ts';
 

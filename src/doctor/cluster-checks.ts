@@ -12,7 +12,7 @@ import { whoAmI } from '../kube/required-rights.ts';
 import { probeServer } from '../system/probe-server.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import { adminCommandAccess } from '../clusters/admin-command-access.ts';
-import { admissionFinding } from './admission-check.ts';
+import { admissionFinding, guardFinding } from './admission-check.ts';
 import { userObjectsOn } from '../clusters/bootstrap-user.ts';
 import {
   type Check,
@@ -26,14 +26,16 @@ import {
   warning,
 } from '../check-result.ts';
 import { kubeconfigHint } from './host-checks.ts';
-import { guardFinding } from './admission-check.ts';
 import { validatingPolicySince, minorVersion } from '../admission/policy-versions.ts';
-import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
+import {
+  excessRightsFinding,
+  rightsFinding,
+  rolesFinding,
+  sessionRightsFinding,
+} from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './issuer-checks.ts';
-import { sessionRightsFinding } from './rights-checks.ts';
 import { hookTokenFinding } from './cluster-api-check.ts';
-import { objectsFinding } from './objects-check.ts';
-import { namespaceFinding } from './objects-check.ts';
+import { namespaceFinding, objectsFinding } from './objects-check.ts';
 import type { OndemandKeys } from './ondemand-keys.ts';
 import { kubectlFinding, mountsFinding } from './ondemand-on-cluster.ts';
 

@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
-import { oidcSettingsOf } from '../config/schema/settings.ts';
+import { oidcSettingsOf, type SiteSettings } from '../config/schema/settings.ts';
 import { apacheFiles, type PortalSources, readPortal } from '../config/load/read-portal.ts';
 import type { PortalConfig } from '../config/schema/portal-config.ts';
 import { isWithin } from '../config/schema/profile/mount-path.ts';
-import type { SiteSettings } from '../config/schema/settings.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';

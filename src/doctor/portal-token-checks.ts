@@ -1,9 +1,10 @@
 import type { OidcSettings } from '../config/schema/settings.ts';
-import { effectiveDirective, type PortalConfig } from '../config/schema/portal-config.ts';
 import {
-  type ExposedSecrets,
+  effectiveDirective,
   exposedCookies,
+  type ExposedSecrets,
   exposedTokens,
+  type PortalConfig,
   sessionCookies,
 } from '../config/schema/portal-config.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';

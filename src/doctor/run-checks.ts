@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
-import type { ClusterSettings, SettingsWarning } from '../config/schema/settings.ts';
-import { oidcSettingsOf } from '../config/schema/settings.ts';
+import {
+  type ClusterSettings,
+  oidcSettingsOf,
+  type SettingsWarning,
+} from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import { lookupUser } from '../identity/nss.ts';
-import type { User } from '../identity/nss.ts';
+import { lookupUser, type User } from '../identity/nss.ts';
 import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import {
@@ -20,14 +22,12 @@ import {
 } from '../check-result.ts';
 import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster } from './cluster-checks.ts';
-import { checkHost, nodeFinding } from './host-checks.ts';
+import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
-import { checkRenderFiles } from './host-checks.ts';
 import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
-import { accountFinding, checkHome } from './user-checks.ts';
-import { checkUserTokens } from './user-checks.ts';
+import { accountFinding, checkHome, checkUserTokens } from './user-checks.ts';
 
 export interface DoctorInput {
   readonly files: Omit<SiteSettingsFiles, 'overlay'>;

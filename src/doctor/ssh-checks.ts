@@ -1,8 +1,7 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
-import type { SshSettings } from '../config/schema/profile/profile.ts';
+import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
-import { sessionBackends } from '../config/schema/profile/profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
@@ -35,12 +34,14 @@ import { checkRunningSshds } from './sshd-checks.ts';
 import {
   mountsFinding,
   rulesFinding,
+  runtimeDirFinding,
+  subidFilesFinding,
   transferToolsFinding,
+  userAccessFinding,
   userProfileFinding,
+  userSubidFinding,
 } from './ssh-user-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
-import { userAccessFinding } from './ssh-user-checks.ts';
-import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
 import { fileIdentity } from '../system/config-files.ts';
 

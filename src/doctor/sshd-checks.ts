@@ -1,10 +1,14 @@
 import { isIP, connect } from 'node:net';
 import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
-import { changedSinceRead, sshdService } from '../sshd-kinds/running-sshds.ts';
+import {
+  changedSinceRead,
+  type RunningSshd,
+  runningSshds,
+  sshdService,
+} from '../sshd-kinds/running-sshds.ts';
 import { kindNames } from '../sshd-kinds/kind.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
-import { runningSshds, type RunningSshd } from '../sshd-kinds/running-sshds.ts';
 import { processProblems, reload, restartUnit } from '../sshd-kinds/rules/kind-problems.ts';
 import { endpointsOf, type SshdEndpoint } from '../sshd-kinds/rules/sshd-endpoints.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';

@@ -1,8 +1,7 @@
 import { link } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
-import { writeAtomically, writeError } from '../system/atomic-file.ts';
-import { ownerAndMode } from '../system/atomic-file.ts';
+import { ownerAndMode, writeAtomically, writeError } from '../system/atomic-file.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { FileStep } from './setup.ts';

@@ -2,8 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { V1DeleteOptions, V1Preconditions } from '@kubernetes/client-node';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
-import type { KubeJson } from './objects/kube-object.ts';
-import { describeObject, type ObjectMeta, objectPath } from './objects/kube-object.ts';
+import {
+  describeObject,
+  type KubeJson,
+  type ObjectMeta,
+  objectPath,
+} from './objects/kube-object.ts';
 
 export interface DeleteTarget {
   /** `pod u-alice/jupyter`, for messages. */

@@ -2,8 +2,7 @@ import type { V1ListMeta } from '@kubernetes/client-node';
 import { BerthError } from '../errors/berth-error.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
-import type { KubeJson } from './objects/kube-object.ts';
-import { collectionPath, type LiveObject } from './objects/kube-object.ts';
+import { collectionPath, type KubeJson, type LiveObject } from './objects/kube-object.ts';
 
 export interface ListOptions {
   /** `listing the pods`, for messages. */

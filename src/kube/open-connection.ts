@@ -1,9 +1,8 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import type { ApiServer } from './api-server.ts';
+import { type Address, addressOfUrl, type ApiServer, tlsOptions } from './api-server.ts';
 import { connectionError, type Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
-import { type Address, addressOfUrl, tlsOptions } from './api-server.ts';
 
 /**
  * Opens the connection and waits for the TLS handshake, so that a wrong certificate is reported as

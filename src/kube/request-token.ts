@@ -1,7 +1,6 @@
 import type { ApiServer } from './api-server.ts';
 import type { V1TokenRequestStatus } from '@kubernetes/client-node';
-import type { KubeJson } from './objects/kube-object.ts';
-import { collectionPath } from './objects/kube-object.ts';
+import { collectionPath, type KubeJson } from './objects/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 

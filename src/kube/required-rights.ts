@@ -5,8 +5,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { ApiClient, ApiRequest } from './api-client.ts';
 import { apiError } from './api-errors.ts';
-import type { KubeJson } from './objects/kube-object.ts';
-import type { KubeObject } from './objects/kube-object.ts';
+import type { KubeJson, KubeObject } from './objects/kube-object.ts';
 import type { UserObjects } from './objects/user-objects.ts';
 import {
   applyRequest,

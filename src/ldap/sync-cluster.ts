@@ -8,13 +8,13 @@ import { listUserNamespaces } from '../kube/list-all.ts';
 import { objectIfFound } from '../kube/read-user-objects.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
-import { directoryMap } from './rules/namespace-annotations.ts';
-import type { LdapUsers } from './rules/ldap-users.ts';
 import {
   changeOperations,
+  directoryMap,
   type NamespaceChange,
   planNamespaces,
 } from './rules/namespace-annotations.ts';
+import type { LdapUsers } from './rules/ldap-users.ts';
 import { assertEnoughEntries } from './rules/possible-people.ts';
 
 export interface SyncOptions {

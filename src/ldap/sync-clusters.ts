@@ -7,9 +7,8 @@ import type { Deadline } from '../system/deadline.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
 import { ldapNobody } from './ldap-errors.ts';
 import { searchAll } from './ldap-search.ts';
-import type { LdapAnswers, LdapEntry } from './rules/possible-people.ts';
+import { type LdapAnswers, type LdapEntry, nameAttributes } from './rules/possible-people.ts';
 import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
-import { nameAttributes } from './rules/possible-people.ts';
 import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
 
 export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {

@@ -9,14 +9,14 @@ import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts
 import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
 import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-contents.ts';
-import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
+import {
+  groupByKubeconfig,
+  type KubeconfigEntries,
+  wantedKubeconfigEntries,
+} from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { removeFormerOwners } from '../credentials/root-credential-store.ts';
-import {
-  groupByKubeconfig,
-  wantedKubeconfigEntries,
-} from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
-import { oidcSettingsOf } from '../config/schema/settings.ts';
-import type { ClusterSettings, OidcSettings } from '../config/schema/settings.ts';
+import {
+  type ClusterSettings,
+  type OidcSettings,
+  oidcSettingsOf,
+} from '../config/schema/settings.ts';
 import { type Issuer, openIssuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';

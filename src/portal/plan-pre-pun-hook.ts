@@ -3,24 +3,22 @@ import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
-import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
+import {
+  execUser,
+  groupByKubeconfig,
+  wantedKubeconfigEntries,
+} from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { lookupUser } from '../identity/nss.ts';
-import type { User } from '../identity/nss.ts';
+import { lookupUser, type User } from '../identity/nss.ts';
 import { apiClient } from '../kube/api-client.ts';
 import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
-import { userObjectsOn } from '../clusters/bootstrap-user.ts';
-import { readDockerConfig } from '../clusters/bootstrap-user.ts';
-import {
-  groupByKubeconfig,
-  wantedKubeconfigEntries,
-} from '../credentials/kubeconfig/kubeconfig-entries.ts';
+import { readDockerConfig, userObjectsOn } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, forEachCluster } from '../clusters/cluster-outcome.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';

@@ -7,8 +7,7 @@ import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters
 import { issueUserToken } from '../clusters/issue-user-token.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
-import { lookupUser } from '../identity/nss.ts';
-import type { User } from '../identity/nss.ts';
+import { lookupUser, type User } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../kube/reconcile-user.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';

@@ -6,13 +6,12 @@ import { BerthError } from '../errors/berth-error.ts';
 import { readConfigText } from '../sshd-lint/read-config-text.ts';
 import { usageError } from '../errors/usage-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { certificateFileOf, fingerprintOf, readHostCertificate } from './keygen.ts';
+import { certificateFileOf, fingerprintOf, readHostCertificate, runKeygen } from './keygen.ts';
 import {
   renewalReason,
   type HostCertificate,
   type RenewalReason,
 } from './rules/host-certificate.ts';
-import { runKeygen } from './keygen.ts';
 
 export interface CertifyInput {
   /** The CA's private key; with `agent`, its public key. */

@@ -3,18 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/tcp-listeners.ts';
-import { isNodeDrained } from './kind.ts';
-import { changedSinceRead } from './running-sshds.ts';
+import { hostConfig, isNodeDrained, kindFile, kindNames, kindUnit, type KindUnit } from './kind.ts';
+import { changedSinceRead, declaredEndpoints, runningSshds } from './running-sshds.ts';
 import { fingerprintOf, readHostCertificate } from './keygen.ts';
-import { hostConfig, kindFile, kindNames } from './kind.ts';
 import { defaultHostKeys } from './kind-inputs.ts';
-import { kindUnit, type KindUnit } from './kind.ts';
 import type { HostCertificate } from './rules/host-certificate.ts';
 import { acceptedCodes } from './rules/kind-config.ts';
 import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
 import { collides, endpointsOf, type SshdEndpoint } from './rules/sshd-endpoints.ts';
-import { runningSshds } from './running-sshds.ts';
-import { declaredEndpoints } from './running-sshds.ts';
 
 /** One kind of session on this host. */
 export interface InspectedKind {

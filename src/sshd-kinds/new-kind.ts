@@ -15,8 +15,12 @@ import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { kindFile } from './kind.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
-import { balancerLimitLines } from './rules/kind-config.ts';
-import { isUneditedKind, type KindConfig, kindConfigText } from './rules/kind-config.ts';
+import {
+  balancerLimitLines,
+  isUneditedKind,
+  type KindConfig,
+  kindConfigText,
+} from './rules/kind-config.ts';
 import { assertFreePorts } from './running-sshds.ts';
 import { testSshdConfig } from './check-kinds.ts';
 

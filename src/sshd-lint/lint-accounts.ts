@@ -1,6 +1,5 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
-import type { LintAccount } from './rules/match-coverage.ts';
-import { isPattern, type UnlistedAccounts } from './rules/match-coverage.ts';
+import { isPattern, type LintAccount, type UnlistedAccounts } from './rules/match-coverage.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { getent, unlistedServices } from '../system/getent.ts';

@@ -3,13 +3,13 @@ import type { MatchBlock, SshdConnection, SshdEndpoint } from './rules/match.ts'
 import type { SshdOptions } from './rules/options.ts';
 import {
   distinctConnections,
-  matchEndpoints,
-  matchingBlocks,
+  groupAccounts,
   type LintAccount,
   type LintAccountGroup,
-  groupAccounts,
+  matchEndpoints,
+  matchingBlocks,
+  type UnlistedAccounts,
 } from './rules/match-coverage.ts';
-import type { UnlistedAccounts } from './rules/match-coverage.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 

@@ -1,4 +1,4 @@
-import { refusingKeyword } from './rules/access-findings.ts';
+import { refusingKeyword, sharedKeyFiles } from './rules/access-findings.ts';
 import { directivePlace, type SshdDirective } from './rules/directives.ts';
 import {
   bySeverity,
@@ -7,14 +7,12 @@ import {
   type SshdSample,
 } from './rules/sshd-finding.ts';
 import { sshdFindings } from './rules/all-findings.ts';
-import { sharedKeyFiles } from './rules/access-findings.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
-import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
+import { type MatchFinding, matchFindings, unlistedFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
 import { portFindings } from './rules/forwarding-findings.ts';
-import { unlistedFindings } from './rules/match-coverage.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -23,13 +21,10 @@ import {
   type ConnectionOverrides,
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
-import { cronFindings } from './lint-background-jobs.ts';
-import { mailFindings } from './lint-background-jobs.ts';
+import { cronFindings, mailFindings, userManagerFindings } from './lint-background-jobs.ts';
 import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
-import { userManagerFindings } from './lint-background-jobs.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
-import { listeningTcpPorts } from '../system/tcp-listeners.ts';
-import { firstUnprivilegedPort } from '../system/tcp-listeners.ts';
+import { firstUnprivilegedPort, listeningTcpPorts } from '../system/tcp-listeners.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';

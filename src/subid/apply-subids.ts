@@ -7,10 +7,10 @@ import { assertRoot } from '../system/as-user.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { takeShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './read-accounts.ts';
-import { createStorageDirs } from './plan-subids.ts';
 import {
-  resolveLink,
+  createStorageDirs,
   planSubidsForAccounts,
+  resolveLink,
   type SubidInput,
   type SubidPlan,
 } from './plan-subids.ts';

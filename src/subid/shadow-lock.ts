@@ -4,8 +4,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from '../system/atomic-file.ts';
 import { lockIdentity, removeLockIfSame } from '../system/file-lock.ts';
-import { isNoProcess } from '../system/temporary-name.ts';
-import { temporaryName } from '../system/temporary-name.ts';
+import { isNoProcess, temporaryName } from '../system/temporary-name.ts';
 
 export interface ShadowLock {
   release(): Promise<void>;

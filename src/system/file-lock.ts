@@ -6,10 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
-import { isDeadMark, markPattern, pidOfMark, processMark } from './temporary-name.ts';
-import { randomDigits } from './temporary-name.ts';
+import {
+  isDeadMark,
+  markPattern,
+  pidOfMark,
+  processMark,
+  randomDigits,
+  temporaryName,
+} from './temporary-name.ts';
 import { processStartTime, procStatFields } from './process-start.ts';
-import { temporaryName } from './temporary-name.ts';
 
 export interface LockOptions {
   /** How long to wait for other holders, in milliseconds. */

@@ -1,7 +1,6 @@
 import { BerthError, isErrno } from '../errors/berth-error.ts';
-import type { Credentials } from './as-user.ts';
+import { asUserThenRoot, type Credentials } from './as-user.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
-import { asUserThenRoot } from './as-user.ts';
 
 /** A container in the user's storage, running or not. */
 export interface StoredContainer {

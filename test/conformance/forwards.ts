@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { randomInt } from 'node:crypto';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';

@@ -4,8 +4,7 @@ import type {
   BalancerSettings,
   SessionKind,
 } from '../../config/schema/balancer-settings.ts';
-import { networkOfAddress } from '../../config/schema/ip-address.ts';
-import { isIpAddress } from '../../config/schema/ip-address.ts';
+import { isIpAddress, networkOfAddress } from '../../config/schema/ip-address.ts';
 import { balancerDeployments, podLabels } from './balancer-deployments.ts';
 import { haproxyConfig } from './haproxy-config.ts';
 import type { Manifest } from '../../kube/objects/kube-object.ts';

@@ -1,5 +1,4 @@
-import type { PodSession } from '../../backends/pod/pod-session.ts';
-import { isInPod } from '../../backends/pod/pod-session.ts';
+import { isInPod, type PodSession } from '../../backends/pod/pod-session.ts';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';

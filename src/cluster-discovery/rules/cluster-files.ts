@@ -2,11 +2,9 @@ import { parseDocument } from 'yaml';
 import type { KeyValues } from '../../config/schema/yaml-document.ts';
 import type { ManagementAccess } from '../../config/schema/settings.ts';
 import { asMapping, mappingOrEmpty } from '../../mapping.ts';
-import type { CapiCluster } from './capi-objects.ts';
+import { type CapiCluster, parsedYaml } from './capi-objects.ts';
 import { pathOf } from './cluster-names.ts';
-import type { OidcArguments } from './oidc-arguments.ts';
-import { parsedYaml } from './capi-objects.ts';
-import type { KnownAudience } from './oidc-arguments.ts';
+import type { KnownAudience, OidcArguments } from './oidc-arguments.ts';
 
 /** A cluster with what a portal needs of it. */
 export interface UsableCluster {

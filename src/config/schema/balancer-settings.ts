@@ -1,6 +1,11 @@
 import { type BalancerDocument, balancerSchema } from './balancer-yml.ts';
-import { configProblemsError } from './config-error.ts';
-import { type Locate, noPosition, type ProblemMessage, writtenPath } from './config-error.ts';
+import {
+  configProblemsError,
+  type Locate,
+  noPosition,
+  type ProblemMessage,
+  writtenPath,
+} from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import { schemaMessages } from './schema-messages.ts';

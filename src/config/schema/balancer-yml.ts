@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
-import { isCidr } from './ip-address.ts';
+import { ipv4Octets, ipv6Groups, isCidr, isHostName, isIpAddress } from './ip-address.ts';
 import { namespaceName } from './object-name.ts';
-import { ipv4Octets, ipv6Groups, isHostName, isIpAddress } from './ip-address.ts';
 
 /** Names of Kubernetes objects, of haproxy's sections and of systemd's instances are made of it. */
 const name = z

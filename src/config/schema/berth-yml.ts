@@ -1,10 +1,14 @@
 import * as z from 'zod/mini';
 import { isCidr, network, rewrittenNetwork } from './ip-address.ts';
-import { configProblemsError } from './config-error.ts';
+import {
+  configProblemsError,
+  type Locate,
+  noPosition,
+  type ProblemMessage,
+} from './config-error.ts';
 import { durationBetween } from './duration-schema.ts';
 import { namespaceName, objectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
-import { type ProblemMessage, noPosition, type Locate } from './config-error.ts';
 import { limitRange, resourceQuota } from './quota-schema.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { BerthError } from '../../errors/berth-error.ts';

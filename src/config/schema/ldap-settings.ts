@@ -1,7 +1,11 @@
-import { configProblemsError } from './config-error.ts';
+import {
+  configProblemsError,
+  type Locate,
+  noPosition,
+  type ProblemMessage,
+} from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-schema.ts';
-import { type ProblemMessage, noPosition, type Locate } from './config-error.ts';
 import { schemaMessages } from './schema-messages.ts';
 
 /** The directory's servers, and how its entries are read. */

@@ -1,5 +1,4 @@
-import { configProblemsError } from './config-error.ts';
-import { type Locate, noPosition } from './config-error.ts';
+import { configProblemsError, type Locate, noPosition } from './config-error.ts';
 import { nearestKey } from './nearest-key.ts';
 import { isNamespacePrefix, notAPrefix } from './object-name.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';

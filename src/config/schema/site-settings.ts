@@ -3,10 +3,9 @@ import type { ClusterOptions } from './berth-yml.ts';
 import { defaultSettings } from './default-settings.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import { credentialSettings } from './credential-settings.ts';
-import { configProblemsError } from './config-error.ts';
+import { configProblemsError, noPosition } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import { noPosition } from './config-error.ts';
 import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-file-contents.ts';
 import type {
   AdminCredentials,

@@ -1,14 +1,23 @@
 import * as z from 'zod/mini';
 import type { BerthError } from '../../errors/berth-error.ts';
-import { isCidr } from './ip-address.ts';
-import { configProblemsError, configError } from './config-error.ts';
+import { isCidr, isIpv4, isIpv6 } from './ip-address.ts';
+import {
+  configError,
+  configProblemsError,
+  type Locate,
+  noPosition,
+  type ProblemMessage,
+  writtenPath,
+} from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
-import { isIpv4, isIpv6 } from './ip-address.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
-import { type ProblemMessage, noPosition, type Locate, writtenPath } from './config-error.ts';
-import { isProfileName } from './profile/profile-schema.ts';
-import { accountName, directoryPath, nonEmptyArray } from './profile/profile-schema.ts';
+import {
+  accountName,
+  directoryPath,
+  isProfileName,
+  nonEmptyArray,
+} from './profile/profile-schema.ts';
 import { isWithin, mountProblem } from './profile/mount-path.ts';
 import { schemaMessages } from './schema-messages.ts';
 

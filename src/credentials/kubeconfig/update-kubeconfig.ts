@@ -16,8 +16,7 @@ import {
   kubeconfigLists,
   type ListKey,
 } from './kubeconfig-entries.ts';
-import { kubeconfigTooLarge } from './read-kubeconfig.ts';
-import { type KubeconfigSource, readKubeconfig } from './read-kubeconfig.ts';
+import { type KubeconfigSource, kubeconfigTooLarge, readKubeconfig } from './read-kubeconfig.ts';
 import { blockItem, blockPair } from './text-splices.ts';
 
 export interface KubeconfigUpdate {

@@ -10,8 +10,7 @@ import { type FileLock, tryLock } from '../../system/file-lock.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 import type { IssuerMetadata } from './issuer-discovery.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
-import { KeyMismatch } from './verify-token.ts';
-import { type TokenExpectation, verifyToken } from './verify-token.ts';
+import { KeyMismatch, type TokenExpectation, verifyToken } from './verify-token.ts';
 import type { TokenClaims } from './verify-claims.ts';
 
 export interface IssuerSource {

@@ -1,7 +1,6 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
-import type { KubeJson } from './kube-object.ts';
-import type { KubeObject, LiveObject } from './kube-object.ts';
+import type { KubeJson, KubeObject, LiveObject } from './kube-object.ts';
 
 /**
  * The object to apply over `live`. A ServiceAccount's `imagePullSecrets` is one list that an apply

@@ -1,8 +1,7 @@
 import type { RbacV1Subject } from '@kubernetes/client-node';
 import type { ClusterSettings, JsonObject } from '../../config/schema/settings.ts';
 import type { User } from '../../identity/nss.ts';
-import type { KubeJson } from './kube-object.ts';
-import type { KubeObject } from './kube-object.ts';
+import type { KubeJson, KubeObject } from './kube-object.ts';
 import {
   annotations,
   clusterRoles,

@@ -1,8 +1,6 @@
 import type { LdapSettings } from '../../config/schema/ldap-settings.ts';
-import { caseIgnoreKey } from './ldap-dn.ts';
-import { firstRdn, normalDn } from './ldap-dn.ts';
-import { type LdapAnswers, type LdapEntry, valuesOf } from './possible-people.ts';
-import { PossiblePeople } from './possible-people.ts';
+import { caseIgnoreKey, firstRdn, normalDn } from './ldap-dn.ts';
+import { type LdapAnswers, type LdapEntry, PossiblePeople, valuesOf } from './possible-people.ts';
 
 /** A user of the directory, with all numbers checked. */
 export interface LdapUser {

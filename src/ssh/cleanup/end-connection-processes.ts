@@ -2,7 +2,13 @@ import { keepsProcesses } from '../../session/lingering.ts';
 import { countText } from '../../count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { parentsFirst } from '../../system/processes.ts';
+import {
+  isRunning,
+  isStoppedOrGone,
+  parentsFirst,
+  type ProcessId,
+  withAncestors,
+} from '../../system/processes.ts';
 import {
   endProcesses,
   signalSteps,
@@ -10,12 +16,6 @@ import {
   type EndResult,
 } from '../../system/end-processes.ts';
 import { ProcessFreezer } from '../../system/process-freezer.ts';
-import {
-  withAncestors,
-  isRunning,
-  isStoppedOrGone,
-  type ProcessId,
-} from '../../system/processes.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import {
   belongsToConnection,

@@ -1,5 +1,4 @@
-import type { PamAction } from './pam-lines.ts';
-import type { PamLine } from './pam-lines.ts';
+import type { PamAction, PamLine } from './pam-lines.ts';
 
 /** Modules that accept or refuse; all others succeed in a login that succeeds. */
 const deciding = new Set(

@@ -1,5 +1,5 @@
 import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
-import { endOf, indexRanges, type RangeIndex, formatRange } from './id-ranges.ts';
+import { endOf, formatRange, indexRanges, type RangeIndex, suggestLayout } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import { existingFaults, type KnownId } from './subordinate-faults.ts';
 import {
@@ -8,7 +8,6 @@ import {
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
-import { suggestLayout } from './id-ranges.ts';
 
 /** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. */
 export interface SubordinateLayout {

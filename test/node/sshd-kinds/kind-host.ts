@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { ClientResult } from '../../rig/login-node/run-program.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { type ClientResult, run } from '../../rig/login-node/run-program.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';

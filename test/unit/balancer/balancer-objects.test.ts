@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { balancerObjects } from '../../../src/balancer/rules/balancer-objects.ts';
-import { configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
+import { balancerObjects, configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { onlyKind } from '../../../src/balancer/rules/placement.ts';
-import { podPorts } from '../../../src/balancer/rules/placement.ts';
+import { onlyKind, podPorts } from '../../../src/balancer/rules/placement.ts';
 import {
   type BalancerSettings,
   parseBalancerSettings,

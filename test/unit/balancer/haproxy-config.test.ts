@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { haproxyConfig } from '../../../src/balancer/rules/haproxy-config.ts';
-import { hostPlacement } from '../../../src/balancer/rules/placement.ts';
-import { onlyKind } from '../../../src/balancer/rules/placement.ts';
+import { hostPlacement, onlyKind } from '../../../src/balancer/rules/placement.ts';
 import { haproxyMark } from '../../../src/balancer/place-haproxy-config.ts';
 import { withChecksum } from '../../../src/checksum-line.ts';
 import { parseBalancerSettings } from '../../../src/config/schema/balancer-settings.ts';

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loopbackListeners } from '../../../src/forwarding/sshd-listeners.ts';
+import { loopbackListeners, userListeners } from '../../../src/forwarding/sshd-listeners.ts';
 import { isOtherEnd } from '../../../src/forwarding/peer-uids.ts';
-import { userListeners } from '../../../src/forwarding/sshd-listeners.ts';
 import { tcpSocket } from '../../../src/system/tcp-table.ts';
 
 const tail = '00000000:00000000 00:00000000 00000000';

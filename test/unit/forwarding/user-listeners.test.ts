@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SshdListeners } from '../../../src/forwarding/sshd-listeners.ts';
-import { listeningPaths } from '../../../src/forwarding/sshd-listeners.ts';
+import { listeningPaths, SshdListeners } from '../../../src/forwarding/sshd-listeners.ts';
 
 describe('what sshd listens at in the directory for it', () => {
   const uid = process.getuid?.() ?? 0;

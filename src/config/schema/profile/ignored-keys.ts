@@ -1,5 +1,4 @@
-import type { Backend, Profile, ProfileRule } from './profile.ts';
-import { sessionBackends } from './profile.ts';
+import { type Backend, type Profile, type ProfileRule, sessionBackends } from './profile.ts';
 
 /** Keys of a profile that have no effect with its backend. */
 export interface IgnoredKeys {

@@ -1,16 +1,21 @@
 import type { BerthError } from '../../../errors/berth-error.ts';
-import { configProblemsError, configError } from '../config-error.ts';
+import {
+  configError,
+  configProblemsError,
+  type Locate,
+  noPosition,
+  type ProblemMessage,
+} from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
-import { type ProblemMessage, noPosition, type Locate } from '../config-error.ts';
 import { profileContradictions } from './profile-contradictions.ts';
-import { isProfileName } from './profile-schema.ts';
 import {
   accountName,
+  isProfileName,
+  nonEmptyArray,
   type ProfileDocument,
   profileSchema,
-  nonEmptyArray,
 } from './profile-schema.ts';
 import { schemaMessages } from '../schema-messages.ts';
 

@@ -2,9 +2,8 @@ import * as z from 'zod/mini';
 import { durationBetween } from '../duration-schema.ts';
 import { nearestKey } from '../nearest-key.ts';
 import { imageProblem } from './image-reference.ts';
-import { pathProblem, withoutTrailingSlash } from './mount-path.ts';
+import { mountProblem, pathProblem, withoutTrailingSlash } from './mount-path.ts';
 import { podSchema } from './pod-fields.ts';
-import { mountProblem } from './mount-path.ts';
 import { templateProblem } from './template.ts';
 
 /** A string that the function finds no problem in. */

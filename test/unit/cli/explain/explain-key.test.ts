@@ -1,8 +1,12 @@
 import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { configurationKeys, keysNamed } from '../../../../src/cli/kit/configuration-keys.ts';
-import { keyNames, keysJson, keysText } from '../../../../src/cli/explain/explain-text.ts';
-import { explanations } from '../../../../src/cli/explain/explain-text.ts';
+import {
+  explanations,
+  keyNames,
+  keysJson,
+  keysText,
+} from '../../../../src/cli/explain/explain-text.ts';
 
 const named = (word: string): string[] => keysNamed(word).map(({ file, key }) => `${file}:${key}`);
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { root } from '../../../../src/cli/command-line.ts';
-import { commandPlace } from '../../../../src/cli/kit/command-place.ts';
-import { withPresentNames } from '../../../../src/cli/kit/command-place.ts';
+import { commandPlace, withPresentNames } from '../../../../src/cli/kit/command-place.ts';
 
 const now = (line: string) => {
   const { args, notices } = withPresentNames(root, line.split(' '));

@@ -9,10 +9,10 @@ import {
 } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
+  type SigningKey,
   type TokenExpectation,
   verifyToken,
 } from '../../../../src/credentials/oidc/verify-token.ts';
-import type { SigningKey } from '../../../../src/credentials/oidc/verify-token.ts';
 import { BerthError } from '../../../../src/errors/berth-error.ts';
 
 const now = 1_800_000_000;

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseLdap } from '../../../../src/config/schema/ldap-settings.ts';
-import { directoryMap } from '../../../../src/ldap/rules/namespace-annotations.ts';
-import type { LdapEntry } from '../../../../src/ldap/rules/possible-people.ts';
+import { directoryMap, planNamespaces } from '../../../../src/ldap/rules/namespace-annotations.ts';
+import { assertEnoughEntries, type LdapEntry } from '../../../../src/ldap/rules/possible-people.ts';
 import { type LdapUsers, ldapUsersOf } from '../../../../src/ldap/rules/ldap-users.ts';
-import { planNamespaces } from '../../../../src/ldap/rules/namespace-annotations.ts';
-import { assertEnoughEntries } from '../../../../src/ldap/rules/possible-people.ts';
 
 function entry(dn: string, attributes: Readonly<Record<string, string | string[]>>): LdapEntry {
   const values = Object.entries(attributes).map(([key, value]) => [

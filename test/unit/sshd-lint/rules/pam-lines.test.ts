@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parsePamControl } from '../../../../src/sshd-lint/rules/pam-lines.ts';
-import { parsePam } from '../../../../src/sshd-lint/rules/pam-lines.ts';
+import { parsePam, parsePamControl } from '../../../../src/sshd-lint/rules/pam-lines.ts';
 
 describe('a file of pam.d', () => {
   it('has modules, includes and lines that are none', () => {
