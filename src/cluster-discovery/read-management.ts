@@ -2,7 +2,7 @@ import { capiServer, managementServer } from '../clusters/capi-admin-access.ts';
 import type { ManagementAccess, ManagementCluster } from '../config/schema/settings.ts';
 import { mappingOrEmpty } from '../mapping.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { type ApiClient, apiClient } from '../kube/api-client.ts';
+import { type ApiClient, withApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { listAll } from '../kube/list-all.ts';
@@ -46,8 +46,7 @@ export async function readManagement(
   access: ManagementAccess,
   { namespace, deadline }: { readonly namespace?: string; readonly deadline: AbortSignal },
 ): Promise<ManagedClusters> {
-  const client = apiClient(await managementServer(access, deadline), deadline);
-  try {
+  return withApiClient(await managementServer(access, deadline), deadline, async (client) => {
     const version = await preferredVersion(client, group);
     const within = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
     const path = `/apis/${group}/${version}${within}/clusters`;
@@ -60,9 +59,7 @@ export async function readManagement(
       found: results.filter((one) => 'endpoint' in one),
       skipped: results.filter((one) => 'reason' in one),
     };
-  } finally {
-    client.close();
-  }
+  });
 }
 
 /** The OIDC settings of one Cluster. @throws as `readManagement` */
@@ -70,8 +67,7 @@ export async function readOidc(
   access: ManagementCluster,
   deadline: AbortSignal,
 ): Promise<OidcArguments | undefined> {
-  const client = apiClient(await managementServer(access, deadline), deadline);
-  try {
+  return withApiClient(await managementServer(access, deadline), deadline, async (client) => {
     const version = await preferredVersion(client, group);
     const { namespace, cluster } = access;
     const within = `/apis/${group}/${version}/namespaces/${encodeURIComponent(namespace)}`;
@@ -81,9 +77,7 @@ export async function readOidc(
       throw apiError(`reading the Cluster ${namespace}/${cluster}`, answer);
     const found = capiClusterOf(answer.body);
     return found === undefined ? undefined : await controlPlaneOidc(client, found);
-  } finally {
-    client.close();
-  }
+  });
 }
 
 /** @throws {BerthError} `capi-missing`; the `api-…` errors */

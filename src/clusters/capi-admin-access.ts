@@ -7,7 +7,7 @@ import {
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts';
 import { BerthError, withHint } from '../errors/berth-error.ts';
 import { apiServerFrom } from '../kube/admin-kubeconfig.ts';
-import { type ApiClient, apiClient } from '../kube/api-client.ts';
+import { type ApiClient, withApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
@@ -26,13 +26,10 @@ export async function clusterAdminAccess(
   endpoint: string,
   deadline: AbortSignal,
 ): Promise<ApiServer> {
-  const client = apiClient(await managementServer(management, deadline), deadline);
-  try {
+  return withApiClient(await managementServer(management, deadline), deadline, async (client) => {
     const hint = `${management.file} must give access to the management cluster and the right to get ${secretOf(management)}; see admin.cluster_api in berth.yml.`;
-    return await capiServer(client, management, { endpoint, hint });
-  } finally {
-    client.close();
-  }
+    return capiServer(client, management, { endpoint, hint });
+  });
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ClusterSettings } from '../config/schema/settings.ts';
 import { describeObject } from '../kube/objects/kube-object.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { namespaceOf } from '../kube/objects/user-names.ts';
-import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { ownership } from '../kube/ownership.ts';
 import { objectIfFound } from '../kube/read-user-objects.ts';
 import { getRequest } from '../kube/requests.ts';
@@ -34,17 +34,14 @@ export async function issueUserToken(
       code: 'internal-error',
     });
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
-  const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
-  try {
+  return withApiClient(await hookAccess(cluster, deps), deps.deadline, async (client) => {
     if (!deps.owned) await assertOwned(client, namespace, user.name);
-    return await requestToken(client, {
+    return requestToken(client, {
       namespace,
       account: credentials.name,
       lifetimeSeconds: credentials.lifetimeSeconds,
     });
-  } finally {
-    client.close();
-  }
+  });
 }
 
 async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {

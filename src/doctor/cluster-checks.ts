@@ -4,7 +4,7 @@ import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { UserObjects } from '../kube/objects/user-objects.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
-import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import { needsKubectl } from '../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../kube/api-server.ts';
@@ -230,13 +230,10 @@ export async function withClient(
   signal: AbortSignal,
   work: (client: ApiClient) => Promise<Finding>,
 ): Promise<Finding> {
-  const client = apiClient(server, signal);
   try {
-    return await work(client);
+    return await withApiClient(server, signal, work);
   } catch (thrown) {
     return failedWith(asBerthError(thrown, 'asking the API server'));
-  } finally {
-    client.close();
   }
 }
 

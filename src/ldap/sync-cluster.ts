@@ -2,7 +2,7 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { collectionPath } from '../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { apiClient, type ApiClient } from '../kube/api-client.ts';
+import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
 import { listUserNamespaces } from '../kube/list-all.ts';
 import { objectIfFound } from '../kube/read-user-objects.ts';
@@ -66,8 +66,7 @@ export async function syncCluster(
   options: SyncOptions,
 ): Promise<SyncedCluster> {
   const { now, dryRun, deadline } = options;
-  const client = apiClient(await target.reach(deadline), deadline);
-  try {
+  return withApiClient(await target.reach(deadline), deadline, async (client) => {
     const [namespaces, remembered] = await Promise.all([
       listUserNamespaces(client, options.ldap.namespaceSelector),
       readConfigMap(client, memory),
@@ -95,9 +94,7 @@ export async function syncCluster(
       return { ...plan, changes, configMaps: [], error };
     }
     return { ...plan, changes, configMaps: maps.map(({ shown }) => shown) };
-  } finally {
-    client.close();
-  }
+  });
 }
 
 async function remember(

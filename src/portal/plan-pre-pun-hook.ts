@@ -12,7 +12,7 @@ import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { lookupUser, type User } from '../identity/nss.ts';
-import { apiClient } from '../kube/api-client.ts';
+import { withApiClient } from '../kube/api-client.ts';
 import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
@@ -94,16 +94,13 @@ async function planCluster(
     deadline: deadline.signal,
     clusterCount: clusters.length,
   });
-  const client = apiClient(server, deadline.signal);
-  try {
-    return await planUser({
+  return withApiClient(server, deadline.signal, (client) =>
+    planUser({
       client,
       user: user.name,
       objects: userObjectsOn({ user, cluster, now: Math.floor(now), ...docker }),
-    });
-  } finally {
-    client.close();
-  }
+    }),
+  );
 }
 
 async function planFiles(
