@@ -135,19 +135,26 @@ it('upgrades by a commit, of values and of the chart', async () => {
   await expectGreen();
 });
 
+/** Not the hook's account, which the tests of `site` may use at the same time. */
 it('repairs drift', async () => {
-  await cluster.kubectl(['delete', 'clusterrolebinding', 'berth-hook']);
-  await cluster.patch('clusterrole', 'berth-hook', 'default', { rules: [] });
-  expect((await runDoctor(portal)).exitCode).not.toBe(0);
+  const guard = ['validatingadmissionpolicybinding', 'berth-hook-guard'] as const;
+  await cluster.kubectl(['delete', ...guard]);
+  await cluster.patch('clusterrole', 'berth-reaper', 'default', { rules: [] });
+  await waitFor({ what: 'the guard to be gone', timeoutMs: 20_000 }, async () =>
+    (await runDoctor(portal)).exitCode === 0 ? undefined : true,
+  );
 
   // What the example's interval brings within ten minutes.
   await flux.reconcile(kinds.release, 'berth');
 
   await waitFor({ what: 'the repair', timeoutMs: 60_000 }, async () => {
-    const binding = await cluster.get('clusterrolebinding', 'berth-hook');
-    const role = await cluster.get('clusterrole', 'berth-hook');
+    const role = await cluster.get('clusterrole', 'berth-reaper');
+    const binding = await cluster.get(...guard);
     return binding !== undefined && (role?.rules as unknown[]).length > 0 ? true : undefined;
   });
+  await waitFor({ what: 'the guard to be back', timeoutMs: 20_000 }, async () =>
+    (await runDoctor(portal)).exitCode === 0 ? true : undefined,
+  );
   await expectGreen();
 });
 

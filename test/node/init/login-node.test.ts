@@ -133,7 +133,7 @@ describe('berth init login-node', () => {
     // The last line would name a port that nothing listens on.
     await shell("echo '# ours' >>/etc/ssh/berth/login.conf");
     const other = await init('--yes', 400);
-    expect(other.stderr).toContain('--port: /etc/ssh/berth/login.conf was edited');
+    expect(other.stderr).toContain('login.conf was edited, and has another value than --port');
     expect(other.exitCode).toBe(75);
   });
 });

@@ -1,11 +1,10 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
-import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
 import type { User } from '../../../identity/nss.ts';
-import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
+import { dnsLabel, type NamedMount, profilePod } from './profile-pod.ts';
 import { groupFile, passwdFile } from './passwd-file.ts';
 import { fillTemplate } from '../../../session/fill-template.ts';
 
@@ -65,16 +64,6 @@ export function hostLabel(loginHost: string): string {
   return dnsLabel(first, 40) || 'login';
 }
 
-/** A text as an RFC 1123 label of at most that length; empty if it has no letter and no digit. */
-function dnsLabel(text: string, longest: number): string {
-  return text
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]/g, '-')
-    .replace(/^-+/, '')
-    .slice(0, longest)
-    .replace(/-+$/, '');
-}
-
 /** What a process in a pod has as BERTH_CONNECTION: IDs of connections are unique on one login node only. */
 export function connectionMark(connection: string, loginHost: string): string {
   return `${connection}@${hostLabel(loginHost)}`;
@@ -110,7 +99,8 @@ export function podObject(input: PodInput): PodObject {
   const { user, profile, namespace, connection } = input;
   const { pod, lifetime } = profile;
   const forAllNodes = isForAllNodes(profile);
-  const mounts = volumeMounts(profile, user);
+  const ofProfile = profilePod(profile, (template) => fillTemplate(template, user));
+  const { mounts } = ofProfile;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -148,17 +138,12 @@ export function podObject(input: PodInput): PodObject {
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       },
-      ...(profile.hostname === undefined ? {} : hostname(fillTemplate(profile.hostname, user))),
-      ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
-      ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations.map(toleration) }),
-      ...(pod.priorityClass === undefined ? {} : { priorityClassName: pod.priorityClass }),
-      ...(pod.runtimeClass === undefined ? {} : { runtimeClassName: pod.runtimeClass }),
-      ...(pod.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pod.pullSecret }] }),
+      ...ofProfile.spec,
       containers: [
         {
           name: podContainer,
-          image: profile.image,
-          imagePullPolicy: pullPolicies[profile.pull],
+          image: ofProfile.image,
+          imagePullPolicy: ofProfile.imagePullPolicy,
           command: ['sleep', 'infinity'],
           workingDir: homeMounted(mounts, user) ? user.home : '/',
           env: [
@@ -167,7 +152,7 @@ export function podObject(input: PodInput): PodObject {
             { name: 'LOGNAME', value: user.name },
             { name: 'BERTH_GROUPS', value: groupsText(user) },
           ],
-          resources: resources(profile),
+          resources: ofProfile.resources,
           securityContext: {
             allowPrivilegeEscalation: false,
             capabilities: { drop: ['ALL'] },
@@ -193,12 +178,6 @@ export function podObject(input: PodInput): PodObject {
   };
 }
 
-/** The name of a pod's host is a label, which account names and host names need not be. */
-function hostname(wanted: string): { readonly hostname?: string } {
-  const label = dnsLabel(wanted, 63);
-  return label === '' ? {} : { hostname: label };
-}
-
 /** The groups of a pod, which it keeps: the primary one, then the others in ascending order. */
 export function groupsText(user: User): string {
   return [user.gid, ...supplementalGroups(user)].join(' ');
@@ -207,8 +186,6 @@ export function groupsText(user: User): string {
 function supplementalGroups({ gid, groups }: User): number[] {
   return groups.filter((group) => group !== gid && group !== 0);
 }
-
-const pullPolicies = { never: 'Never', missing: 'IfNotPresent', always: 'Always' } as const;
 
 const identity = {
   name: identityVolume,
@@ -220,56 +197,8 @@ const identity = {
   },
 };
 
-interface NamedMount extends Pick<ResolvedMount, 'target' | 'readOnly'> {
-  readonly name: string;
-  readonly source: Readonly<Record<string, unknown>>;
-}
-
-/** The profile's mounts as directories of the node. Only the node knows whether they exist. */
-function volumeMounts({ mounts, pod }: Profile, user: User): NamedMount[] {
-  const directories = mounts.map((mount, index) => ({
-    name: `mount-${index}`,
-    target: fillTemplate(mount.target ?? mount.source, user),
-    readOnly: mount.readOnly,
-    source: {
-      hostPath: {
-        path: fillTemplate(mount.source, user),
-        type: mount.missing === 'fail' ? 'Directory' : '',
-      },
-    },
-  }));
-  const volumes = Object.entries(pod.volumes).map(([target, volume], index) => ({
-    name: `volume-${index}`,
-    target,
-    readOnly: volume.readOnly,
-    source: volumeSource(volume),
-  }));
-  return [...directories, ...volumes];
-}
-
-function volumeSource(volume: PodVolume): Readonly<Record<string, unknown>> {
-  return 'claim' in volume
-    ? { persistentVolumeClaim: { claimName: volume.claim } }
-    : { nfs: volume.nfs };
-}
-
 function homeMounted(mounts: readonly NamedMount[], { home }: User): boolean {
   return mounts.some(({ target }) => home === target || home.startsWith(`${target}/`));
-}
-
-/** Requests and limits are always set, because quotas and policies require them. */
-function resources({ limits, pod }: Profile): Readonly<Record<string, unknown>> {
-  const limited = {
-    ...(limits.cpus === undefined ? {} : { cpu: String(limits.cpus) }),
-    ...(limits.memory === undefined ? {} : { memory: String(limits.memory) }),
-    ...Object.fromEntries(
-      Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
-    ),
-  };
-  return {
-    requests: { cpu: '100m', memory: '128Mi', ...limited },
-    limits: { cpu: '1', memory: '1Gi', ...limited },
-  };
 }
 
 /** Upper limit for a pod without a duration in its profile, in case nothing removes it. */
@@ -283,9 +212,4 @@ function longestLife(lifetime: Lifetime): number {
 function goDuration(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
-}
-
-/** A toleration as v1.Toleration. `seconds` is how long the pod stays on a node with the taint. */
-function toleration({ seconds, ...taint }: Profile['pod']['tolerations'][number]): object {
-  return seconds === undefined ? taint : { ...taint, tolerationSeconds: seconds };
 }

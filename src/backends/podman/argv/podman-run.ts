@@ -40,7 +40,6 @@ export function podmanRunCommand(
 ): ProgramCall {
   const { user, connection } = host;
   const name = containerName(profile, connection);
-  const { limits, podman } = profile;
   const args = [
     'run',
     '--detach',
@@ -49,16 +48,39 @@ export function podmanRunCommand(
     ...userNamespace(ready.maps),
     ...['--group-add', 'keep-groups'],
     ...(ready.maps === undefined ? ['--passwd-entry', passwdEntry(host.user)] : []),
-    ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
-    ...(profile.hostname === undefined ? [] : ['--hostname', fillTemplate(profile.hostname, user)]),
-    ...['--pull', profile.pull],
     ...['--log-driver', 'none'],
     ...['--stop-timeout', '1'],
-    '--http-proxy=false',
-    ...ready.mounts.flatMap(mountArgs),
-    ...scratchVolumes(ready.mounts),
+    ...profileRunArgs(profile, ready.mounts, (template) => fillTemplate(template, user)),
     ...['--workdir', '/'],
     ...['--env', `HOME=${user.home}`],
+    ...['--pidfile', containerPidFile(host, name)],
+    // Not the image's entry point: an init process that reaps zombies and waits.
+    ...['--init', '--init-path', host.podman.init],
+    ...['--entrypoint', '[]'],
+    ready.image ?? profile.image,
+    ...['/run/podman-init', '-P'],
+  ];
+  return podmanCommand(host, args);
+}
+
+/**
+ * What the profile alone says of a container, for a session, a batch job or a notebook.
+ *
+ * @param fill Replaces the templates of the profile
+ */
+export function profileRunArgs(
+  profile: Profile,
+  mounts: readonly ResolvedMount[],
+  fill: (template: string) => string,
+): string[] {
+  const { limits, podman } = profile;
+  return [
+    ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
+    ...(profile.hostname === undefined ? [] : ['--hostname', fill(profile.hostname)]),
+    ...['--pull', profile.pull],
+    '--http-proxy=false',
+    ...mounts.flatMap(mountArgs),
+    ...scratchVolumes(mounts),
     ...(limits.cpus === undefined ? [] : ['--cpus', String(limits.cpus)]),
     ...(limits.memory === undefined ? [] : ['--memory', `${limits.memory}b`]),
     ...(limits.pids === undefined ? [] : ['--pids-limit', String(limits.pids)]),
@@ -68,14 +90,7 @@ export function podmanRunCommand(
     // Podman binds the host's /sys for its network, and the user may write to cgroups and FUSE connections of the user's own.
     ...(profile.network === 'host' ? ['--security-opt', `mask=${hostsOwn}`] : []),
     ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
-    ...['--pidfile', containerPidFile(host, name)],
-    // Not the image's entry point: an init process that reaps zombies and waits.
-    ...['--init', '--init-path', host.podman.init],
-    ...['--entrypoint', '[]'],
-    ready.image ?? profile.image,
-    ...['/run/podman-init', '-P'],
   ];
-  return podmanCommand(host, args);
 }
 
 /**

@@ -1,0 +1,107 @@
+import type { Profile } from '../../../config/schema/profile/profile.ts';
+import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
+import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
+
+/** A volume of a profile, and where it is mounted. */
+export interface NamedMount extends Pick<ResolvedMount, 'target' | 'readOnly'> {
+  readonly name: string;
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
+/** The fields of a pod that come from its profile alone, for a session, a notebook or an app of the portal. */
+export interface ProfilePod {
+  readonly image: string;
+  readonly imagePullPolicy: 'Never' | 'IfNotPresent' | 'Always';
+  readonly mounts: readonly NamedMount[];
+  readonly resources: Readonly<Record<'requests' | 'limits', Readonly<Record<string, string>>>>;
+  /** Further fields of the pod's `spec`, as Kubernetes names them. */
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * @param fill Replaces the templates of the profile
+ * @throws {BerthError} those of `fill`
+ */
+export function profilePod(profile: Profile, fill: (template: string) => string): ProfilePod {
+  const { pod } = profile;
+  return {
+    image: profile.image,
+    imagePullPolicy: pullPolicies[profile.pull],
+    mounts: volumeMounts(profile, fill),
+    resources: resources(profile),
+    spec: {
+      ...(profile.hostname === undefined ? {} : hostname(fill(profile.hostname))),
+      ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
+      ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations.map(toleration) }),
+      ...(pod.priorityClass === undefined ? {} : { priorityClassName: pod.priorityClass }),
+      ...(pod.runtimeClass === undefined ? {} : { runtimeClassName: pod.runtimeClass }),
+      ...(pod.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pod.pullSecret }] }),
+    },
+  };
+}
+
+const pullPolicies = { never: 'Never', missing: 'IfNotPresent', always: 'Always' } as const;
+
+/** The name of a pod's host is a label, which account names and host names need not be. */
+function hostname(wanted: string): { readonly hostname?: string } {
+  const label = dnsLabel(wanted, 63);
+  return label === '' ? {} : { hostname: label };
+}
+
+/** A text as an RFC 1123 label of at most that length; empty if it has no letter and no digit. */
+export function dnsLabel(text: string, longest: number): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]/g, '-')
+    .replace(/^-+/, '')
+    .slice(0, longest)
+    .replace(/-+$/, '');
+}
+
+/** The profile's mounts as directories of the node. Only the node knows whether they exist. */
+function volumeMounts({ mounts, pod }: Profile, fill: (template: string) => string): NamedMount[] {
+  const directories = mounts.map((mount, index) => ({
+    name: `mount-${index}`,
+    target: fill(mount.target ?? mount.source),
+    readOnly: mount.readOnly,
+    source: {
+      hostPath: {
+        path: fill(mount.source),
+        type: mount.missing === 'fail' ? 'Directory' : '',
+      },
+    },
+  }));
+  const volumes = Object.entries(pod.volumes).map(([target, volume], index) => ({
+    name: `volume-${index}`,
+    target,
+    readOnly: volume.readOnly,
+    source: volumeSource(volume),
+  }));
+  return [...directories, ...volumes];
+}
+
+function volumeSource(volume: PodVolume): Readonly<Record<string, unknown>> {
+  return 'claim' in volume
+    ? { persistentVolumeClaim: { claimName: volume.claim } }
+    : { nfs: volume.nfs };
+}
+
+/** Requests and limits are always set, because quotas and policies require them. */
+function resources({ limits, pod }: Profile): ProfilePod['resources'] {
+  const limited = {
+    ...(limits.cpus === undefined ? {} : { cpu: String(limits.cpus) }),
+    ...(limits.memory === undefined ? {} : { memory: String(limits.memory) }),
+    ...Object.fromEntries(
+      Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
+    ),
+  };
+  return {
+    requests: { cpu: '100m', memory: '128Mi', ...limited },
+    limits: { cpu: '1', memory: '1Gi', ...limited },
+  };
+}
+
+/** A toleration as v1.Toleration. `seconds` is how long the pod stays on a node with the taint. */
+function toleration({ seconds, ...taint }: Profile['pod']['tolerations'][number]): object {
+  return seconds === undefined ? taint : { ...taint, tolerationSeconds: seconds };
+}
