@@ -42,6 +42,8 @@ export async function rightsFinding(
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -k ${installedPath('share/etc/kubernetes/ssh-sessions')}`;
+/** Installs the role of the hub, and the right to bind it. */
+const installHub = `kubectl apply -k ${installedPath('share/etc/kubernetes/jupyterhub')}`;
 const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
 /** `install` leaves it out: the right to create tokens of that account allows acting as any user. */
 const userTokens = installedPath(
@@ -56,8 +58,12 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   const others = missing.filter(
     ({ resource, name }) => resource !== 'serviceaccounts' || name !== account,
   );
+  const ofHub = others.filter(({ name }) => name === clusterRoles.jupyterhub);
   const hints = [
-    others.some(({ resource }) => resource !== 'secrets') ? `Run \`${install}\`.` : '',
+    others.some((right) => right.resource !== 'secrets' && !ofHub.includes(right))
+      ? `Run \`${install}\`.`
+      : '',
+    ofHub.length > 0 ? `Run \`${installHub}\`.` : '',
     others.some(({ resource }) => resource === 'secrets')
       ? `Run \`${tokenSetupCommand(cluster)}\`: it also grants the right to write the pull secret ${pullSecret?.name ?? ''}.`
       : '',
@@ -133,7 +139,9 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
         ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false in berth.yml. Then run \`${install}\`.`
         : absent.includes(clusterRoles.session)
           ? installSessions
-          : install,
+          : absent.includes(clusterRoles.jupyterhub)
+            ? installHub
+            : install,
     );
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} exist`);

@@ -62,6 +62,16 @@ metadata:
   { directory: 'ssh-sessions-list', key: 'sshSessionsList' },
   { directory: 'service-account-tokens', key: 'serviceAccountTokens' },
   {
+    directory: 'jupyterhub',
+    key: 'jupyterhub',
+    substitutions: {
+      'jupyterhub.yaml': [
+        { from: "'jupyterhub'", to: "'{{ .Values.jupyterhub.namespace }}'" },
+        { from: "'hub'", to: "'{{ .Values.jupyterhub.serviceAccount }}'" },
+      ],
+    },
+  },
+  {
     directory: 'monitoring',
     key: 'monitoring',
     substitutions: {

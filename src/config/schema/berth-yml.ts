@@ -80,6 +80,7 @@ export const clusterSchema = z.strictObject({
   resource_quota: z.optional(z.nullable(resourceQuota)),
   limit_range: z.optional(z.nullable(limitRange)),
   credentials: z.optional(credentials),
+  jupyterhub: z.optional(z.nullable(z.strictObject({ namespace, service_account: dnsName }))),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
 

@@ -58,6 +58,8 @@ export interface ClusterSettings {
   /** `spec` of the LimitRange; absent for none. */
   readonly limitRange?: JsonObject;
   readonly credentials: CredentialSettings;
+  /** The ServiceAccount of a JupyterHub, which starts pods in the users' namespaces. */
+  readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string };
   /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
 }

@@ -111,6 +111,14 @@ function clusterSettings(
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
     ...(options.resource_quota ? { resourceQuota: options.resource_quota } : {}),
     ...(options.limit_range ? { limitRange: options.limit_range } : {}),
+    ...(options.jupyterhub
+      ? {
+          jupyterhub: {
+            namespace: options.jupyterhub.namespace,
+            serviceAccount: options.jupyterhub.service_account,
+          },
+        }
+      : {}),
     ...(options.ssh_sessions
       ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
       : {}),

@@ -2,13 +2,13 @@ import type { RbacV1Subject } from '@kubernetes/client-node';
 import type { ClusterSettings, JsonObject } from '../../config/schema/settings.ts';
 import type { User } from '../../identity/nss.ts';
 import type { KubeJson, KubeObject } from './kube-object.ts';
+import { networkPolicy } from './network-policy.ts';
 import {
   annotations,
   clusterRoles,
   defaultServiceAccount,
   quotaAndLimitRangeName,
   namespaceLabel,
-  networkPolicyName,
   roleBindingNames,
   sessionServiceAccount,
 } from './well-known-names.ts';
@@ -41,7 +41,7 @@ export interface DesiredInput {
  */
 export function userObjects(input: DesiredInput): UserObjects {
   const { user, cluster, namespace, dockerConfig } = input;
-  const { pullSecret, credentials, resourceQuota, limitRange, sshSessions } = cluster;
+  const { pullSecret, credentials, resourceQuota, limitRange, sshSessions, jupyterhub } = cluster;
   const ownAccount = credentials.mode === 'service-account' ? credentials.name : undefined;
   return {
     namespace: {
@@ -54,7 +54,7 @@ export function userObjects(input: DesiredInput): UserObjects {
       },
     },
     members: [
-      networkPolicy(namespace, cluster.allowedCidrs),
+      networkPolicy(namespace, cluster),
       roleBinding(namespace, roleBindingNames.initializer(user.name), clusterRoles.initializer, [
         serviceAccountSubject(defaultServiceAccount, namespace),
       ]),
@@ -73,6 +73,16 @@ export function userObjects(input: DesiredInput): UserObjects {
             ),
           ]
         : []),
+      ...(jupyterhub === undefined
+        ? []
+        : [
+            roleBinding(
+              namespace,
+              roleBindingNames.jupyterhub(user.name),
+              clusterRoles.jupyterhub,
+              [serviceAccountSubject(jupyterhub.serviceAccount, jupyterhub.namespace)],
+            ),
+          ]),
       ...(pullSecret !== undefined && dockerConfig !== undefined
         ? pullSecretObjects(namespace, pullSecret.name, dockerConfig)
         : []),
@@ -92,25 +102,6 @@ function namespaceAnnotations(user: User, now: number): Record<string, string> {
     [annotations.groups]: user.groups.join(','),
     // Whole seconds: OSC's reaper reads an integer.
     [annotations.lastHookExecution]: String(Math.floor(now)),
-  };
-}
-
-/** Allows ingress only from the same namespace and the site's CIDRs. */
-function networkPolicy(
-  namespace: string,
-  allowedCidrs: readonly string[],
-): KubeObject<'NetworkPolicy'> {
-  return {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: { name: networkPolicyName, namespace },
-    spec: {
-      podSelector: {},
-      policyTypes: ['Ingress'],
-      ingress: [
-        { from: [{ podSelector: {} }, ...allowedCidrs.map((cidr) => ({ ipBlock: { cidr } }))] },
-      ],
-    },
   };
 }
 

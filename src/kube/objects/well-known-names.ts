@@ -29,6 +29,7 @@ export const clusterRoles = {
   user: 'ood-user',
   jobPodReaper: 'job-pod-reaper',
   session: 'berth-session',
+  jupyterhub: 'berth-jupyterhub',
 } as const;
 
 /** With the user name unchanged: names of RBAC objects may contain `.` and `@`. */
@@ -37,6 +38,7 @@ export const roleBindingNames = {
   user: (user: string): string => `${user}-ood-user`,
   jobPodReaper: (user: string): string => `${user}-job-pod-reaper-rolebinding`,
   session: (user: string): string => `${user}-berth-session`,
+  jupyterhub: (user: string): string => `${user}-berth-jupyterhub`,
 } as const;
 
 /** The site's ResourceQuota and LimitRange. */

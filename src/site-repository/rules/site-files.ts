@@ -14,7 +14,7 @@ export interface SiteFile {
 export interface SiteOptions {
   readonly clusters: readonly Pick<
     ClusterSettings,
-    'name' | 'credentials' | 'jobPodReaper' | 'pullSecret'
+    'name' | 'credentials' | 'jobPodReaper' | 'pullSecret' | 'jupyterhub'
   >[];
   /** Of `optionalComponents`. */
   readonly components: readonly string[];
@@ -46,13 +46,14 @@ export function siteFiles(options: SiteOptions): readonly SiteFile[] {
 }
 
 function componentsOf(
-  { credentials, jobPodReaper }: SiteOptions['clusters'][number],
+  { credentials, jobPodReaper, jupyterhub }: SiteOptions['clusters'][number],
   { components }: SiteOptions,
 ): readonly string[] {
   // OSC's job-pod-reaper does the work of the reaper there.
   const wanted = components.filter((one) => one !== 'reaper' || !jobPodReaper);
   const tokens = credentials.mode === 'service-account' ? ['service-account-tokens'] : [];
-  return [...new Set(['hook', 'roles', 'guard', ...tokens, ...wanted])];
+  const hub = jupyterhub === undefined ? [] : ['jupyterhub'];
+  return [...new Set(['hook', 'roles', 'guard', ...tokens, ...hub, ...wanted])];
 }
 
 function componentOf(component: string, { policies }: SiteOptions): SiteFile[] {
@@ -97,6 +98,7 @@ function generated(cluster: SiteOptions['clusters'][number], options: SiteOption
   const cronJobs = ['reaper', 'ldap-sync'].filter((one) => components.includes(one));
   const patches = [
     ...pullSecretPatch(cluster.pullSecret?.name ?? hookSecret),
+    ...hubPatch(cluster.jupyterhub),
     ...(image === undefined || !components.includes('reaper') ? [] : [resumed]),
   ];
   return {
@@ -122,6 +124,16 @@ function pullSecretPatch(name: string): object[] {
   const index = hook?.rules?.findIndex((rule) => rule.resourceNames?.includes(hookSecret)) ?? -1;
   const patch = [{ op: 'replace', path: `/rules/${index}/resourceNames`, value: [name] }];
   return [{ target: { kind: 'ClusterRole', name: 'berth-hook' }, patch: stringify(patch) }];
+}
+
+/** The account that the policy names is that of the Zero to JupyterHub chart. */
+function hubPatch(hub: ClusterSettings['jupyterhub']): object[] {
+  if (hub === undefined) return [];
+  const patch = [hub.namespace, hub.serviceAccount].map((value, index) => ({
+    ...{ op: 'replace', path: `/spec/variables/${index}/expression`, value: `'${value}'` },
+  }));
+  const target = { kind: 'ValidatingAdmissionPolicy', name: 'berth-jupyterhub-guard' };
+  return [{ target, patch: stringify(patch) }];
 }
 
 /** A transformer of images, for `NAME:TAG` or `NAME@DIGEST`. */
@@ -222,6 +234,12 @@ const componentFiles = {
   'service-account-tokens': {
     'service-account-tokens.yaml': sourceText(
       '../../../etc/kubernetes/service-account-tokens/service-account-tokens.yaml',
+      import.meta.url,
+    ),
+  },
+  jupyterhub: {
+    'jupyterhub.yaml': sourceText(
+      '../../../etc/kubernetes/jupyterhub/jupyterhub.yaml',
       import.meta.url,
     ),
   },

@@ -74,6 +74,7 @@ const switches: Readonly<Record<string, string>> = {
   'ssh-sessions': 'sshSessions',
   'ssh-sessions-list': 'sshSessionsList',
   'service-account-tokens': 'serviceAccountTokens',
+  jupyterhub: 'jupyterhub',
   monitoring: 'monitoring',
   'ssh-balancer': 'sshBalancer',
 };

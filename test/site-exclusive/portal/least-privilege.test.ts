@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
+import { listedRights } from '../../rig/site/listed-rights.ts';
 import { createOscAccount, removeOscAccount } from '../../rig/site/osc-hooks.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -31,19 +32,6 @@ afterAll(async () => {
   await portal.remove();
 });
 
-/** What `kubectl auth can-i --list` prints of resources, without what every account may ask. */
-async function canI(token: string, namespace: string): Promise<string[]> {
-  const { stdout } = await site.kubectl(
-    ['auth', 'can-i', '--list', '--no-headers', '-n', namespace],
-    { token },
-  );
-  return stdout
-    .split('\n')
-    .filter((line) => !line.startsWith(' ') && !line.startsWith('selfsubject'))
-    .map((line) => line.replace(/ +\[\] +/, ' ').replaceAll(/ +/g, ' '))
-    .sort();
-}
-
 const everywhere = [
   'clusterroles.rbac.authorization.k8s.io [job-pod-reaper] [bind]',
   'clusterroles.rbac.authorization.k8s.io [ood-initializer] [bind]',
@@ -59,12 +47,12 @@ const everywhere = [
 
 describe('kubectl auth can-i --list with a stolen token of the hook', () => {
   it('shows these rights and no others', async () => {
-    expect(await canI(stolen.token, 'default')).toEqual(everywhere);
-    expect(await canI(stolen.token, 'kube-system')).toEqual(everywhere);
+    expect(await listedRights(site, stolen.token, 'default')).toEqual(everywhere);
+    expect(await listedRights(site, stolen.token, 'kube-system')).toEqual(everywhere);
   });
 
   it('shows in its own namespace that it may renew its token, and no more', async () => {
-    expect(await canI(stolen.token, 'ondemand')).toEqual(
+    expect(await listedRights(site, stolen.token, 'ondemand')).toEqual(
       [...everywhere, 'serviceaccounts/token [berth-hook] [create]'].sort(),
     );
   });
@@ -72,7 +60,7 @@ describe('kubectl auth can-i --list with a stolen token of the hook', () => {
   it("beside that of OSC's, which holds every secret and every pod of the cluster", async () => {
     const stolenFromOsc = await createOscAccount(cluster, osc);
 
-    const theirs = await canI(stolenFromOsc, 'kube-system');
+    const theirs = await listedRights(site, stolenFromOsc, 'kube-system');
 
     for (const resource of ['secrets', 'pods', 'configmaps'])
       expect(theirs).toContain(`${resource} [] [get watch list create update patch delete]`);

@@ -21,7 +21,11 @@ beforeAll(async () => {
     clusters: { prod: {}, test: {} },
     berth: {
       clusters: {
-        test: { job_pod_reaper: true, credentials: { mode: 'service-account' } },
+        test: {
+          job_pod_reaper: true,
+          credentials: { mode: 'service-account' },
+          jupyterhub: { namespace: 'notebooks', service_account: 'hub' },
+        },
       },
     },
   });
@@ -75,6 +79,10 @@ it('writes a repository that kubectl builds, with the components of each cluster
   expect(await textOf('clusters/test/berth/kustomization.yaml')).toContain(
     'service-account-tokens',
   );
+  const guard = test.find(({ metadata }) => metadata.name === 'berth-jupyterhub-guard');
+  expect(guard?.spec).toMatchObject({
+    variables: [{ expression: "'notebooks'" }, { expression: "'hub'" }],
+  });
 
   const flux = parseAllDocuments(await textOf('flux/test.yaml')).map((one) => one.toJS() as object);
   expect(flux).toMatchObject([{ kind: 'GitRepository' }, { spec: { path: './clusters/test' } }]);
