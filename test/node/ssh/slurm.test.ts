@@ -4,9 +4,9 @@ import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import {
   otherSlurmPaths,
   slurmClientMounts,
+  SlurmCluster,
   slurmPackages,
-  startSlurm,
-} from '../../rig/login-node/slurm.ts';
+} from '../../rig/slurm/slurm-cluster.ts';
 
 const user = 'slurm-ann';
 const other = 'slurm-ben';
@@ -14,6 +14,7 @@ const eventually = { timeout: 30_000, interval: 500 };
 
 describe('Slurm from inside a session', () => {
   let host: SshHost;
+  let slurm: SlurmCluster;
 
   beforeAll(async () => {
     await ensurePackages(slurmPackages);
@@ -33,9 +34,9 @@ describe('Slurm from inside a session', () => {
       sshYml: { rules: [{ users: [other], profile: 'elsewhere' }, { profile: 'base' }] },
       profiles: { base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: otherSlurmPaths } },
     });
-    await startSlurm(host);
+    slurm = await SlurmCluster.start(host);
   });
-  afterAll(() => host.stop());
+  afterAll(() => slurm.stop());
 
   /** Output of a command inside. */
   async function inside(command: string, as = user): Promise<string> {
@@ -45,7 +46,9 @@ describe('Slurm from inside a session', () => {
   }
 
   it('shows the nodes', async () => {
-    expect(await inside('sinfo --noheader --format="%P %N %T"')).toBe('short* node1 idle');
+    expect(await inside('sinfo --noheader --format="%P %N %T"')).toBe(
+      `debug* ${slurm.nodes[0]} idle`,
+    );
   });
 
   it('runs a command on the node, as the user, in the same directory', async () => {

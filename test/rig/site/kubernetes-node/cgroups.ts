@@ -21,13 +21,14 @@ export async function createCgroups(): Promise<void> {
 
 /** Removes the cgroup. All processes of the node must have exited. */
 export async function removeCgroups(): Promise<void> {
-  for (const hierarchy of await hierarchies()) await remove(join(hierarchy, nodeCgroup));
+  for (const hierarchy of await hierarchies()) await removeCgroup(join(hierarchy, nodeCgroup));
 }
 
 /** Removes a cgroup after those below it, as the kernel requires. */
-async function remove(directory: string): Promise<void> {
+export async function removeCgroup(directory: string): Promise<void> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) if (entry.isDirectory()) await remove(join(directory, entry.name));
+  for (const entry of entries)
+    if (entry.isDirectory()) await removeCgroup(join(directory, entry.name));
   await rmdir(directory).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   });
