@@ -5,6 +5,7 @@ import {
 } from '../credentials/broker-protocol.ts';
 import { asBerthError, BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
+import { readRequestLine } from '../system/request-line.ts';
 import { type BrokerDeps, brokerToken } from './broker-token.ts';
 
 export interface BrokerConnection {
@@ -23,8 +24,6 @@ export interface BrokerResult {
   readonly uid?: number;
 }
 
-const maximumBytes = 4 * 1024;
-
 /**
  * Answers one connection: one line in, one line out. Never throws: an error is the answer.
  *
@@ -37,7 +36,13 @@ export async function answerBrokerRequest(
   let uid: number | undefined;
   try {
     uid = await brokerClientUid(connection.instance, connection.triggersOf);
-    const { cluster } = parseRequest(await readLine(connection));
+    const line = await readRequestLine(
+      connection.input,
+      { bytes: 4 * 1024, timeoutMs: connection.timeoutMs },
+      (why, message) =>
+        refused(why === 'silence' ? 'broker-no-request' : 'broker-request-invalid', message),
+    );
+    const { cluster } = parseRequest(line);
     const { token, expiry } = await brokerToken(uid, cluster, deps);
     return { answer: { token, expiry }, uid };
   } catch (thrown) {
@@ -49,34 +54,6 @@ export async function answerBrokerRequest(
 /** The answer that reports an error to the client. */
 export function errorAnswer({ code, message, hint, exit }: BerthError): BrokerAnswer {
   return { error: { code, message, hint, exit } };
-}
-
-async function readLine({ input, timeoutMs }: BrokerConnection): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(refused('broker-no-request', `no request within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-  });
-  try {
-    return await Promise.race([firstLine(input), silence]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
-  let received = Buffer.alloc(0);
-  for await (const chunk of input) {
-    received = Buffer.concat([received, chunk]);
-    const end = received.indexOf(0x0a);
-    if (end >= 0 && end <= maximumBytes) return received.toString('utf8', 0, end);
-    if (received.length > maximumBytes) {
-      throw refused('broker-request-invalid', `the request is longer than ${maximumBytes} bytes`);
-    }
-  }
-  throw refused('broker-request-invalid', 'the request does not end with a newline');
 }
 
 function parseRequest(line: string): BrokerRequest {

@@ -1,11 +1,11 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
-import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
 import type { User } from '../../../identity/nss.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
-import { dnsLabel, type NamedMount, profilePod } from './profile-pod.ts';
-import { groupFile, passwdFile } from './passwd-file.ts';
+import { dnsLabel, identity, type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
+import { groupFile, passwdFile } from '../../../identity/passwd-file.ts';
 import { fillTemplate } from '../../../session/fill-template.ts';
 
 /** Input for a session's pod. */
@@ -37,15 +37,8 @@ export interface PodObject {
 /** The name of the container of a session's pod. */
 export const podContainer = 'session';
 
-const identityVolume = 'berth-identity';
 /** For programs for file transfer that the image lacks. */
 const filesVolume = 'berth-files';
-const podAnnotations = {
-  /** Contents of /etc/passwd and /etc/group, which the downward API mounts as files. */
-  passwd: 'berth.dev/passwd',
-  group: 'berth.dev/group',
-} as const;
-
 export const podLabels = {
   managedBy: 'app.kubernetes.io/managed-by',
   profile: 'berth.dev/profile',
@@ -97,7 +90,7 @@ export function podName({
  */
 export function podObject(input: PodInput): PodObject {
   const { user, profile, namespace, connection } = input;
-  const { pod, lifetime } = profile;
+  const { pod } = profile;
   const forAllNodes = isForAllNodes(profile);
   const ofProfile = profilePod(profile, (template) => fillTemplate(template, user));
   const { mounts } = ofProfile;
@@ -116,7 +109,7 @@ export function podObject(input: PodInput): PodObject {
       annotations: {
         [podAnnotations.passwd]: passwdFile(user, profile.shell),
         [podAnnotations.group]: groupFile(user, input.groupNames),
-        [lifetimeAnnotation]: goDuration(longestLife(lifetime)),
+        [lifetimeAnnotation]: ofProfile.lifetime,
       },
     },
     spec: {
@@ -126,7 +119,7 @@ export function podObject(input: PodInput): PodObject {
       // The sandbox's process reaps orphaned processes.
       shareProcessNamespace: true,
       terminationGracePeriodSeconds: 1,
-      activeDeadlineSeconds: Math.ceil(longestLife(lifetime) / 1000),
+      activeDeadlineSeconds: ofProfile.activeDeadlineSeconds,
       securityContext: {
         runAsUser: user.uid,
         runAsGroup: user.gid,
@@ -163,15 +156,14 @@ export function podObject(input: PodInput): PodObject {
               mountPath: target,
               ...(readOnly ? { readOnly } : {}),
             })),
-            { name: identityVolume, mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true },
-            { name: identityVolume, mountPath: '/etc/group', subPath: 'group', readOnly: true },
+            ...identity.mounts,
             { name: filesVolume, mountPath: transferToolsDir },
           ],
         },
       ],
       volumes: [
         ...mounts.map(({ name, source }) => ({ name, ...source })),
-        identity,
+        identity.volume,
         { name: filesVolume, emptyDir: { sizeLimit: '64Mi' } },
       ],
     },
@@ -187,29 +179,6 @@ function supplementalGroups({ gid, groups }: User): number[] {
   return groups.filter((group) => group !== gid && group !== 0);
 }
 
-const identity = {
-  name: identityVolume,
-  downwardAPI: {
-    items: (['passwd', 'group'] as const).map((path) => ({
-      path,
-      fieldRef: { fieldPath: `metadata.annotations['${podAnnotations[path]}']` },
-    })),
-  },
-};
-
 function homeMounted(mounts: readonly NamedMount[], { home }: User): boolean {
   return mounts.some(({ target }) => home === target || home.startsWith(`${target}/`));
-}
-
-/** Upper limit for a pod without a duration in its profile, in case nothing removes it. */
-const longestConnectionMs = 7 * 24 * 3600 * 1000;
-
-function longestLife(lifetime: Lifetime): number {
-  return lifetime.kind === 'duration' ? lifetime.durationMs : longestConnectionMs;
-}
-
-/** In Go's format, because job-pod-reaper parses it with time.ParseDuration. */
-function goDuration(milliseconds: number): string {
-  const seconds = Math.ceil(milliseconds / 1000);
-  return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
 }

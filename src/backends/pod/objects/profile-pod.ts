@@ -1,4 +1,6 @@
-import type { Profile } from '../../../config/schema/profile/profile.ts';
+import type { V1PodSpec } from '@kubernetes/client-node';
+import type { KubeJson } from '../../../kube/objects/kube-object.ts';
+import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 
@@ -14,8 +16,19 @@ export interface ProfilePod {
   readonly imagePullPolicy: 'Never' | 'IfNotPresent' | 'Always';
   readonly mounts: readonly NamedMount[];
   readonly resources: Readonly<Record<'requests' | 'limits', Readonly<Record<string, string>>>>;
+  /** How long the pod may live. `lifetime` is the same as a Go duration, for job-pod-reaper. */
+  readonly activeDeadlineSeconds: number;
+  readonly lifetime: string;
   /** Further fields of the pod's `spec`, as Kubernetes names them. */
-  readonly spec: Readonly<Record<string, unknown>>;
+  readonly spec: Pick<
+    KubeJson<V1PodSpec>,
+    | 'hostname'
+    | 'nodeSelector'
+    | 'tolerations'
+    | 'priorityClassName'
+    | 'runtimeClassName'
+    | 'imagePullSecrets'
+  >;
 }
 
 /**
@@ -29,6 +42,8 @@ export function profilePod(profile: Profile, fill: (template: string) => string)
     imagePullPolicy: pullPolicies[profile.pull],
     mounts: volumeMounts(profile, fill),
     resources: resources(profile),
+    activeDeadlineSeconds: Math.ceil(longestLife(profile.lifetime) / 1000),
+    lifetime: goDuration(longestLife(profile.lifetime)),
     spec: {
       ...(profile.hostname === undefined ? {} : hostname(fill(profile.hostname))),
       ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
@@ -104,4 +119,39 @@ function resources({ limits, pod }: Profile): ProfilePod['resources'] {
 /** A toleration as v1.Toleration. `seconds` is how long the pod stays on a node with the taint. */
 function toleration({ seconds, ...taint }: Profile['pod']['tolerations'][number]): object {
   return seconds === undefined ? taint : { ...taint, tolerationSeconds: seconds };
+}
+
+export const podAnnotations = {
+  /** Contents of /etc/passwd and /etc/group, which the downward API mounts as files. */
+  passwd: 'berth.dev/passwd',
+  group: 'berth.dev/group',
+} as const;
+
+/** /etc/passwd and /etc/group of a pod, from its annotations. */
+export const identity = {
+  volume: {
+    name: 'berth-identity',
+    downwardAPI: {
+      items: (['passwd', 'group'] as const).map((path) => ({
+        path,
+        fieldRef: { fieldPath: `metadata.annotations['${podAnnotations[path]}']` },
+      })),
+    },
+  },
+  mounts: (['passwd', 'group'] as const).map((file) => ({
+    ...{ name: 'berth-identity', mountPath: `/etc/${file}`, subPath: file, readOnly: true },
+  })),
+};
+
+/** Upper limit for a pod without a duration in its profile, in case nothing removes it. */
+const longestConnectionMs = 7 * 24 * 3600 * 1000;
+
+function longestLife(lifetime: Lifetime): number {
+  return lifetime.kind === 'duration' ? lifetime.durationMs : longestConnectionMs;
+}
+
+/** In Go's format, because job-pod-reaper parses it with time.ParseDuration. */
+function goDuration(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000);
+  return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
 }

@@ -1,4 +1,4 @@
-import type { User } from '../../../identity/nss.ts';
+import type { User } from './nss.ts';
 
 /**
  * /etc/passwd of a pod (passwd(5)): the user, root and nobody. The image's file cannot be written in the pod, and the
