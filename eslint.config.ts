@@ -18,6 +18,7 @@ const domains = [
   'cluster-discovery',
   'balancer',
   'site-repository',
+  'doors',
 ] as const;
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
@@ -51,6 +52,7 @@ const pure = [
   'balancer/rules',
   'cluster-reap/rules',
   'cluster-discovery/rules',
+  'doors/rules',
   'init/rules',
   'ldap/rules',
   'site-repository/rules',

@@ -30,10 +30,6 @@ export function sessionEnvironment(
       ? [[name, name === 'SSH_AUTH_SOCK' ? agentInside(value) : value]]
       : [],
   );
-  const set = Object.entries(profile.environment.set).map(([name, value]): [string, string] => [
-    name,
-    fillTemplate(value, user),
-  ]);
   return {
     ...Object.fromEntries(inside.env.map(pair)),
     HOME: user.home,
@@ -41,9 +37,25 @@ export function sessionEnvironment(
     LOGNAME: user.name,
     SHELL: inside.shell,
     ...Object.fromEntries(passed),
-    ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
-    ...Object.fromEntries(set),
+    ...profileEnvironment(profile, (template) => fillTemplate(template, user)),
     ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
+  };
+}
+
+/**
+ * The variables that the profile alone sets, for a session, a batch job or an app.
+ *
+ * @param fill Replaces the templates of the profile
+ */
+export function profileEnvironment(
+  { name, slurm, environment }: Profile,
+  fill: (template: string) => string,
+): Readonly<Record<string, string>> {
+  const set = Object.entries(environment.set).map(([key, value]) => [key, fill(value)] as const);
+  return {
+    ...(slurm === undefined ? {} : { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
+    ...Object.fromEntries(set),
+    BERTH_PROFILE: name,
   };
 }
 

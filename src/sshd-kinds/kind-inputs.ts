@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostPrograms } from '../bundled-transfer-argv.ts';
 import { nearestKey } from '../config/schema/nearest-key.ts';
+import { namedProfile } from '../config/schema/profile/named-profile.ts';
 import { usageError } from '../errors/usage-error.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
@@ -104,19 +105,7 @@ async function assertProfile(
   profile: string,
   { settings, overlay }: NewKindOptions,
 ): Promise<void> {
-  const { profiles, broken } = await loadSshSettings({ configFile: settings, overlay });
-  const error = broken.get(profile)?.error;
-  if (error !== undefined) throw error;
-  if (profiles.has(profile)) return;
-  const near = nearestKey(profile, [...profiles.keys()]);
-  throw new BerthError(`there is no profile ${JSON.stringify(profile)}`, {
-    code: 'profile-missing',
-    exit: 'usage',
-    hint:
-      near === undefined
-        ? `The profiles are files NAME.yml in the directory profiles_dir of ${settings}.`
-        : `Did you mean ${near}?`,
-  });
+  namedProfile(await loadSshSettings({ configFile: settings, overlay }), profile);
 }
 
 /** sshd_config(5) has no way to write some characters. */

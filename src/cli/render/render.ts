@@ -16,6 +16,7 @@ import { chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderPoliciesCommand } from './policies.ts';
+import { renderSbatchCommand } from './sbatch.ts';
 import { renderSiteCommand } from './site.ts';
 
 const options = {
@@ -36,10 +37,11 @@ type RenderArguments = ArgumentsOf<typeof options>;
 /** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
 export const renderCommand = command({
   command: 'render',
-  describe: 'Print the Kubernetes objects of a user, policies, the balancer, or a repository',
+  describe:
+    'Print the objects of a user, policies, the balancer, a repository, or a profile elsewhere',
   options,
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
-  commands: [renderPoliciesCommand, renderBalancerCommand, renderSiteCommand],
+  commands: [renderPoliciesCommand, renderBalancerCommand, renderSiteCommand, renderSbatchCommand],
   examples: [
     ['berth render --user alice | kubectl apply --dry-run=server -f -', 'Test the objects'],
     [

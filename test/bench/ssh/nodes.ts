@@ -123,6 +123,7 @@ const plainProfile: Profile = {
     forwards: true,
     supplementalGroupsPolicy: 'Strict',
   },
+  batch: {},
 };
 
 /** OpenSSH's client, as a process to measure. */

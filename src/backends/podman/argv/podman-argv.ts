@@ -7,29 +7,39 @@ import { type SessionHost, userStorageDir } from '../../../session/session-host.
  * mounts.conf or hooks from the user's home (containers.conf(5), containers-storage.conf(5)).
  */
 export function podmanCommand(host: SessionHost, args: readonly string[]): ProgramCall {
-  const { podman, runtimeDir, storage } = host;
-  const own = userStorageDir(host);
-  const mountProgram = podman.mountProgram;
+  const options = podmanOptions(host, userStorageDir(host));
   return {
-    file: podman.podman,
-    args: [
-      'podman',
-      ...['--root', `${own}/storage`],
-      ...['--runroot', `${runtimeDir}/containers`],
-      ...['--tmpdir', temporaryDirectory(host)],
-      ...['--runtime', podman.runtime],
-      ...['--cgroup-manager', podman.cgroupManager],
-      ...['--events-backend', 'none'],
-      ...['--log-level', 'error'],
-      ...['--storage-driver', 'overlay'],
-      ...(mountProgram === undefined
-        ? []
-        : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
-      ...['--storage-opt', `additionalimagestore=${storage}/images`],
-      ...args,
-    ],
+    file: host.podman.podman,
+    args: ['podman', ...options, ...args],
     env: podmanEnvironment(host),
   };
+}
+
+/**
+ * Podman's own options, which replace its configuration files.
+ *
+ * @param own directory of the user's containers
+ */
+export function podmanOptions(
+  host: Pick<SessionHost, 'podman' | 'runtimeDir' | 'storage'>,
+  own: string,
+): string[] {
+  const { podman, runtimeDir, storage } = host;
+  const { mountProgram } = podman;
+  return [
+    ...['--root', `${own}/storage`],
+    ...['--runroot', `${runtimeDir}/containers`],
+    ...['--tmpdir', temporaryDirectory(host)],
+    ...['--runtime', podman.runtime],
+    ...['--cgroup-manager', podman.cgroupManager],
+    ...['--events-backend', 'none'],
+    ...['--log-level', 'error'],
+    ...['--storage-driver', 'overlay'],
+    ...(mountProgram === undefined
+      ? []
+      : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
+    ...['--storage-opt', `additionalimagestore=${storage}/images`],
+  ];
 }
 
 function temporaryDirectory({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {

@@ -142,7 +142,7 @@ export function passwdEntry(user: SessionHost['user']): string {
 }
 
 /** Not `--volume`, which separates with colons. A comma, which separates here, was refused before. */
-function mountArgs({ source, target, readOnly }: ResolvedMount): string[] {
+export function mountArgs({ source, target, readOnly }: ResolvedMount): string[] {
   const options = ['type=bind', `source=${source}`, `target=${target}`, 'bind-propagation=rslave'];
   return ['--mount', [...options, ...(readOnly ? ['readonly'] : [])].join(',')];
 }

@@ -24,9 +24,9 @@ export function ignoredKeys(
   return keys.length === 0 ? undefined : { profile: profile.name, backend, keys };
 }
 
-function ofPodman({ network, limits, slurm, failure, podman }: Profile): string[] {
+function ofPodman({ network, limits, slurm, failure, podman, batch }: Profile): string[] {
   const { devices, capabilities, selinux } = podman;
-  return [
+  const keys = [
     // `host` may be the default, and `private` is what a pod has anyway.
     ...(network === 'host' || network === 'private' ? [] : ['network']),
     ...(limits.pids === undefined ? [] : ['limits.pids']),
@@ -37,7 +37,13 @@ function ofPodman({ network, limits, slurm, failure, podman }: Profile): string[
     ...(capabilities.drop.length === 0 ? [] : ['podman.capabilities.drop']),
     ...(selinux === undefined ? [] : ['podman.selinux']),
   ];
+  // A job's container is Podman's, whatever the sessions are.
+  const inJobs = Object.values(batch).some((value) => value !== undefined);
+  return inJobs ? keys.filter((key) => ofSessions.includes(key)) : keys;
 }
+
+/** Keys without effect on batch jobs. */
+const ofSessions = ['limits.pids', 'on_failure'];
 
 function ofPods({ pod }: Profile): string[] {
   return [

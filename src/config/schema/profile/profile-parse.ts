@@ -7,6 +7,7 @@ import {
   type ProblemMessage,
 } from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
+import { batchFields } from './batch-fields.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
 import { profileContradictions } from './profile-contradictions.ts';
@@ -69,7 +70,7 @@ export function brokenProfile(error: BerthError, document?: unknown): BrokenProf
 }
 
 function profileOf(name: string, document: ProfileDocument): Profile {
-  const { image, hostname, shell, slurm, groups, on_failure: failure, podman } = document;
+  const { image, hostname, shell, slurm, groups, on_failure: failure, podman, batch } = document;
   const network = document.network ?? 'host';
   return {
     name,
@@ -104,6 +105,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
       ...(podman?.selinux === undefined ? {} : { selinux: podman.selinux }),
     },
     pod: podFields(document.pod),
+    batch: batchFields(batch),
   };
 }
 

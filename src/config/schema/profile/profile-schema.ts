@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { durationBetween } from '../duration-schema.ts';
 import { nearestKey } from '../nearest-key.ts';
+import { batchSchema } from './batch-fields.ts';
 import { imageProblem } from './image-reference.ts';
 import { mountProblem, pathProblem, withoutTrailingSlash } from './mount-path.ts';
 import { podSchema } from './pod-fields.ts';
@@ -190,6 +191,7 @@ export const profileSchema = z.strictObject({
     }),
   ),
   pod: z.optional(podSchema),
+  batch: z.optional(batchSchema),
 });
 
 export type ProfileDocument = z.output<typeof profileSchema>;

@@ -1,4 +1,5 @@
 import type { BerthError } from '../../../errors/berth-error.ts';
+import type { BatchFields } from './batch-fields.ts';
 import type { PodFields } from './pod-fields.ts';
 
 /**
@@ -37,6 +38,8 @@ export interface Profile {
   readonly podman: PodmanFields;
   /** Settings for pods only. */
   readonly pod: PodFields;
+  /** For job scripts (`berth render sbatch`) and apps that run in jobs. */
+  readonly batch: BatchFields;
 }
 
 /** A Podman container on this host, or a pod on a cluster. */

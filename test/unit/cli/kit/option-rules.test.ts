@@ -125,6 +125,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--engine kyverno': '--parameters --config-dir --output',
     '': '--engine --kubernetes --parameters --config-dir --output',
   },
+  'render sbatch': { '': '--config-dir' },
   'render site': {
     '': '--config --config-dir --cluster --components --image --git-url --gitops',
   },

@@ -79,6 +79,7 @@ describe('the environment inside', () => {
       LOGNAME: 'ada',
       SHELL: '/bin/bash',
       BERTH_CONNECTION: '12.34',
+      BERTH_PROFILE: 'p',
     });
   });
 

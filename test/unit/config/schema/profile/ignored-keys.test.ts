@@ -25,6 +25,9 @@ describe('keys of a profile without effect', () => {
       ...['network', 'limits.pids', 'on_failure', 'podman.devices', 'podman.capabilities.add'],
       'podman.selinux',
     ]);
+    expect(of({ backend: 'pod', ...ofPodman, batch: { qos: 'low' } })?.keys).toEqual([
+      ...['limits.pids', 'on_failure'],
+    ]);
     expect(of({ backend: 'pod', slurm: {} })?.keys).toEqual(['slurm']);
     expect(of({ backend: 'pod', ...ofPods, limits: { memory: '1G' } })).toBeUndefined();
     expect(of({ backend: 'pod' })).toBeUndefined();

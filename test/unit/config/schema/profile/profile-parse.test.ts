@@ -38,6 +38,7 @@ describe('a profile', () => {
         forwards: true,
         supplementalGroupsPolicy: 'Strict',
       },
+      batch: {},
     });
   });
 

@@ -1,0 +1,189 @@
+import { podmanOptions } from '../../backends/podman/argv/podman-argv.ts';
+import {
+  mountArgs,
+  profileRunArgs,
+  type ResolvedMount,
+} from '../../backends/podman/argv/podman-run.ts';
+import type { Profile, ProfileMount, SshSettings } from '../../config/schema/profile/profile.ts';
+import { profileEnvironment, profileMounts } from '../../session/session-environment.ts';
+import { bashFill, bashVariable, bashWord } from './bash-words.ts';
+
+/**
+ * A profile as a job script of Slurm: the `#SBATCH` lines that ask for what the profile says, and a function of bash that
+ * runs a command in a container like that of a session.
+ *
+ * The limits are Slurm's: the container stays in the cgroup of the job and ends with it. Podman keeps the container in a
+ * directory of the job, so that jobs on one node, and sessions, do not depend on each other.
+ *
+ * @param settings where podman and the shared images are on the compute nodes
+ */
+export function sbatchScript(
+  profile: Profile,
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+): string {
+  return `#!/bin/bash
+${sbatchOptions(profile)
+  .map((option) => `#SBATCH ${option}\n`)
+  .join(
+    '',
+  )}# The profile ${profile.name} as a batch job, printed by \`berth render sbatch ${profile.name}\`.
+
+${containerFunction(profile, settings)}
+# What the job runs: the command in \`sbatch FILE COMMAND …\`, or these last lines. Edit them.
+if [ $# -gt 0 ]; then
+  in_container "$@"
+else
+  in_container sh -c 'id; pwd'
+fi
+`;
+}
+
+/** What the profile asks of Slurm, as options of sbatch(1). */
+export function sbatchOptions({ name, batch, limits, lifetime }: Profile): string[] {
+  const { timeMs, partition, account, qos, gres, constraint } = batch;
+  const time = timeMs ?? (lifetime.kind === 'duration' ? lifetime.durationMs : undefined);
+  const options = {
+    ...{ 'job-name': name, partition, account, qos, gres, constraint },
+    time: time === undefined ? undefined : slurmTime(time),
+    ntasks: 1,
+    'cpus-per-task': limits.cpus === undefined ? undefined : Math.ceil(limits.cpus),
+    mem: limits.memory === undefined ? undefined : `${Math.ceil(limits.memory / 1024)}K`,
+  };
+  return Object.entries(options).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option}=${value}`],
+  );
+}
+
+/** `D-HH:MM:SS`. */
+function slurmTime(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)];
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${Math.floor(hours / 24)}-${[hours % 24, minutes % 60, seconds % 60].map(two).join(':')}`;
+}
+
+const state = bashVariable('state');
+
+/** bash: the function `in_container COMMAND [ARGUMENT]…`, and what it needs. */
+export function containerFunction(
+  profile: Profile,
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+): string {
+  const { podman, storage } = settings;
+  const cgroupManager = 'cgroupfs';
+  const ofJob = { storage, podman: { ...podman, cgroupManager }, runtimeDir: state } as const;
+  const { always, optional } = jobMounts(profile);
+  const environment = { HOME: '$HOME', USER: '$USER', LOGNAME: '$USER' };
+  const run = [
+    ...['--rm', '--interactive', '--cgroups', 'disabled'],
+    ...['--userns', 'keep-id', '--group-add', 'keep-groups'],
+    ...['--passwd-entry', passwdLine(profile)],
+    ...['--log-driver', 'none', '--init', '--init-path', podman.init],
+    ...always,
+    ...Object.entries(environment).flatMap(([name, value]) => [
+      ...['--env', `${name}=${bashFill(value)}`],
+    ]),
+    ...Object.entries(profileEnvironment(profile, bashFill)).flatMap(([name, value]) => [
+      ...['--env', `${name}=${value}`],
+    ]),
+    ...['--entrypoint', '[]'],
+  ];
+  return `set -euo pipefail
+
+# Of the job's environment, the container gets these variables, and podman no others.
+passed=() dropped=()
+for name in $(compgen -e); do
+  case $name in
+    ${passedPatterns(profile).join(' | ')}) passed+=(--env "$name") ;;
+    *) dropped+=("$name") ;;
+  esac
+done
+
+# Podman's directory for this job. With all options here, podman reads no file of the home.
+state=$(mktemp -d "\${TMPDIR:-/tmp}/berth-job-XXXXXX")
+podman_of_job() (
+  export -n "\${dropped[@]}"
+  export HOME="$state" XDG_RUNTIME_DIR="$state" PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  exec ${bashLines([podman.podman, ...podmanOptions(ofJob, state)], ' \\')} "$@"
+)
+remove_state() {
+  local pause
+  podman_of_job rm --all --force --time 0 >/dev/null || true
+  pause=$(cat "$state/libpod/tmp/pause.pid" 2>/dev/null) || true
+  podman_of_job unshare sh -c 'umount -l "$0/storage/overlay"; rm -rf "$0"' "$state" || true
+  [ -z "$pause" ] || kill -KILL "$pause" || true
+  # Podman wrote there once more when it ended.
+  rm -rf "$state"
+}
+trap remove_state EXIT
+
+${workingDirectory(profile)}
+container=(
+  ${bashLines(run)}
+)
+${optional.join('')}in_container() {
+  podman_of_job run "\${passed[@]}" "\${container[@]}" --workdir "$workdir" ${bashWord(profile.image)} "$@"
+}
+`;
+}
+
+/** Words of bash, an option a line, each line with this end. */
+function bashLines(words: readonly string[], end = ''): string {
+  return words
+    .map(bashWord)
+    .reduce(
+      (text, word) =>
+        `${text}${word.startsWith('--') ? `${end}\n${end === '' ? '  ' : '    '}` : ' '}${word}`,
+    );
+}
+
+function passwdLine({ shell = '/bin/sh' }: Profile): string {
+  const [name, uid, gid, home] = ['$USER', '$UID', '$GID', '$HOME'].map(bashFill);
+  return `${name}:*:${uid}:${gid}::${home}:${shell}`;
+}
+
+/** Patterns of `case` for the names of variables: what Slurm sets for a job, and what clients of sessions may set. */
+function passedPatterns({ environment }: Profile): string[] {
+  const ofSlurm = ['SLURM_*', 'CUDA_VISIBLE_DEVICES', 'ROCR_VISIBLE_DEVICES'];
+  return ['TERM', 'LANG', 'LC_*', ...ofSlurm, ...environment.pass];
+}
+
+/** What the profile says of the container, and lines that add the mounts whose source may be missing. */
+function jobMounts(profile: Profile): {
+  readonly always: readonly string[];
+  readonly optional: readonly string[];
+} {
+  // No agent is forwarded into a job, and the limits are Slurm's.
+  const ofJob: Profile = { ...profile, agent: false, limits: {} };
+  const mounts = profileMounts(ofJob).map((mount) => ({
+    ...filled(mount),
+    missing: mount.missing,
+  }));
+  const skipped = mounts.filter(({ missing }) => missing === 'skip');
+  const taken = new Set(skipped.flatMap((mount) => mountArgs(mount).slice(1)));
+  const args = profileRunArgs(ofJob, mounts, bashFill);
+  return {
+    always: args.filter((word, index) => !taken.has(word) && !taken.has(args[index + 1] ?? '')),
+    optional: skipped.map(
+      (mount) =>
+        `[ ! -e ${bashWord(mount.source)} ] || container+=(${mountArgs(mount).map(bashWord).join(' ')})\n`,
+    ),
+  };
+}
+
+function filled({ source, target = source, readOnly }: ProfileMount): ResolvedMount {
+  return { source: bashFill(source), target: bashFill(target), readOnly };
+}
+
+/** The directory that the job was submitted from, if the container has it at the same path. */
+function workingDirectory({ mounts }: Profile): string {
+  const same = mounts.filter(({ source, target = source }) => source === target);
+  const patterns = same.map(({ source }) => `${bashWord(bashFill(source))}/*`);
+  if (patterns.length === 0) return 'workdir=/';
+  const home = same.some(({ source }) => /^\$(HOME|\{HOME\})$/.test(source)) ? '$HOME' : '/';
+  return `# The directory that the job was submitted from, if the container has it.
+case $PWD/ in
+  ${patterns.join(' | ')}) workdir=$PWD ;;
+  *) workdir=${home} ;;
+esac`;
+}
