@@ -57,7 +57,6 @@ SchedulerParameters=batch_sched_delay=0
 ReturnToService=2
 MpiDefault=none
 PrologFlags=Contain
-KillWait=2
 ${nodes.map(nodeLine).join('\n')}
 PartitionName=debug Nodes=ALL Default=YES MaxTime=5 State=UP
 `;
