@@ -1,8 +1,9 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
-import { apiClient } from '../kube/api-client.ts';
+import { apiClient, type ApiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
+import { checkUserRoles } from '../kube/check-user-roles.ts';
 import { namespaceOf, subjectOf } from '../kube/objects/user-names.ts';
 import { userObjects, type UserObjects } from '../kube/objects/user-objects.ts';
 import { type ReconcileResult, reconcileUser } from '../kube/reconcile-user.ts';
@@ -54,6 +55,7 @@ export function bootstrapUser(
       expectNew: !known.includes(cluster.name),
       deadline: deadline.signal,
       onConnected: () => connection.resolve(true),
+      log,
       ...files,
     });
   });
@@ -113,16 +115,19 @@ export interface BootstrapInput {
   readonly expectNew: boolean;
   readonly deadline: AbortSignal;
   readonly onConnected?: () => void;
+  readonly log: Logger;
 }
 
 /** Creates or updates the user's namespace and its objects on one cluster. */
 async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
   const client = apiClient(input.server, input.deadline, input.onConnected);
   try {
+    const { objects, refused } = await safeUserObjectsOn(client, input);
+    for (const error of refused) input.log.error(error, { cluster: input.cluster.name });
     return await reconcileUser({
       client,
       user: input.user.name,
-      objects: userObjectsOn(input),
+      objects,
       expectNew: input.expectNew,
       deadline: input.deadline,
     });
@@ -131,10 +136,29 @@ async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult>
   }
 }
 
-/** The user's objects, for a login, a dry run and `berth render`. */
-export function userObjectsOn(
-  input: Pick<BootstrapInput, 'user' | 'cluster' | 'now' | 'dockerConfig'>,
-): UserObjects {
+type ObjectsInput = Pick<BootstrapInput, 'user' | 'cluster' | 'now' | 'dockerConfig'>;
+
+/**
+ * The user's objects, for a login and a dry run, without bindings to the roles of `user_roles` that a user must not have.
+ * It sends no request if there are none.
+ *
+ * @returns with an error `user-role-not-bound` for each role that is left out
+ */
+export async function safeUserObjectsOn(
+  client: ApiClient,
+  input: ObjectsInput,
+): Promise<{ readonly objects: UserObjects; readonly refused: readonly BerthError[] }> {
+  const { cluster } = input;
+  if (cluster.userRoles === undefined) return { objects: userObjectsOn(input), refused: [] };
+  const { safe, refused } = await checkUserRoles(client, cluster.userRoles);
+  return {
+    objects: userObjectsOn({ ...input, cluster: { ...cluster, userRoles: safe } }),
+    refused,
+  };
+}
+
+/** The user's objects with all that is configured, for `berth render` and `berth doctor`. */
+export function userObjectsOn(input: ObjectsInput): UserObjects {
   const { user, cluster, now, dockerConfig } = input;
   return userObjects({
     user,

@@ -187,7 +187,7 @@ async function reachable(
     ...(await Promise.all([
       ask('rights', (client) => rightsFinding(client, objects, input.cluster, identity)),
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
-      ask('cluster-roles', (client) => rolesFinding(client, objects)),
+      ask('cluster-roles', (client) => rolesFinding(client, objects, input.cluster)),
       ask('objects', (client) => objectsFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) => admissionFinding(client, version)),

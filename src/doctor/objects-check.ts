@@ -14,7 +14,7 @@ import { applyRequest, createRequest, getRequest } from '../kube/requests.ts';
 export async function namespaceFinding(
   client: ApiClient,
   user: User,
-  { namespace, members }: UserObjects,
+  { namespace, members, decidedBindings }: UserObjects,
 ): Promise<Finding> {
   const { name } = namespace.metadata;
   const answer = await client.send(getRequest(namespace));
@@ -28,7 +28,7 @@ export async function namespaceFinding(
       `To see what delays the deletion: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
     );
   // The contents of the pull secret are not read here, so its drift is not checked.
-  const known = members.filter(({ kind }) => kind !== 'Secret');
+  const known = { members: members.filter(({ kind }) => kind !== 'Secret'), decidedBindings };
   const read = await readUserObjects(client, name, known);
   const owner = ownership(user.name, live, read.roleBindings);
   if (owner.verdict === 'refused') return failedWith(owner.error);
@@ -102,7 +102,7 @@ async function verdictOn(
   const bindings = members.filter(({ kind }) => kind === 'RoleBinding');
   const { roleBindings } =
     present?.[annotations.owner] === undefined
-      ? await readUserObjects(client, name, bindings)
+      ? await readUserObjects(client, name, { members: bindings })
       : { roleBindings: [] };
   return ownership(owner, found, roleBindings).verdict;
 }

@@ -4,11 +4,13 @@ import type { ClusterSettings } from '../config/schema/settings.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
+import { checkUserRoles, readRoleRequest, userRolesHint } from '../kube/check-user-roles.ts';
 import type { UserObjects } from '../kube/objects/user-objects.ts';
 import { clusterRoles, sessionServiceAccount } from '../kube/objects/well-known-names.ts';
 import {
   canI,
   requiredRights,
+  rightsForRequest,
   type Right,
   rightText,
   serviceAccountOf,
@@ -23,8 +25,10 @@ export async function rightsFinding(
   identity: string,
 ): Promise<Finding> {
   const self = serviceAccountOf(identity);
+  const ofRoles = (cluster.userRoles ?? []).map(readRoleRequest).flatMap(rightsForRequest);
   const rights = [
     ...requiredRights(objects),
+    ...ofRoles,
     ...(cluster.credentials.mode === 'service-account'
       ? [tokenRight(objects.namespace.metadata.name, cluster.credentials.name)]
       : []),
@@ -58,12 +62,15 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   const others = missing.filter(
     ({ resource, name }) => resource !== 'serviceaccounts' || name !== account,
   );
-  const ofHub = others.filter(({ name }) => name === clusterRoles.jupyterhub);
+  const named = new Set(others.map(({ name = '' }) => name));
+  const extra = (cluster.userRoles ?? []).filter((role) => named.has(role));
+  const own = others.filter(
+    ({ name = '' }) => name !== clusterRoles.jupyterhub && !extra.includes(name),
+  );
   const hints = [
-    others.some((right) => right.resource !== 'secrets' && !ofHub.includes(right))
-      ? `Run \`${install}\`.`
-      : '',
-    ofHub.length > 0 ? `Run \`${installHub}\`.` : '',
+    own.some(({ resource }) => resource !== 'secrets') ? `Run \`${install}\`.` : '',
+    named.has(clusterRoles.jupyterhub) ? `Run \`${installHub}\`.` : '',
+    extra.length > 0 ? userRolesHint(extra) : '',
     others.some(({ resource }) => resource === 'secrets')
       ? `Run \`${tokenSetupCommand(cluster)}\`: it also grants the right to write the pull secret ${pullSecret?.name ?? ''}.`
       : '',
@@ -113,19 +120,24 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
   );
 }
 
-/** Whether the ClusterRoles to which the hook binds users exist. */
-export async function rolesFinding(client: ApiClient, { members }: UserObjects): Promise<Finding> {
+/** Whether the ClusterRoles to which the hook binds users exist, and whether users may have those of `user_roles`. */
+export async function rolesFinding(
+  client: ApiClient,
+  { members }: UserObjects,
+  { userRoles = [] }: Pick<ClusterSettings, 'userRoles'>,
+): Promise<Finding> {
+  const { refused } = await checkUserRoles(client, userRoles);
+  const [first] = refused;
+  if (first !== undefined)
+    return failed(refused.map(({ message }) => message).join('; '), first.hint);
   const names = members
     .filter((member) => member.kind === 'RoleBinding')
     .map(({ roleRef }) => roleRef.name);
   const statuses = await Promise.all(
     names.map(async (name) => {
-      const attempted = `reading ClusterRole ${name}`;
-      const answer = await client.send({
-        method: 'GET',
-        path: `/apis/rbac.authorization.k8s.io/v1/clusterroles/${encodeURIComponent(name)}`,
-      });
-      if (![200, 403, 404].includes(answer.status)) throw apiError(attempted, answer);
+      const answer = await client.send(readRoleRequest(name));
+      if (![200, 403, 404].includes(answer.status))
+        throw apiError(`reading ClusterRole ${name}`, answer);
       return { name, status: answer.status };
     }),
   );

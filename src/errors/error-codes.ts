@@ -186,6 +186,7 @@ export const exitClasses = {
   'namespace-owner-unknown': 'permission',
   'namespace-terminating': 'temporary',
   'namespace-missing': 'unavailable',
+  'user-role-not-bound': 'config',
   'not-in-cluster': 'config',
   'admin-kubeconfig-invalid': 'config',
   'admin-kubeconfig-context': 'config',

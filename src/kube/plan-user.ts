@@ -42,7 +42,7 @@ export async function planUser({
       ...members.map((member) => change(member, undefined, member as unknown as LiveObject)),
     ];
   }
-  const read = await readUserObjects(client, namespace.metadata.name, members);
+  const read = await readUserObjects(client, namespace.metadata.name, objects);
   const owner = ownership(user, live, read.roleBindings);
   if (owner.verdict === 'refused') throw owner.error;
   return Promise.all(

@@ -1,5 +1,6 @@
 import { differs, mergePullSecrets } from './objects/object-drift.ts';
 import { describeObject, type KubeObject, type LiveObject } from './objects/kube-object.ts';
+import type { UserObjects } from './objects/user-objects.ts';
 import type { ApiClient, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { getRequest, listRoleBindingsRequest } from './requests.ts';
@@ -16,11 +17,14 @@ export interface LiveUserObjects {
   readonly roleBindings: readonly LiveObject[];
 }
 
-/** Reads all desired objects of a namespace in parallel. A missing one is not an error. */
+/**
+ * Reads all desired objects of a namespace in parallel. A missing one is not an error. Bindings that are no longer wanted
+ * are desired without subjects: the hook may not delete them.
+ */
 export async function readUserObjects(
   client: ApiClient,
   namespace: string,
-  wanted: readonly KubeObject[],
+  { members: wanted, decidedBindings = [] }: Pick<UserObjects, 'members' | 'decidedBindings'>,
 ): Promise<LiveUserObjects> {
   const [roleBindings, ...others] = await Promise.all([
     readRoleBindings(client, namespace, wanted),
@@ -41,7 +45,26 @@ export async function readUserObjects(
         : others.find((other) => other.desired === desired)?.live;
     return live === undefined ? { desired } : { desired: mergePullSecrets(desired, live), live };
   });
-  return { members, roleBindings };
+  const names = new Set(wanted.map(({ metadata }) => metadata.name));
+  const ended = roleBindings.filter(
+    ({ metadata: { name }, subjects }) =>
+      decidedBindings.some((start) => name.startsWith(start)) &&
+      !names.has(name) &&
+      (subjects as readonly unknown[] | undefined)?.length,
+  );
+  const emptied = ended.map((live) => ({ desired: withoutSubjects(live), live }));
+  return { members: [...members, ...emptied], roleBindings };
+}
+
+function withoutSubjects({ metadata, roleRef }: LiveObject): KubeObject<'RoleBinding'> {
+  const { name, namespace } = metadata;
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name, namespace },
+    roleRef: roleRef as KubeObject<'RoleBinding'>['roleRef'],
+    subjects: [],
+  };
 }
 
 /** The objects that are missing or differ and have to be applied. */

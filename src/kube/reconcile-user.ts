@@ -56,7 +56,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
     const name = objects.namespace.metadata.name;
     const [stamp, read] = await Promise.all([
       client.send(stampRequest(objects.namespace)),
-      readUserObjects(client, name, objects.members),
+      readUserObjects(client, name, objects),
     ]);
     if (stamp.status === 200) {
       if (isTerminating(stamp.body as LiveObject)) {

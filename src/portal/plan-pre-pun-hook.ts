@@ -18,7 +18,7 @@ import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
-import { readDockerConfig, userObjectsOn } from '../clusters/bootstrap-user.ts';
+import { readDockerConfig, safeUserObjectsOn } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, forEachCluster } from '../clusters/cluster-outcome.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';
@@ -71,11 +71,12 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
   );
   return [
     ...faulty.map(({ cluster, error }) => ({ title: `cluster ${cluster}`, changes: [], error })),
-    ...outcomes.map(({ cluster, result, error }) => ({
-      title: `cluster ${cluster.name}`,
-      changes: result ?? [],
-      error,
-    })),
+    ...outcomes.flatMap(({ cluster: { name }, result, error }) => [
+      { title: `cluster ${name}`, changes: result?.changes ?? [], error },
+      ...(result?.refused ?? []).map((refused) => ({
+        ...{ title: `cluster ${name}`, changes: [], error: refused },
+      })),
+    ]),
     ...(await planFiles(chosen, user, settings, deadline)),
   ];
 }
@@ -86,7 +87,10 @@ async function planCluster(
   { stateDir, clusters }: SiteSettings,
   now: number,
   deadline: Deadline,
-): Promise<readonly PlannedChange[]> {
+): Promise<{
+  readonly changes: readonly PlannedChange[];
+  readonly refused: readonly BerthError[];
+}> {
   const docker = await asInvoker(() => readDockerConfig(cluster));
   const server = await hookAccess(cluster, {
     stateDir,
@@ -94,13 +98,11 @@ async function planCluster(
     deadline: deadline.signal,
     clusterCount: clusters.length,
   });
-  return withApiClient(server, deadline.signal, (client) =>
-    planUser({
-      client,
-      user: user.name,
-      objects: userObjectsOn({ user, cluster, now: Math.floor(now), ...docker }),
-    }),
-  );
+  return withApiClient(server, deadline.signal, async (client) => {
+    const wanted = { user, cluster, now: Math.floor(now), ...docker };
+    const { objects, refused } = await safeUserObjectsOn(client, wanted);
+    return { changes: await planUser({ client, user: user.name, objects }), refused };
+  });
 }
 
 async function planFiles(

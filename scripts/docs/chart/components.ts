@@ -72,6 +72,13 @@ metadata:
     },
   },
   {
+    directory: 'user-roles',
+    key: 'userRoles',
+    substitutions: {
+      'user-roles.yaml': [{ from: '[berth-dask]', to: '{{ .Values.userRoles.names | toJson }}' }],
+    },
+  },
+  {
     directory: 'monitoring',
     key: 'monitoring',
     substitutions: {

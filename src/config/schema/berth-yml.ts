@@ -81,6 +81,7 @@ export const clusterSchema = z.strictObject({
   limit_range: z.optional(z.nullable(limitRange)),
   credentials: z.optional(credentials),
   jupyterhub: z.optional(z.nullable(z.strictObject({ namespace, service_account: dnsName }))),
+  user_roles: z.optional(z.array(dnsName)),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
 

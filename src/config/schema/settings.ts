@@ -58,8 +58,10 @@ export interface ClusterSettings {
   /** `spec` of the LimitRange; absent for none. */
   readonly limitRange?: JsonObject;
   readonly credentials: CredentialSettings;
-  /** The ServiceAccount of a JupyterHub, which starts pods in the users' namespaces. */
-  readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string };
+  /** The ServiceAccount of a JupyterHub, which starts pods in the users' namespaces; null if there is none any more. */
+  readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string } | null;
+  /** More ClusterRoles for users. Absent: bindings that other hosts made stay. */
+  readonly userRoles?: readonly string[];
   /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
 }

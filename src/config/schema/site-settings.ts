@@ -5,6 +5,7 @@ import type { ClusterDefinition } from './ood-cluster-file.ts';
 import { credentialSettings } from './credential-settings.ts';
 import { configProblemsError, noPosition } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { namespaceSettings } from './namespace-settings.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-file-contents.ts';
 import type {
@@ -111,14 +112,7 @@ function clusterSettings(
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
     ...(options.resource_quota ? { resourceQuota: options.resource_quota } : {}),
     ...(options.limit_range ? { limitRange: options.limit_range } : {}),
-    ...(options.jupyterhub
-      ? {
-          jupyterhub: {
-            namespace: options.jupyterhub.namespace,
-            serviceAccount: options.jupyterhub.service_account,
-          },
-        }
-      : {}),
+    ...namespaceSettings(options),
     ...(options.ssh_sessions
       ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
       : {}),

@@ -13,7 +13,7 @@ export function networkPolicy(
   const from: readonly Peer[] = [
     { podSelector: {} },
     ...allowedCidrs.map((cidr) => ({ ipBlock: { cidr } })),
-    ...(jupyterhub === undefined ? [] : [podsOf(jupyterhub.namespace)]),
+    ...(jupyterhub ? [podsOf(jupyterhub.namespace)] : []),
   ];
   return {
     apiVersion: 'networking.k8s.io/v1',

@@ -20,6 +20,8 @@ export interface UserObjects {
   /** The only cluster-scoped object; it contains the others. */
   readonly namespace: KubeObject<'Namespace'>;
   readonly members: readonly KubeObject[];
+  /** With these beginnings of their names, RoleBindings that are not among the members bind nobody. */
+  readonly decidedBindings?: readonly string[];
 }
 
 export interface DesiredInput {
@@ -41,9 +43,19 @@ export interface DesiredInput {
  */
 export function userObjects(input: DesiredInput): UserObjects {
   const { user, cluster, namespace, dockerConfig } = input;
-  const { pullSecret, credentials, resourceQuota, limitRange, sshSessions, jupyterhub } = cluster;
+  const { pullSecret, credentials, resourceQuota, limitRange, sshSessions } = cluster;
+  const { userRoles, jupyterhub } = cluster;
   const ownAccount = credentials.mode === 'service-account' ? credentials.name : undefined;
+  const self: Subject =
+    ownAccount === undefined
+      ? { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: input.subject }
+      : serviceAccountSubject(ownAccount, namespace);
   return {
+    // A host whose berth.yml has no such key leaves the bindings of the others.
+    decidedBindings: [
+      ...(userRoles === undefined ? [] : [roleBindingNames.extra(user.name, '')]),
+      ...(jupyterhub === null ? [roleBindingNames.jupyterhub(user.name)] : []),
+    ],
     namespace: {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -58,11 +70,10 @@ export function userObjects(input: DesiredInput): UserObjects {
       roleBinding(namespace, roleBindingNames.initializer(user.name), clusterRoles.initializer, [
         serviceAccountSubject(defaultServiceAccount, namespace),
       ]),
-      roleBinding(namespace, roleBindingNames.user(user.name), clusterRoles.user, [
-        ownAccount === undefined
-          ? { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: input.subject }
-          : serviceAccountSubject(ownAccount, namespace),
-      ]),
+      roleBinding(namespace, roleBindingNames.user(user.name), clusterRoles.user, [self]),
+      ...(userRoles ?? []).map((role) =>
+        roleBinding(namespace, roleBindingNames.extra(user.name, role), role, [self]),
+      ),
       ...(cluster.jobPodReaper
         ? [
             roleBinding(
@@ -73,7 +84,7 @@ export function userObjects(input: DesiredInput): UserObjects {
             ),
           ]
         : []),
-      ...(jupyterhub === undefined
+      ...(!jupyterhub
         ? []
         : [
             roleBinding(

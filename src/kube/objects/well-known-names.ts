@@ -39,6 +39,8 @@ export const roleBindingNames = {
   jobPodReaper: (user: string): string => `${user}-job-pod-reaper-rolebinding`,
   session: (user: string): string => `${user}-berth-session`,
   jupyterhub: (user: string): string => `${user}-berth-jupyterhub`,
+  /** One for each of `user_roles`; with an empty role, the beginning of their names. */
+  extra: (user: string, role: string): string => `${user}-berth-role-${role}`,
 } as const;
 
 /** The site's ResourceQuota and LimitRange. */

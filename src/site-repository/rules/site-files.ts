@@ -14,7 +14,7 @@ export interface SiteFile {
 export interface SiteOptions {
   readonly clusters: readonly Pick<
     ClusterSettings,
-    'name' | 'credentials' | 'jobPodReaper' | 'pullSecret' | 'jupyterhub'
+    'name' | 'credentials' | 'jobPodReaper' | 'pullSecret' | 'jupyterhub' | 'userRoles'
   >[];
   /** Of `optionalComponents`. */
   readonly components: readonly string[];
@@ -46,14 +46,15 @@ export function siteFiles(options: SiteOptions): readonly SiteFile[] {
 }
 
 function componentsOf(
-  { credentials, jobPodReaper, jupyterhub }: SiteOptions['clusters'][number],
+  { credentials, jobPodReaper, jupyterhub, userRoles = [] }: SiteOptions['clusters'][number],
   { components }: SiteOptions,
 ): readonly string[] {
   // OSC's job-pod-reaper does the work of the reaper there.
   const wanted = components.filter((one) => one !== 'reaper' || !jobPodReaper);
   const tokens = credentials.mode === 'service-account' ? ['service-account-tokens'] : [];
-  const hub = jupyterhub === undefined ? [] : ['jupyterhub'];
-  return [...new Set(['hook', 'roles', 'guard', ...tokens, ...hub, ...wanted])];
+  const hub = jupyterhub ? ['jupyterhub'] : [];
+  const extra = userRoles.length > 0 ? ['user-roles'] : [];
+  return [...new Set(['hook', 'roles', 'guard', ...tokens, ...hub, ...extra, ...wanted])];
 }
 
 function componentOf(component: string, { policies }: SiteOptions): SiteFile[] {
@@ -99,6 +100,7 @@ function generated(cluster: SiteOptions['clusters'][number], options: SiteOption
   const patches = [
     ...pullSecretPatch(cluster.pullSecret?.name ?? hookSecret),
     ...hubPatch(cluster.jupyterhub),
+    ...userRolesPatch(cluster.userRoles),
     ...(image === undefined || !components.includes('reaper') ? [] : [resumed]),
   ];
   return {
@@ -128,11 +130,19 @@ function pullSecretPatch(name: string): object[] {
 
 /** The account that the policy names is that of the Zero to JupyterHub chart. */
 function hubPatch(hub: ClusterSettings['jupyterhub']): object[] {
-  if (hub === undefined) return [];
+  if (!hub) return [];
   const patch = [hub.namespace, hub.serviceAccount].map((value, index) => ({
     ...{ op: 'replace', path: `/spec/variables/${index}/expression`, value: `'${value}'` },
   }));
   const target = { kind: 'ValidatingAdmissionPolicy', name: 'berth-jupyterhub-guard' };
+  return [{ target, patch: stringify(patch) }];
+}
+
+/** The hook may bind the roles that it is told, in the only rule of its role. */
+function userRolesPatch(roles: readonly string[] = []): object[] {
+  if (roles.length === 0) return [];
+  const patch = [{ op: 'replace', path: '/rules/0/resourceNames', value: roles }];
+  const target = { kind: 'ClusterRole', name: 'berth-hook-user-roles' };
   return [{ target, patch: stringify(patch) }];
 }
 
@@ -240,6 +250,12 @@ const componentFiles = {
   jupyterhub: {
     'jupyterhub.yaml': sourceText(
       '../../../etc/kubernetes/jupyterhub/jupyterhub.yaml',
+      import.meta.url,
+    ),
+  },
+  'user-roles': {
+    'user-roles.yaml': sourceText(
+      '../../../etc/kubernetes/user-roles/user-roles.yaml',
       import.meta.url,
     ),
   },

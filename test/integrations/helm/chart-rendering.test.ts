@@ -75,6 +75,7 @@ const switches: Readonly<Record<string, string>> = {
   'ssh-sessions-list': 'sshSessionsList',
   'service-account-tokens': 'serviceAccountTokens',
   jupyterhub: 'jupyterhub',
+  'user-roles': 'userRoles',
   monitoring: 'monitoring',
   'ssh-balancer': 'sshBalancer',
 };

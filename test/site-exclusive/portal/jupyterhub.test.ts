@@ -30,6 +30,7 @@ beforeAll(async () => {
   stolen = await StolenToken.take(site, cluster);
   ada = await newcomers.create('hub-ada');
   newcomers.alsoRemove('jupyterhub');
+  await cluster.kubectl(['delete', '--ignore-not-found', '-k', component]);
   await cluster.deleteNamespacesAndWait(['jupyterhub']);
   await cluster.create(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'jupyterhub' } },
@@ -51,7 +52,11 @@ const bindings = (): string => `${rbacPath}/namespaces/${ada.namespace}/rolebind
 
 describe('a portal with a JupyterHub', () => {
   it('is told by doctor what to install', async () => {
-    const report = await runDoctor(portal);
+    // Another test may just have removed it.
+    const report = await waitFor({ what: 'the missing right', timeoutMs: 20_000 }, async () => {
+      const seen = await runDoctor(portal);
+      return findCheck(seen, 'rights').status === 'ok' ? undefined : seen;
+    });
 
     expect(findCheck(report, 'rights')).toMatchObject({
       status: 'failed',
@@ -113,6 +118,23 @@ describe('a portal with a JupyterHub', () => {
     ]);
     for (const other of ['default', 'kube-system', 'jupyterhub'])
       expect(await listedRights(site, token.trim(), other)).toEqual([]);
+  });
+});
+
+describe('a portal without a JupyterHub any more', () => {
+  it('lets nobody in with the binding that is there', async () => {
+    await portal.writeBerth();
+    await portal.prePun(ada.name);
+    const binding = () => cluster.get('rolebinding', 'hub-ada-berth-jupyterhub', ada.namespace);
+    expect((await binding())?.subjects).toEqual([hub]);
+
+    await portal.writeBerth({ defaults: { jupyterhub: null } });
+    const { exitCode } = await portal.prePun(ada.name);
+
+    expect([exitCode, (await binding())?.subjects]).toEqual([0, undefined]);
+    expect(
+      await cluster.get('networkpolicy', 'deny-from-other-namespaces', ada.namespace),
+    ).not.toMatchObject({ spec: { ingress: [{ from: [{}, {}, {}] }] } });
   });
 });
 

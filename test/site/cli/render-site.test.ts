@@ -25,6 +25,7 @@ beforeAll(async () => {
           job_pod_reaper: true,
           credentials: { mode: 'service-account' },
           jupyterhub: { namespace: 'notebooks', service_account: 'hub' },
+          user_roles: ['ours', 'theirs'],
         },
       },
     },
@@ -79,6 +80,8 @@ it('writes a repository that kubectl builds, with the components of each cluster
   expect(await textOf('clusters/test/berth/kustomization.yaml')).toContain(
     'service-account-tokens',
   );
+  const extra = test.find(({ metadata }) => metadata.name === 'berth-hook-user-roles');
+  expect(extra?.rules).toMatchObject([{ resourceNames: ['ours', 'theirs'] }]);
   const guard = test.find(({ metadata }) => metadata.name === 'berth-jupyterhub-guard');
   expect(guard?.spec).toMatchObject({
     variables: [{ expression: "'notebooks'" }, { expression: "'hub'" }],
