@@ -144,6 +144,8 @@ export const exitClasses = {
   'broker-answer-invalid': 'temporary',
   'broker-busy': 'temporary',
   'broker-request-invalid': 'usage',
+  'hub-request-invalid': 'usage',
+  'hub-login-unsupported': 'config',
   'broker-no-request': 'usage',
   'broker-caller-unknown': 'permission',
   'broker-socket-mismatch': 'permission',
@@ -383,6 +385,11 @@ export const warningCodes = [
   'pam-session-deadline',
   'pod-groups-renewed',
   'pod-groups-outdated',
+  // Of etc/jupyterhub
+  'hub-socket-unreachable',
+  'hub-answer-invalid',
+  'hub-namespace-differs',
+  'hub-no-profile',
 ] as const;
 
 /** What `code=` of a line in the log can be. */

@@ -36,6 +36,9 @@ function literalsOfPrograms(): Use[] {
     };
     visit(source);
   }
+  for (const file of globSync('etc/jupyterhub/berth_jupyterhub/*.py', { cwd: root }))
+    for (const [, code = ''] of readFileSync(root + file, 'utf8').matchAll(/"([a-z-]+)"/g))
+      uses.push({ code });
   return uses;
 }
 

@@ -15,6 +15,7 @@ import {
 import { chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
+import { renderJupyterhubCommand } from './jupyterhub.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderSbatchCommand } from './sbatch.ts';
 import { renderSiteCommand } from './site.ts';
@@ -41,7 +42,13 @@ export const renderCommand = command({
     'Print the objects of a user, policies, the balancer, a repository, or a profile elsewhere',
   options,
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
-  commands: [renderPoliciesCommand, renderBalancerCommand, renderSiteCommand, renderSbatchCommand],
+  commands: [
+    renderPoliciesCommand,
+    renderBalancerCommand,
+    renderSiteCommand,
+    renderSbatchCommand,
+    renderJupyterhubCommand,
+  ],
   examples: [
     ['berth render --user alice | kubectl apply --dry-run=server -f -', 'Test the objects'],
     [

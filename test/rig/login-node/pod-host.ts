@@ -25,6 +25,10 @@ export interface PodHostOptions {
   readonly sshYml?: object;
   /** Lines of sshd_config, which take precedence over the defaults. */
   readonly sshd?: string;
+  /** Further mounts of the profile. */
+  readonly mounts?: readonly object[];
+  /** Further keys of `defaults` in berth.yml. */
+  readonly defaults?: object;
 }
 
 /** Mounts the home of the login node: host and node share the file system. */
@@ -34,7 +38,11 @@ const homeMount = (directory: string): object => ({
 });
 
 /** Prepares the cluster for sessions and writes the login node's berth.yml. @param clusters default: one cluster `prod` */
-export async function podPortal(site: Site, clusters?: PortalOptions['clusters']): Promise<Portal> {
+export async function podPortal(
+  site: Site,
+  clusters?: PortalOptions['clusters'],
+  defaults: object = {},
+): Promise<Portal> {
   for (const component of ['.', 'ssh-sessions']) {
     const applied = await site.kubectl(['apply', '-k', `etc/kubernetes/${component}`]);
     if (applied.exitCode !== 0) throw new Error(applied.stderr);
@@ -43,7 +51,7 @@ export async function podPortal(site: Site, clusters?: PortalOptions['clusters']
   return Portal.make(site, {
     ...(clusters === undefined ? {} : { clusters }),
     kubeconfig: await hookKubeconfig(site, site.server, account),
-    berth: { defaults: { ssh_sessions: {} } },
+    berth: { defaults: { ssh_sessions: {}, ...defaults } },
     // Images of sessions are imported, so no pull secret is needed.
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
@@ -52,7 +60,7 @@ export async function podPortal(site: Site, clusters?: PortalOptions['clusters']
 export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
   const node = await ensureNode(site);
   const image = await node.image('site');
-  const portal = await podPortal(site);
+  const portal = await podPortal(site, undefined, options.defaults);
   const host = await SshHost.start({
     mode: options.mode,
     images: false,
@@ -66,7 +74,7 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
     profiles: (directory) => {
       const base = {
         ...{ backend: 'pod', image, pull: 'missing', lifetime: 'connection' },
-        ...{ mounts: [homeMount(directory)], deadline: '60s' },
+        ...{ mounts: [homeMount(directory), ...(options.mounts ?? [])], deadline: '60s' },
         ...options.profile,
       };
       const profiles: Record<string, object> = { base };

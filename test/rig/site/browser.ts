@@ -7,11 +7,21 @@ export interface Page {
   readonly text: string;
 }
 
-/** A minimal browser for logins: cookies by origin, redirects, and one form. */
+interface Answer extends Page {
+  readonly location?: string;
+}
+
+interface Cookie {
+  readonly name: string;
+  readonly value: string;
+  readonly path: string;
+}
+
+/** A minimal browser for logins: cookies by origin and path, redirects, and forms. */
 export class Browser {
   readonly #ca: string;
-  /** By origin, then by name. */
-  readonly #cookies = new Map<string, Map<string, string>>();
+  /** By origin, then by name and path. */
+  readonly #cookies = new Map<string, Map<string, Cookie>>();
 
   /** @param ca PEM of the CA of all https sites */
   constructor(ca: string) {
@@ -20,7 +30,16 @@ export class Browser {
 
   /** Fetches a page and follows its redirects. */
   async get(url: string): Promise<Page> {
-    let answer = await this.#send(url);
+    return this.#follow(await this.#send(url));
+  }
+
+  /** Sends a form and follows the redirects of the answer. */
+  async submit(url: string, fields: Readonly<Record<string, string>>): Promise<Page> {
+    return this.#follow(await this.#send(url, new URLSearchParams(fields).toString()));
+  }
+
+  async #follow(first: Answer): Promise<Page> {
+    let answer = first;
     for (let hops = 0; answer.location !== undefined && hops < 10; hops += 1)
       answer = await this.#send(new URL(answer.location, answer.url).href);
     return answer;
@@ -35,16 +54,23 @@ export class Browser {
     const answer = await this.#send(action.replaceAll('&amp;', '&'), form.toString());
     if (answer.location === undefined)
       throw new Error(`login failed: ${answer.status} ${answer.text}`);
-    return this.get(answer.location);
+    return this.#follow(answer);
   }
 
   /** The value of the Cookie header of a request to this URL. */
   cookies(url: string): string {
-    const jar = this.#cookies.get(new URL(url).origin) ?? new Map<string, string>();
-    return [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const { origin, pathname } = new URL(url);
+    return (
+      [...(this.#cookies.get(origin)?.values() ?? [])]
+        .filter(({ path }) => pathname.startsWith(path))
+        // RFC 6265, section 5.4: longer paths first.
+        .sort((one, other) => other.path.length - one.path.length)
+        .map(({ name, value }) => `${name}=${value}`)
+        .join('; ')
+    );
   }
 
-  #send(url: string, form?: string): Promise<Page & { readonly location?: string }> {
+  #send(url: string, form?: string): Promise<Answer> {
     const { protocol, origin } = new URL(url);
     const cookie = this.cookies(url);
     const headers = {
@@ -76,12 +102,14 @@ export class Browser {
   }
 
   #storeCookies(origin: string, lines: readonly string[]): void {
-    const jar = this.#cookies.get(origin) ?? new Map<string, string>();
+    const jar = this.#cookies.get(origin) ?? new Map<string, Cookie>();
     this.#cookies.set(origin, jar);
     for (const line of lines) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      if (value === '' || /max-age=0|expires=thu, 01.jan.1970/i.test(line)) jar.delete(name);
-      else jar.set(name, value);
+      const path = /; *path=([^;]+)/i.exec(line)?.[1] ?? '/';
+      const key = `${name} ${path}`;
+      if (value === '' || /max-age=0|expires=thu, 01.jan.1970/i.test(line)) jar.delete(key);
+      else jar.set(key, { name, value, path });
     }
   }
 }

@@ -12,6 +12,7 @@ const others = [
   'ondemand-selinux',
   'proxy-headers',
   'unqualified-search-registries',
+  'jupyterhub-singleuser',
 ];
 
 /** All words of the sources, and the names of the files. */

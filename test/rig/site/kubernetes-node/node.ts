@@ -5,6 +5,7 @@ import { waitForRegistry } from '../docker-registry.ts';
 import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
+import { podCidr } from './containerd.ts';
 import { ContainerdImages, type ImageName, type Layer } from './containerd-images.ts';
 import { startCilium, stopCilium } from './cilium/enable.ts';
 import { nsenterArgs } from './namespaces.ts';
@@ -133,6 +134,11 @@ export class TestNode {
   /** The command line by which another one runs in the node's namespaces. */
   get enter(): readonly string[] {
     return ['nsenter', ...nsenterArgs(this.#record.init, [])];
+  }
+
+  /** Makes pods on the node's bridge reachable from the machine, by a route that ends with the node. */
+  async routePods(): Promise<void> {
+    await execa('ip', ['route', 'replace', podCidr, 'via', this.address]);
   }
 
   /** PID of the node's first process. */

@@ -30,6 +30,7 @@ function written(command: string, words: string): string[] {
 const withWords = (command: string, ...options: string[]): string[] => {
   const required: Readonly<Record<string, string[]>> = {
     ...{ plan: ['--user', 'x'], render: ['--user', 'x'], 'sshd new': ['x', '--port', '1'] },
+    'render jupyterhub': ['x'],
   };
   const all = options.flatMap((option) => written(command, option));
   return [...command.split(' '), ...(required[command] ?? []), ...all];
@@ -124,6 +125,11 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'render policies': {
     '--engine kyverno': '--parameters --config-dir --output',
     '': '--engine --kubernetes --parameters --config-dir --output',
+  },
+  'render jupyterhub': {
+    '--form component':
+      '--config --config-dir --cluster --form --directory --socket --login --client-id --client-secret-file --username-claim',
+    '': '--config --config-dir --cluster --form --directory --socket --login --client-id --client-secret-file --username-claim',
   },
   'render sbatch': { '': '--config-dir' },
   'render site': {

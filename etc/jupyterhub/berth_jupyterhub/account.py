@@ -1,0 +1,134 @@
+"""What the site knows of an account, from `hub-bootstrap` at the other end of a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+#: An answer is some kilobytes, or some hundred for an account in thousands of groups.
+LONGEST_ANSWER = 1024 * 1024
+
+#: Longer than the hook's own deadline.
+ANSWER_SECONDS = 60
+
+#: Where a hub in a cluster has ca.crt, and tls.crt and tls.key of its own.
+TLS_DIRECTORY = "/etc/berth-hub"
+
+_account_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@.-]*")
+
+
+class AccountError(Exception):
+    """Why an account cannot have a notebook, in words for its owner.
+
+    `code` is an error code of Berth, which `berth explain` explains.
+    """
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(f"{message} [{code}]")
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account as NSS has it, and its namespace on the hub's cluster."""
+
+    name: str
+    uid: int
+    gid: int
+    #: GIDs of all groups, ascending.
+    gids: tuple[int, ...]
+    #: Names of all groups.
+    groups: frozenset[str]
+    home: str
+    #: Contents of /etc/passwd and /etc/group for the account's pods.
+    passwd: str
+    group: str
+    #: None for a hub without a cluster, and where only the account was asked for.
+    namespace: str | None = None
+
+
+def is_account_name(name: str) -> bool:
+    """Whether a name may be that of an account: ASCII, as nginx_stage has it, so that no look-alike is one."""
+    return len(name) <= 255 and ".." not in name and _account_name.fullmatch(name) is not None
+
+
+async def look_up(socket: str, name: str) -> Account:
+    """The account of that exact name.
+
+    Raises AccountError: `user-unknown`, `user-name-not-canonical` for another spelling, `uid-below-minimum`,
+    `hub-socket-unreachable`, and the others of `hub-bootstrap`.
+    """
+    return await _ask(socket, {"user": name})
+
+
+async def bootstrap(socket: str, name: str, cluster: str) -> Account:
+    """Makes the account's namespace on a cluster as a login at the portal does, and returns the account with it.
+
+    Raises AccountError as `look_up` does, and for what the API server refuses.
+    """
+    account = await _ask(socket, {"user": name, "cluster": cluster})
+    if account.namespace is None:
+        raise AccountError("the answer has no namespace", "hub-answer-invalid")
+    return account
+
+
+async def _ask(socket: str, question: dict[str, str]) -> Account:
+    name = question["user"]
+    if not is_account_name(name):
+        raise AccountError(f"{name!r} is not the name of an account", "user-name-invalid")
+    try:
+        line = await asyncio.wait_for(_exchange(socket, question), ANSWER_SECONDS)
+    except (OSError, asyncio.TimeoutError, ValueError) as cause:
+        raise AccountError(
+            f"the site's accounts cannot be reached at {socket}: {cause or type(cause).__name__}",
+            "hub-socket-unreachable",
+        ) from cause
+    return parse_answer(line, name)
+
+
+async def _exchange(socket: str, question: dict[str, str]) -> bytes:
+    reader, writer = await _connect(socket)
+    try:
+        writer.write(json.dumps(question).encode() + b"\n")
+        await writer.drain()
+        return await reader.readline()
+    finally:
+        writer.close()
+
+
+async def _connect(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connects to the path of a Unix socket, or to `tls://HOST:PORT`, where both sides have a certificate."""
+    if not socket.startswith("tls://"):
+        return await asyncio.open_unix_connection(socket, limit=LONGEST_ANSWER)
+    host, port = socket[len("tls://") :].rsplit(":", 1)
+    context = ssl.create_default_context(cafile=f"{TLS_DIRECTORY}/ca.crt")
+    context.load_cert_chain(f"{TLS_DIRECTORY}/tls.crt", f"{TLS_DIRECTORY}/tls.key")
+    return await asyncio.open_connection(host, int(port), ssl=context, limit=LONGEST_ANSWER)
+
+
+def parse_answer(line: bytes, name: str) -> Account:
+    """The account in an answer. Raises AccountError for an answer about anything else."""
+    try:
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise AccountError(str(answer["error"]["message"]), str(answer["error"]["code"]))
+        account = Account(
+            name=str(answer["user"]),
+            uid=int(answer["uid"]),
+            gid=int(answer["gid"]),
+            gids=tuple(int(gid) for gid in answer["gids"]),
+            groups=frozenset(str(group) for group in answer["groups"]),
+            home=str(answer["home"]),
+            passwd=str(answer["passwd"]),
+            group=str(answer["group"]),
+            namespace=answer.get("namespace"),
+        )
+    except (ValueError, KeyError, TypeError) as cause:
+        raise AccountError("the answer about the account is incomplete", "hub-answer-invalid") from cause
+    if account.name != name or account.uid == 0:
+        raise AccountError(f"the answer is about {account.name}, not {name}", "hub-answer-invalid")
+    return account

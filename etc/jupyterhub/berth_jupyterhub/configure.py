@@ -1,0 +1,79 @@
+"""The hub's configuration from what `berth render jupyterhub` writes."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from .profiles import read_profiles
+
+
+def configure(c: Any, settings: Mapping[str, Any]) -> None:
+    """Sets the spawner with the site's profiles, and the authenticator if the settings have one.
+
+    `c` is the configuration object of `jupyterhub_config.py`. What the file sets after this call takes precedence.
+    """
+    socket = settings["socket"]
+    # Servers outlive a restart of the hub, which finds them again.
+    c.JupyterHub.cleanup_servers = False
+    c.JupyterHub.spawner_class = "berth_jupyterhub.pods.BerthKubeSpawner"
+    c.BerthKubeSpawner.berth_socket = socket
+    c.BerthKubeSpawner.berth_cluster = settings["cluster"]
+    c.BerthKubeSpawner.berth_namespace_prefix = settings["namespace_prefix"]
+    c.BerthKubeSpawner.berth_profiles = read_profiles(settings["profiles"])
+    if "ldap" in settings:
+        _configure_ldap(c, settings["ldap"], socket)
+    if "oidc" in settings:
+        _configure_oidc(c, settings["oidc"], socket)
+
+
+def _configure_ldap(c: Any, traits: Mapping[str, Any], socket: str) -> None:
+    c.JupyterHub.authenticator_class = "berth_jupyterhub.login.BerthLDAPAuthenticator"
+    authenticator = c.BerthLDAPAuthenticator
+    authenticator.berth_socket = socket
+    # Groups decide on profiles. `allowed_groups` after this call narrows the login, too.
+    authenticator.allow_all = True
+    # ldap3 accepts every certificate unless told otherwise.
+    authenticator.tls_kwargs = {"validate": ssl.CERT_REQUIRED, "ca_certs_file": traits.get("ca_file")}
+    for name, value in traits.items():
+        if name == "ca_file":
+            continue
+        if name == "lookup_dn_search_password_file":
+            authenticator.lookup_dn_search_password = Path(value).read_text(encoding="utf-8").rstrip("\n")
+        else:
+            setattr(authenticator, name, value)
+
+
+def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
+    c.JupyterHub.authenticator_class = "berth_jupyterhub.login.BerthOAuthenticator"
+    authenticator = c.BerthOAuthenticator
+    authenticator.berth_socket = socket
+    authenticator.allow_all = True
+    ca_file = settings.get("ca_file")
+    endpoints = _discover(settings["issuer"], ca_file)
+    authenticator.authorize_url = endpoints["authorization_endpoint"]
+    authenticator.token_url = endpoints["token_endpoint"]
+    authenticator.userdata_url = endpoints["userinfo_endpoint"]
+    authenticator.client_id = settings["client_id"]
+    authenticator.client_secret = Path(settings["client_secret_file"]).read_text(encoding="utf-8").strip()
+    authenticator.username_claim = settings["username_claim"]
+    authenticator.scope = ["openid", "profile"]
+    authenticator.login_service = settings["issuer"].split("/")[2]
+    if ca_file is not None:
+        authenticator.http_request_kwargs = {"ca_certs": ca_file}
+
+
+def _discover(issuer: str, ca_file: str | None) -> dict[str, Any]:
+    """The issuer's endpoints (OpenID Connect Discovery 1.0, section 4). Raises OSError, ValueError."""
+    if not issuer.startswith("https://"):
+        raise ValueError(f"the issuer {issuer} is not https")
+    address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    with urlopen(address, timeout=20, context=ssl.create_default_context(cafile=ca_file)) as answer:
+        endpoints: dict[str, Any] = json.loads(answer.read(1024 * 1024))
+    if endpoints["issuer"] != issuer:
+        raise ValueError(f"{address} is about the issuer {endpoints['issuer']}")
+    return endpoints

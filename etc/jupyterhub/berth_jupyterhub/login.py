@@ -1,0 +1,43 @@
+"""Authenticators whose users are accounts of the site, by exactly their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldapauthenticator import LDAPAuthenticator
+from oauthenticator.generic import GenericOAuthenticator
+from tornado.web import HTTPError
+from traitlets import Unicode
+
+from .account import AccountError, is_account_name, look_up
+
+
+class AccountNames:
+    """For an authenticator: no name but that of an account logs in, and none is changed into another one."""
+
+    berth_socket = Unicode("/run/berth/hub.sock", help="Socket of hub-bootstrap.").tag(config=True)
+
+    def normalize_username(self, username: str) -> str:
+        """Keeps the spelling. JupyterHub's own lowers the case, which makes one user of two accounts."""
+        return username
+
+    def validate_username(self, username: str) -> bool:
+        """Whether it may be an account's name: ASCII, so that no look-alike is one."""
+        return is_account_name(username)
+
+    async def run_post_auth_hook(self, handler: Any, auth_model: dict[str, Any]) -> dict[str, Any]:
+        """Refuses whoever is no account, or is one by another spelling. Raises HTTPError 403 with the reason."""
+        try:
+            await look_up(self.berth_socket, auth_model["name"])
+        except AccountError as error:
+            raise HTTPError(403, str(error)) from error
+        model: dict[str, Any] = await super().run_post_auth_hook(handler, auth_model)  # type: ignore[misc]
+        return model
+
+
+class BerthLDAPAuthenticator(AccountNames, LDAPAuthenticator):
+    """ldapauthenticator whose users have the directory's own spelling (`use_lookup_dn_username`)."""
+
+
+class BerthOAuthenticator(AccountNames, GenericOAuthenticator):
+    """oauthenticator with the portal's identity provider."""

@@ -1,0 +1,128 @@
+"""A spawner that starts notebook servers in the user's own namespace, with the user's UID, GID and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupyterhub.utils import maybe_future
+from kubespawner import KubeSpawner
+from tornado.web import HTTPError
+from traitlets import List, Unicode
+
+from .account import Account, AccountError, bootstrap, look_up
+from .profiles import Profile, allowed_profiles, fill
+
+
+class BerthKubeSpawner(KubeSpawner):
+    """KubeSpawner with Berth's profiles.
+
+    The namespace is the one that OnDemand's adapter computes. It is bootstrapped before each start, so that a first
+    login at the hub is as good as one at the portal. The identity is set here and enforced by Berth's admission policies
+    where the cluster has them.
+    """
+
+    berth_socket = Unicode("/run/berth/hub.sock", help="Socket of hub-bootstrap.").tag(config=True)
+    berth_cluster = Unicode(help="OnDemand's name of the cluster.").tag(config=True)
+    berth_namespace_prefix = Unicode(help="Prefix of users' namespaces.").tag(config=True)
+    berth_profiles = List(help="What `berth render jupyterhub` writes.").tag(config=True)
+
+    _account: Account | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # KubeSpawner would compute another name. A running server's own is in its state.
+        self.namespace = own_namespace(self.berth_namespace_prefix, self.user.name)
+        self.profile_list = choices
+
+    async def start(self) -> Any:
+        """Bootstraps the namespace and starts the pod."""
+        try:
+            account = await bootstrap(self.berth_socket, self.user.name, self.berth_cluster)
+        except AccountError as error:
+            raise refused(error) from error
+        if account.namespace != self.namespace:
+            message = f"the user's namespace is {account.namespace}, not {self.namespace}: namespace_prefix differs"
+            raise refused(AccountError(message, "hub-namespace-differs"))
+        self._account = account
+        return await super().start()
+
+    async def load_user_options(self) -> None:
+        """Takes the chosen profile's traits. KubeSpawner has refused a choice that the user may not have."""
+        account = self._account or await look_up(self.berth_socket, self.user.name)
+        allowed = allowed_profiles(self.berth_profiles, account)
+        if not allowed:
+            # KubeSpawner would start its own default.
+            raise refused(AccountError("no profile is for one of your groups", "hub-no-profile"))
+        await super().load_user_options()
+        wanted = self.user_options.get("profile")
+        chosen = next((one for one in allowed if one.name == wanted), allowed[0])
+        for name, value in traits_of(chosen, account).items():
+            # Not kubespawner_override, which merges with what an earlier choice has set.
+            setattr(self, name, value)
+
+    async def run_post_stop_hook(self) -> None:
+        """Ends the watches of a namespace in which the user has no server any more: each is a connection."""
+        await maybe_future(super().run_post_stop_hook())
+        if any(one is not self and one.active for one in self.user.spawners.values()):
+            return
+        for kind in ("pods", "events"):
+            reflector = self.__class__.reflectors.pop(self._get_reflector_key(kind), None)
+            if reflector is not None:
+                await reflector.stop()
+
+
+def own_namespace(prefix: str, name: str) -> str:
+    """The user's namespace as OnDemand's Kubernetes adapter computes it."""
+    return prefix + name.replace(".", "-").replace("@", "-")
+
+
+async def choices(spawner: BerthKubeSpawner) -> list[dict[str, Any]]:
+    """`profile_list` of a user: the profiles for one of the user's groups. Traits are set by `load_user_options`."""
+    try:
+        account = await look_up(spawner.berth_socket, spawner.user.name)
+    except AccountError as error:
+        raise refused(error) from error
+    return [
+        {"display_name": one.name, "slug": one.name, "description": one.description, "default": not index}
+        for index, one in enumerate(allowed_profiles(spawner.berth_profiles, account))
+    ]
+
+
+def refused(error: AccountError) -> HTTPError:
+    """An error that the hub shows to the user."""
+    reply = HTTPError(403, str(error))
+    reply.jupyterhub_message = str(error)
+    return reply
+
+
+def traits_of(profile: Profile, account: Account) -> dict[str, Any]:
+    """All traits of a pod: those of the profile, and the account's identity."""
+    traits = fill(profile.traits, account)
+    mounts = [mount["mountPath"] for mount in traits["volume_mounts"]]
+    at_home = any(account.home == path or account.home.startswith(f"{path}/") for path in mounts)
+    return {
+        **{name: literal(value) for name, value in traits.items()},
+        "uid": account.uid,
+        "gid": account.gid,
+        "fs_gid": account.gid,
+        "supplemental_gids": [gid for gid in account.gids if gid not in (account.gid, 0)],
+        "working_dir": literal(account.home) if at_home else "/",
+        "extra_annotations": literal(
+            {**traits["extra_annotations"], "berth.dev/passwd": account.passwd, "berth.dev/group": account.group}
+        ),
+        "environment": literal(
+            {**traits["environment"], "HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+        ),
+    }
+
+
+def literal(value: Any) -> Any:
+    """A value in which KubeSpawner expands nothing: it formats texts with `str.format`."""
+    if isinstance(value, str):
+        return value.replace("{", "{{").replace("}", "}}")
+    if isinstance(value, Mapping):
+        return {key: literal(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [literal(one) for one in value]
+    return value

@@ -1,0 +1,48 @@
+import { writeSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { asBerthError, BerthError } from '../src/errors/berth-error.ts';
+import { logfmtLogger } from '../src/log.ts';
+import { hubUser, parseHubRequest } from '../src/portal/hub-user.ts';
+import { stderrSink } from '../src/system/exit-now.ts';
+import { readRequestLine } from '../src/system/request-line.ts';
+
+const log = logfmtLogger(stderrSink());
+
+/**
+ * Answers one question of a JupyterHub on standard input and output: who an account is, and, with a cluster, to make its
+ * namespace there.
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { config: { type: 'string' } } });
+  const files = values.config === undefined ? {} : { configFile: values.config };
+  const refuse = (_: string, message: string): BerthError =>
+    new BerthError(message, { code: 'hub-request-invalid' });
+  const line = await readRequestLine(process.stdin, { bytes: 4096, timeoutMs: 5000 }, refuse);
+  const request = parseHubRequest(line);
+  const now = (): number => Date.now() / 1000;
+  const answer = await hubUser(request, files, { log: log.with({ user: request.user }), now });
+  send(answer);
+  log.info(request.cluster === undefined ? 'account' : `namespace ${answer.namespace}`, {
+    user: answer.user,
+    cluster: request.cluster,
+  });
+  return 0;
+}
+
+function send(answer: object): void {
+  try {
+    writeSync(1, `${JSON.stringify(answer)}\n`);
+  } catch {
+    // The hub has closed the connection.
+  }
+}
+
+void main()
+  .catch((thrown: unknown) => {
+    const error = asBerthError(thrown, 'answering a hub');
+    log.error(error);
+    const { code, message } = error;
+    send({ error: { code, message } });
+    return error.exitCode;
+  })
+  .then((code) => process.exit(code));

@@ -1,0 +1,175 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { namedProfile } from '../../config/schema/profile/named-profile.ts';
+import { type ClusterSettings, oidcSettingsOf } from '../../config/schema/settings.ts';
+import type { HubSettings, PackageFiles } from '../../doors/rules/hub-files.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { installedPath } from '../../installed-path.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, text } from '../kit/options.ts';
+import { outputDirectory } from '../kit/output-path.ts';
+import {
+  chosenClusters,
+  configFileOf,
+  loadSite,
+  loadSsh,
+  siteOptions,
+} from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
+
+const positionals = {
+  profile: {
+    ...({ type: 'string', kind: 'profile', array: true, demandOption: true } as const),
+    describe: 'Profiles that users can choose, the first one by default',
+  },
+};
+
+const options = {
+  ...siteOptions,
+  cluster: text('cluster', 'Cluster of the pods; required if several are configured'),
+  form: choice(
+    ['config', 'chart', 'component'],
+    'For a hub on a host, for values of the Zero to JupyterHub chart, or a Kustomize component',
+    { default: 'config' },
+  ),
+  directory: text('directory', 'Where to write the component'),
+  socket: text(
+    'ADDRESS',
+    'Where the hub asks for accounts: a path, or tls://HOST:PORT from a cluster',
+    { default: '/run/berth/hub.sock' },
+  ),
+  login: choice(
+    ['ldap', 'oidc'],
+    "Also set the hub's login: the directory of berth.yml, or the cluster's identity provider",
+  ),
+  'client-id': text('ID', "The hub's client at the identity provider"),
+  'client-secret-file': text('PATH', "File with that client's secret, on the hub"),
+  'username-claim': text(
+    'CLAIM',
+    'Claim with the name of the account [default: preferred_username]',
+  ),
+};
+
+type HubArguments = ArgumentsOf<typeof options & typeof positionals>;
+
+/** `berth render jupyterhub PROFILE…`. */
+export const renderJupyterhubCommand = command({
+  command: 'jupyterhub <profile..>',
+  describe: 'Print the configuration of a JupyterHub with these profiles',
+  positionals,
+  options,
+  needs: {
+    '--directory': '--form component',
+    '--client-secret-file': '--client-id',
+    '--client-id': '--login oidc',
+    '--username-claim': '--login oidc',
+  },
+  examples: [
+    [
+      'berth render jupyterhub notebook gpu --login ldap >/etc/jupyterhub/berth.py',
+      'For a hub on this host',
+    ],
+    [
+      'berth render jupyterhub notebook --form chart --socket tls://portal.example.org:8444 >values.yaml',
+      'Values for `helm upgrade hub jupyterhub/jupyterhub`',
+    ],
+  ],
+  epilogue: `No cluster is contacted. ${installedPath('share/docs/jupyterhub.md')} goes through all of it.`,
+  run: render,
+});
+
+/** @throws {BerthError} `usage`, `session-profile-missing`, `cluster-unknown`, `hub-login-unsupported` */
+async function render(args: HubArguments, terminal: Terminal): Promise<void> {
+  const ssh = await loadSsh(args);
+  const { hubPodProfile } = await import('../../doors/rules/hub-profile.ts');
+  const { settings, broken } = await loadSite(args);
+  const { clusters } = chosenClusters({ settings, broken }, args.cluster);
+  const [cluster, ...others] = clusters;
+  if (cluster === undefined || others.length > 0)
+    throw new BerthError(
+      clusters.length === 0
+        ? 'no cluster is configured'
+        : `several clusters are configured: ${clusters.map(({ name }) => name).join(', ')}`,
+      clusters.length === 0
+        ? { code: 'no-kubernetes-cluster' }
+        : { code: 'usage', hint: 'Select the cluster of the notebooks with --cluster.' },
+    );
+  const hub: HubSettings = {
+    socket: args.socket,
+    cluster: cluster.name,
+    namespace_prefix: cluster.namespacePrefix,
+    profiles: args.profile.map((name) => hubPodProfile(namedProfile(ssh, name))),
+    ...(await loginOf(args, cluster)),
+  };
+  const files = await import('../../doors/rules/hub-files.ts');
+  switch (args.form) {
+    case 'config':
+      terminal.stdout.write(files.hubConfigFile(hub));
+      return;
+    case 'chart':
+      terminal.stdout.write(files.hubChartValues(hub, await packageFiles()));
+      return;
+    case 'component':
+      await writeComponent(args, files.hubComponent(hub, await packageFiles()), terminal);
+  }
+}
+
+async function loginOf(
+  args: HubArguments,
+  cluster: ClusterSettings,
+): Promise<Pick<HubSettings, 'ldap' | 'oidc'>> {
+  if (args.login === 'ldap') {
+    const { loadLdapSettings } = await import('../../config/load/load-ldap-settings.ts');
+    const { hubLdapTraits } = await import('../../doors/rules/hub-ldap.ts');
+    const configFile = configFileOf(args);
+    return { ldap: hubLdapTraits(loadLdapSettings({ configFile, groupMayRead: false }).ldap) };
+  }
+  if (args.login === undefined) return {};
+  const { 'client-id': id, 'client-secret-file': secret } = args;
+  if (id === undefined || secret === undefined)
+    throw missing('--login oidc needs --client-id and --client-secret-file');
+  const provider = oidcSettingsOf(cluster);
+  if (provider === undefined)
+    throw new BerthError(`the users of cluster ${cluster.name} have no identity provider`, {
+      code: 'hub-login-unsupported',
+    });
+  return {
+    oidc: {
+      ...{ issuer: provider.issuer, client_id: id, client_secret_file: secret },
+      ...{
+        username_claim: args['username-claim'] ?? 'preferred_username',
+        ca_file: provider.caFile,
+      },
+    },
+  };
+}
+
+/** The hub's package, as it is installed with Berth. */
+async function packageFiles(): Promise<PackageFiles> {
+  const directory = installedPath('share/etc/jupyterhub/berth_jupyterhub');
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.py')).sort();
+  const texts = names.map(async (name) => [name, await readFile(join(directory, name), 'utf8')]);
+  return Object.fromEntries(await Promise.all(texts)) as PackageFiles;
+}
+
+async function writeComponent(
+  { directory }: HubArguments,
+  files: Readonly<Record<string, string>>,
+  terminal: Terminal,
+): Promise<void> {
+  if (directory === undefined) throw missing('--form component needs --directory');
+  const { writeSite } = await import('../../site-repository/write-site.ts');
+  const target = outputDirectory('--directory', directory);
+  const changes = await writeSite(
+    target,
+    Object.entries(files).map(([path, text]) => ({ path, text })),
+  );
+  const lines = changes
+    .filter(({ change }) => change !== 'unchanged')
+    .map(({ path, change }) => `${path}: ${change}\n`);
+  terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+}
+
+function missing(message: string): BerthError {
+  return new BerthError(message, { code: 'usage', hint: 'See `berth render jupyterhub --help`.' });
+}

@@ -1,0 +1,48 @@
+import type { LdapSettings } from '../../config/schema/ldap-settings.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+
+/**
+ * Traits of ldapauthenticator 2 for the directory of `ldap` in berth.yml. The user is the entry's own name, whatever was
+ * typed, and no password goes over a connection without TLS, except to this host.
+ *
+ * @throws {BerthError} `hub-login-unsupported` for what that authenticator cannot do
+ */
+export function hubLdapTraits(ldap: LdapSettings): Readonly<Record<string, unknown>> {
+  const servers = ldap.servers.flatMap((server) => ('host' in server ? [server] : []));
+  const [first] = servers;
+  const [base, ...otherBases] = ldap.users.bases;
+  if (first === undefined || base === undefined)
+    throw unsupported('a directory at a Unix socket, which its authenticator cannot reach');
+  if (otherBases.length > 0)
+    throw unsupported('several search bases, of which its authenticator can search one');
+  const strategies = { none: 'insecure', start: 'before_bind', 'from-the-start': 'on_connect' };
+  return {
+    server_address: first.host,
+    server_port: first.port,
+    tls_strategy: strategies[first.tls],
+    ...(ldap.caFile === undefined ? {} : { ca_file: ldap.caFile }),
+    lookup_dn: true,
+    user_search_base: base,
+    user_attribute: ldap.users.name,
+    lookup_dn_search_filter: `(&${literal(ldap.users.filter)}({login_attr}={login}))`,
+    lookup_dn_user_dn_attribute: ldap.users.name,
+    use_lookup_dn_username: true,
+    ...(ldap.bind === undefined
+      ? {}
+      : {
+          lookup_dn_search_user: ldap.bind.dn,
+          lookup_dn_search_password_file: ldap.bind.passwordFile,
+        }),
+  };
+}
+
+/** A text in which Python's `str.format` replaces nothing. */
+function literal(text: string): string {
+  return text.replaceAll(/[{}]/g, '$&$&');
+}
+
+function unsupported(what: string): BerthError {
+  return new BerthError(`the section ldap of berth.yml has ${what}`, {
+    code: 'hub-login-unsupported',
+  });
+}

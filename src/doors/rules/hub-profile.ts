@@ -1,0 +1,122 @@
+import type { Lifetime, Profile } from '../../config/schema/profile/profile.ts';
+import { lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
+import { podLabels } from '../../backends/pod/objects/pod-object.ts';
+import { identity, profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
+
+/** A profile as the hub's package (etc/jupyterhub) reads it. Texts in `traits` are templates of an account. */
+export interface HubProfile {
+  readonly name: string;
+  /** Beside the name in the form that a user sees. */
+  readonly description: string;
+  /** Absent: for everybody. */
+  readonly groups?: readonly string[];
+  readonly backend: 'pod';
+  /** Traits of KubeSpawner: always the same ones, so that nothing of an earlier choice stays. */
+  readonly traits: Readonly<Record<string, unknown>>;
+}
+
+/** A notebook server of a profile, in a pod. */
+export function hubPodProfile(profile: Profile): HubProfile {
+  // The hub fills the templates in, for each user.
+  const pod = profilePod(profile, (template) => template);
+  const {
+    nodeSelector = {},
+    tolerations = [],
+    priorityClassName = '',
+    runtimeClassName,
+  } = pod.spec;
+  return {
+    name: profile.name,
+    description: describe(profile, pod),
+    groups: profile.groups,
+    backend: 'pod',
+    traits: {
+      image: pod.image,
+      image_pull_policy: pod.imagePullPolicy,
+      image_pull_secrets: (pod.spec.imagePullSecrets ?? []).map(({ name }) => name),
+      node_selector: nodeSelector,
+      tolerations,
+      priority_class_name: priorityClassName,
+      ...resourceTraits(profile, pod),
+      volumes: [...pod.mounts.map(({ name, source }) => ({ name, ...source })), identity.volume],
+      volume_mounts: [
+        ...pod.mounts.map(({ name, target, readOnly }) => ({
+          ...{ name, mountPath: target },
+          ...(readOnly ? { readOnly } : {}),
+        })),
+        ...identity.mounts,
+      ],
+      environment: { ...profile.environment.set, BERTH_PROFILE: profile.name },
+      args: cullingArgs(profile.lifetime),
+      extra_labels: { [podLabels.profile]: profile.name },
+      extra_annotations: { [lifetimeAnnotation]: pod.lifetime },
+      pod_security_context: {
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+        ...(profile.pod.supplementalGroupsPolicy === 'Strict'
+          ? { supplementalGroupsPolicy: 'Strict' }
+          : {}),
+      },
+      container_security_context: { capabilities: { drop: ['ALL'] } },
+      extra_pod_config: {
+        restartPolicy: 'Never',
+        activeDeadlineSeconds: pod.activeDeadlineSeconds,
+        ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+      },
+    },
+  };
+}
+
+function describe({ pod, lifetime }: Profile, { image, resources }: ProfilePod): string {
+  const { cpu, memory, ...extended } = resources.limits;
+  const parts = [
+    `${cpu} CPU`,
+    `${memory?.endsWith('Gi') ? memory : `${(Number(memory) / 1024 ** 3).toFixed(1)}Gi`} memory`,
+    ...Object.entries(extended).map(([name, count]) => `${count} ${name}`),
+    ...(lifetime.kind === 'duration'
+      ? [`ends after ${seconds(lifetime.durationMs) / 3600} h`]
+      : []),
+  ];
+  return `${image}${pod.cluster === undefined ? '' : ` on ${pod.cluster}`}: ${parts.join(', ')}`;
+}
+
+/** KubeSpawner computes with numbers, and with JupyterHub's suffixes, whose G is 1024³. */
+function resourceTraits({ pod }: Profile, { resources }: ProfilePod): Record<string, unknown> {
+  const { requests, limits } = resources;
+  const cpus = (quantity = ''): number =>
+    quantity.endsWith('m') ? parseInt(quantity, 10) / 1000 : Number(quantity);
+  const bytes = (quantity = ''): string => quantity.replace(/i$/, '');
+  const extended = Object.fromEntries(
+    Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
+  );
+  return {
+    cpu_guarantee: cpus(requests.cpu),
+    cpu_limit: cpus(limits.cpu),
+    mem_guarantee: bytes(requests.memory),
+    mem_limit: bytes(limits.memory),
+    extra_resource_guarantees: extended,
+    extra_resource_limits: extended,
+  };
+}
+
+/** For a profile whose containers end with the connection, which a browser does not have. Seconds. */
+const idleWithoutConnection = 3600;
+
+/**
+ * Arguments of the server, which ends by itself when it has been idle as long as a session of the profile would stay.
+ * With a duration it ends then, idle or not.
+ */
+function cullingArgs(lifetime: Lifetime): string[] {
+  if (lifetime.kind === 'duration') return [];
+  const idle = lifetime.kind === 'user' ? seconds(lifetime.graceMs) : idleWithoutConnection;
+  return [
+    `--ServerApp.shutdown_no_activity_timeout=${idle}`,
+    `--MappingKernelManager.cull_idle_timeout=${idle}`,
+    `--MappingKernelManager.cull_interval=${Math.min(300, Math.max(1, Math.floor(idle / 2)))}`,
+    `--TerminalManager.cull_inactive_timeout=${idle}`,
+  ];
+}
+
+function seconds(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
+}

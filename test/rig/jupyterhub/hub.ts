@@ -1,0 +1,233 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { ensureAccount, type Account } from '../site/accounts.ts';
+import { Browser, type Page } from '../site/browser.ts';
+import { ensurePackages } from '../site/debian-packages.ts';
+import { publicDirectory } from '../site/directories.ts';
+import { freePorts } from '../site/ports.ts';
+import { hookKubeconfig, installDirectory, type Portal } from '../site/portal.ts';
+import { waitFor } from '../site/wait.ts';
+import { python } from '../python-environment.ts';
+import { hubEnvironment, hubPackage } from './hub-environment.ts';
+import { HubUser } from './hub-user.ts';
+
+const proxy = new URL(
+  '../../../node_modules/configurable-http-proxy/bin/configurable-http-proxy',
+  import.meta.url,
+).pathname;
+
+export interface HubOptions {
+  readonly portal: Portal;
+  /** What `berth render jupyterhub` printed. */
+  readonly config: string;
+  /** Further lines of jupyterhub_config.py. */
+  readonly lines?: readonly string[];
+  /** The machine's address for servers that the hub starts. */
+  readonly address: string;
+}
+
+/** A JupyterHub on this machine with an account of its own, and hub-bootstrap at a socket that only its group may use. */
+export class Hub {
+  readonly url: string;
+  readonly directory: string;
+  readonly #options: HubOptions;
+  readonly #account: Account;
+  readonly #software: string;
+  readonly #token: string;
+  #processes: ChildProcess[] = [];
+
+  private constructor(
+    options: HubOptions,
+    own: { directory: string; account: Account; software: string; port: number; token: string },
+  ) {
+    this.#options = options;
+    this.#account = own.account;
+    this.#software = own.software;
+    this.#token = own.token;
+    this.directory = own.directory;
+    this.url = `http://127.0.0.1:${own.port}`;
+  }
+
+  /** Where `config` must have the socket of hub-bootstrap. */
+  static socketIn(directory: string): string {
+    return join(directory, 'hub.sock');
+  }
+
+  static async makeDirectory(): Promise<string> {
+    await mkdir(publicDirectory, { recursive: true });
+    const directory = await mkdtemp(join(publicDirectory, 'hub-'));
+    await chmod(directory, 0o755);
+    return directory;
+  }
+
+  /** Starts the hub and waits until it answers. */
+  static async start(directory: string, options: HubOptions): Promise<Hub> {
+    await ensurePackages(['socat']);
+    const software = await hubEnvironment();
+    const account = await ensureAccount('test-hub');
+    const ports = await freePorts(['public', 'api', 'proxy']);
+    const token = randomBytes(16).toString('hex');
+    const own = { directory, account, software, port: ports.public, token };
+    const hub = new Hub(options, own);
+    const state = join(directory, 'state');
+    await mkdir(state);
+    await chown(state, account.uid, account.gid);
+    const kubeconfig = join(state, 'kubeconfig');
+    const { site } = options.portal;
+    await writeFile(
+      kubeconfig,
+      await hookKubeconfig(site, site.server, { namespace: 'jupyterhub', name: 'hub' }),
+      { mode: 0o600 },
+    );
+    await chown(kubeconfig, account.uid, account.gid);
+    await writeFile(
+      join(directory, 'jupyterhub_config.py'),
+      [
+        'c = get_config()  # noqa: F821',
+        options.config,
+        `c.JupyterHub.bind_url = 'http://127.0.0.1:${ports.public}'`,
+        `c.JupyterHub.hub_bind_url = 'http://0.0.0.0:${ports.api}'`,
+        `c.JupyterHub.hub_connect_url = 'http://${options.address}:${ports.api}'`,
+        `c.ConfigurableHTTPProxy.api_url = 'http://127.0.0.1:${ports.proxy}'`,
+        `c.ConfigurableHTTPProxy.command = ['${process.execPath}', '${proxy}']`,
+        `c.JupyterHub.db_url = 'sqlite:///${state}/hub.sqlite'`,
+        `c.JupyterHub.cookie_secret_file = '${state}/cookie'`,
+        `c.JupyterHub.services = [{'name': 'tests', 'api_token': '${token}'}]`,
+        "c.JupyterHub.load_roles = [{'name': 'tests', 'scopes': ['admin:users', 'admin:servers'], 'services': ['tests']}]",
+        // The site's software is mounted into the servers.
+        "c.Spawner.cmd = ['python3', '-m', 'jupyterhub.singleuser']",
+        ...(options.lines ?? []),
+        '',
+      ].join('\n'),
+      { mode: 0o644 },
+    );
+    try {
+      await hub.#startBootstrap();
+      await hub.startHub();
+    } catch (error) {
+      await hub.stop();
+      throw error;
+    }
+    return hub;
+  }
+
+  /** hub-bootstrap for each connection, as berth-hub.socket starts it. */
+  async #startBootstrap(): Promise<void> {
+    const socket = Hub.socketIn(this.directory);
+    const listen = `UNIX-LISTEN:${socket},fork,mode=0660,group=${this.#account.gid}`;
+    const program = `${installDirectory}/hooks/hub-bootstrap --config ${this.#options.portal.files.berth}`;
+    await this.#run('bootstrap', 'socat', [listen, `EXEC:"${program}",nofork`], {
+      PATH: '/usr/bin:/bin',
+    });
+    await waitFor({ what: 'the socket', timeoutMs: 20_000, everyMs: 20 }, () =>
+      execa('test', ['-S', socket]),
+    );
+  }
+
+  /** Starts the hub's own process, and waits until it answers through its proxy. */
+  async startHub(): Promise<void> {
+    const hub = await this.#run(
+      'hub',
+      'setpriv',
+      [
+        ...[`--reuid=${this.#account.uid}`, `--regid=${this.#account.gid}`, '--init-groups', '--'],
+        ...[python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')],
+      ],
+      {
+        PATH: '/usr/bin:/bin',
+        HOME: join(this.directory, 'state'),
+        PYTHONPATH: `${this.#software}:${hubPackage}`,
+        PYTHONDONTWRITEBYTECODE: '1',
+        KUBECONFIG: join(this.directory, 'state/kubeconfig'),
+      },
+    );
+    const alive = async (): Promise<void> => {
+      if (hub.exitCode !== null) throw new Error(await this.log());
+    };
+    await waitFor({ what: 'the hub', timeoutMs: 60_000, everyMs: 100, alive }, async () => {
+      const { status } = await fetch(`${this.url}/hub/health`);
+      return status === 200 ? true : undefined;
+    });
+  }
+
+  /** Ends the hub and its proxy. Servers go on. */
+  async stopHub(): Promise<void> {
+    const hub = this.#processes.pop();
+    if (hub === undefined) return;
+    const exited = once(hub, 'exit');
+    hub.kill('SIGTERM');
+    await exited;
+  }
+
+  /** What the hub and hub-bootstrap have logged. */
+  async log(): Promise<string> {
+    const texts = ['bootstrap', 'hub'].map((name) =>
+      readFile(join(this.directory, `${name}.log`), 'utf8').catch(() => ''),
+    );
+    return (await Promise.all(texts)).join('');
+  }
+
+  /** Logs a user in with the hub's form, and takes an API token. @throws Error with the page if that fails */
+  async login(name: string, password: string): Promise<HubUser> {
+    const browser = new Browser('');
+    const { text } = await browser.get(`${this.url}/hub/login`);
+    const fields = { username: name, password, _xsrf: xsrfOf(text) };
+    const page = await browser.submit(`${this.url}/hub/login?next=%2Fhub%2Ftoken`, fields);
+    return this.tokenOf(browser, page);
+  }
+
+  /** An API token of whoever is logged in. @param page that the browser shows */
+  async tokenOf(browser: Browser, page: Page): Promise<HubUser> {
+    const [, user] = /user: "([^"]+)"/.exec(page.text) ?? [];
+    if (page.status !== 200 || user === undefined) throw new Error(`${page.status} ${page.text}`);
+    const url = `${this.url}/hub/api/users/${encodeURIComponent(user)}/tokens`;
+    const headers = { cookie: browser.cookies(url), 'x-xsrftoken': xsrfOf(page.text) };
+    const answer = await fetch(url, {
+      method: 'POST',
+      body: '{}',
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    const text = await answer.text();
+    if (answer.status !== 201) throw new Error(`${answer.status} ${text}`);
+    const { token } = JSON.parse(text) as { token: string };
+    return new HubUser(this.url, user, token);
+  }
+
+  /** An admin of the hub, who can act for every user. */
+  adminFor(name: string): HubUser {
+    return new HubUser(this.url, name, this.#token);
+  }
+
+  async stop(): Promise<void> {
+    await this.stopHub();
+    for (const child of this.#processes) child.kill('SIGTERM');
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #run(
+    name: string,
+    command: string,
+    args: readonly string[],
+    env: Record<string, string>,
+  ): Promise<ChildProcess> {
+    const log = await open(join(this.directory, `${name}.log`), 'a');
+    const child = spawn(command, args, {
+      cwd: join(this.directory, 'state'),
+      env,
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    await once(child, 'spawn');
+    await log.close();
+    this.#processes.push(child);
+    return child;
+  }
+}
+
+/** The token against forged requests in a page of the hub: in a form, or for its scripts. */
+function xsrfOf(page: string): string {
+  return /name="_xsrf" value="([^"]+)"|xsrf_token: "([^"]+)"/.exec(page)?.slice(1).join('') ?? '';
+}
