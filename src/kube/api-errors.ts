@@ -29,7 +29,8 @@ const settingsOf: Readonly<Record<Kind, string>> = {
   ClusterRoleBinding: 'pull_secret in berth.yml, or IMAGE_PULL_SECRET in hook.env',
   Namespace:
     'v2.job.namespace_prefix in clusters.d or NAMESPACE_PREFIX in hook.env, and the account name',
-  NetworkPolicy: 'allow_cidrs in berth.yml, or NETWORK_POLICY_ALLOW_CIDR in hook.env',
+  NetworkPolicy:
+    'allow_cidrs and network_egress in berth.yml, or NETWORK_POLICY_ALLOW_CIDR in hook.env',
   Pod: 'the profile of the session',
   RoleBinding:
     'subject_prefix, credentials, jupyterhub and user_roles in berth.yml, and the account name',

@@ -27,6 +27,9 @@ const issuer = z
       'must be an https URL without query or fragment',
     ),
   );
+const port = z
+  .int()
+  .check(z.minimum(1, 'must be 1 or more'), z.maximum(65_535, 'must be 65535 or less'));
 const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes object name'));
 const namespace = z
   .string()
@@ -81,6 +84,15 @@ export const clusterSchema = z.strictObject({
   limit_range: z.optional(z.nullable(limitRange)),
   credentials: z.optional(credentials),
   jupyterhub: z.optional(z.nullable(z.strictObject({ namespace, service_account: dnsName }))),
+  network_egress: z.optional(
+    z.nullable(
+      z.strictObject({
+        networks: z.optional(
+          z.array(z.strictObject({ cidr, ports: z.optional(z.array(port).check(z.minLength(1))) })),
+        ),
+      }),
+    ),
+  ),
   user_roles: z.optional(z.array(dnsName)),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
@@ -138,7 +150,7 @@ export function parseBerthYml(
   const { clusters = {}, defaults, ...site } = parsed.data;
   const warnings: SettingsWarning[] = [];
   const masked = (options: ClusterOptions, path: readonly string[]): ClusterOptions =>
-    withNetworks(options, [...path, 'allow_cidrs'], source, (one) => warnings.push(one));
+    withNetworks(options, path, source, (one) => warnings.push(one));
   const ofAll = defaults === undefined ? {} : { defaults: masked(defaults, ['defaults']) };
   const entries = Object.entries(clusters).map(([name, entry]) => {
     const options = clusterOptions(name, entry, source);
@@ -155,27 +167,37 @@ export function parseBerthYml(
   };
 }
 
-/** `allow_cidrs` as every API server accepts them. */
+/** The networks of `allow_cidrs` and `network_egress` as every API server accepts them. */
 function withNetworks(
   options: ClusterOptions,
   path: readonly string[],
   { file, place }: Source,
   warn: (warning: SettingsWarning) => unknown,
 ): ClusterOptions {
-  const { allow_cidrs: cidrs } = options;
-  if (cidrs === undefined) return options;
+  const { allow_cidrs: cidrs, network_egress: egress } = options;
+  const masked = (text: string, key: readonly string[], within: readonly (string | number)[]) => {
+    const { cidr = text, refused } = network(text) ?? {};
+    if (refused !== undefined)
+      warn({
+        code: 'network-rewritten',
+        message: `${[...path, ...key].join('.')}: ${rewrittenNetwork(text, cidr, refused)}`,
+        file,
+        ...place({ path: [...path, ...key, ...within] }),
+      });
+    return cidr;
+  };
   return {
     ...options,
-    allow_cidrs: cidrs.map((text, index) => {
-      const { cidr = text, refused } = network(text) ?? {};
-      if (refused !== undefined)
-        warn({
-          code: 'network-rewritten',
-          message: `${path.join('.')}: ${rewrittenNetwork(text, cidr, refused)}`,
-          file,
-          ...place({ path: [...path, index] }),
-        });
-      return cidr;
+    ...(cidrs && {
+      allow_cidrs: cidrs.map((text, index) => masked(text, ['allow_cidrs'], [index])),
+    }),
+    ...(egress?.networks && {
+      network_egress: {
+        networks: egress.networks.map((one, index) => ({
+          ...one,
+          cidr: masked(one.cidr, ['network_egress', 'networks'], [index, 'cidr']),
+        })),
+      },
     }),
   };
 }

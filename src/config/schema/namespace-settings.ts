@@ -4,14 +4,16 @@ import type { ClusterSettings } from './settings.ts';
 /** What berth.yml adds to the users' namespaces of a cluster. An absent key adds nothing. */
 export function namespaceSettings({
   jupyterhub,
+  network_egress: egress,
   user_roles: userRoles,
-}: ClusterOptions): Pick<ClusterSettings, 'jupyterhub' | 'userRoles'> {
+}: ClusterOptions): Pick<ClusterSettings, 'jupyterhub' | 'networkEgress' | 'userRoles'> {
   const hub = jupyterhub && {
     namespace: jupyterhub.namespace,
     serviceAccount: jupyterhub.service_account,
   };
   return {
     ...(hub === undefined ? {} : { jupyterhub: hub }),
+    ...(egress ? { networkEgress: { networks: egress.networks ?? [] } } : {}),
     ...(userRoles === undefined ? {} : { userRoles: [...new Set(userRoles)] }),
   };
 }

@@ -60,10 +60,18 @@ export interface ClusterSettings {
   readonly credentials: CredentialSettings;
   /** The ServiceAccount of a JupyterHub, which starts pods in the users' namespaces; null if there is none any more. */
   readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string } | null;
+  /** Present if the pods of users may connect only to these networks, to DNS, to the hub and to each other. */
+  readonly networkEgress?: { readonly networks: readonly EgressNetwork[] };
   /** More ClusterRoles for users. Absent: bindings that other hosts made stay. */
   readonly userRoles?: readonly string[];
   /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
+}
+
+export interface EgressNetwork {
+  readonly cidr: string;
+  /** TCP and UDP; absent for all. */
+  readonly ports?: readonly number[] | undefined;
 }
 
 export interface SshSessionsOfCluster {

@@ -51,6 +51,13 @@ describe('a network', () => {
     expect(await tried({ allowedCidrs: [cidr] })).toMatchObject({ status: 'ok' });
   });
 
+  it.each([{ cidr: '10.0.0.0/8' }, { cidr: '2001:db8::/32', ports: [1, 65_535] }])(
+    '%j is accepted for egress',
+    async (one) => {
+      expect(await tried({ networkEgress: { networks: [one] } })).toMatchObject({ status: 'ok' });
+    },
+  );
+
   it.each(['10.0.0.0/33', '10.0.0.0', 'fe80::1%eth0/64', ' 10.0.0.0/8'])(
     '%j, which Berth refuses, is refused by a dry run with the key that it comes from',
     async (text) => {

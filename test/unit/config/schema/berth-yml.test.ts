@@ -109,6 +109,15 @@ describe('berth.yml', () => {
     ],
     ['- a\n- b', 'the file must be a mapping'],
     ['defaults: {allow_cidrs: [10.0.0.0/08]}', 'defaults.allow_cidrs.1 must be address/length'],
+    ['defaults: {network_egress: {networks: [10.0.0.0/8]}}', 'networks.1 must be a mapping'],
+    ['defaults: {network_egress: {networks: [{ports: [1]}]}}', 'networks.1.cidr is missing'],
+    [
+      'defaults: {network_egress: {networks: [{cidr: 10.0.0.0/8, ports: [0]}]}}',
+      'networks.1.ports.1 must be 1 or more',
+    ],
+    ['defaults: {network_egress: {networks: [{cidr: 10.0.0.0/8, ports: []}]}}', 'networks.1.ports'],
+    ['defaults: {jupyterhub: {namespace: a}}', 'jupyterhub.service_account is missing'],
+    ['defaults: {user_roles: [a b]}', 'user_roles.1 must be a valid Kubernetes object name'],
     ['defaults: {pull_secret: {name: a.-b, docker_config_json: /a}}', 'name must be a valid'],
     ['defaults: {ssh_sessions: {secret: a..b}}', 'secret must be a valid Kubernetes object name'],
     ['defaults: {credentials: {service_account: berth_user}}', 'must be a valid Kubernetes'],
@@ -193,13 +202,17 @@ describe('berth.yml', () => {
 
   it('masks networks that Kubernetes 1.36 refuses, with a warning at their line', () => {
     const { defaults, clusters, warnings } = read(
-      'defaults:\n  allow_cidrs:\n    - 10.0.0.0/8\n    - 192.168.0.1/24\nclusters:\n  prod: {allow_cidrs: ["2001:DB8::1/64"]}\n',
+      'defaults:\n  allow_cidrs:\n    - 10.0.0.0/8\n    - 192.168.0.1/24\nclusters:\n  prod: {allow_cidrs: ["2001:DB8::1/64"]}\n  test: {network_egress: {networks: [{cidr: 10.0.0.1/8, ports: [22]}]}}\n',
     );
     expect(defaults?.allow_cidrs).toEqual(['10.0.0.0/8', '192.168.0.0/24']);
     expect(clusters.get('prod')).toEqual({ allow_cidrs: ['2001:db8::/64'] });
+    expect(clusters.get('test')).toEqual({
+      network_egress: { networks: [{ cidr: '10.0.0.0/8', ports: [22] }] },
+    });
     expect(warnings).toMatchObject([
       { code: 'network-rewritten', file, line: 4 },
       { code: 'network-rewritten', file, line: 6 },
+      { code: 'network-rewritten', file, line: 7 },
     ]);
     expect(warnings[0]?.message).toMatch(
       /^defaults.allow_cidrs: 192.168.0.1\/24 .* 192.168.0.0\/24/,

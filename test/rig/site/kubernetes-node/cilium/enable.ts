@@ -1,3 +1,4 @@
+import { execa } from 'execa';
 import { assertRunning } from '../../processes.ts';
 import { step } from '../../progress.ts';
 import type { Site } from '../../site.ts';
@@ -5,7 +6,14 @@ import { apiServerProxy } from '../api-server-proxy.ts';
 import { addPart, removePart, startPart, stopPart } from '../node-processes.ts';
 import { nodeDirectory, readNode } from '../node-record.ts';
 import { ciliumBinaries } from './build.ts';
-import { waitForAgent, prepareAgent, useBridgeCni, useCiliumCni, prepareCluster } from './start.ts';
+import {
+  ciliumPodCidr,
+  waitForAgent,
+  prepareAgent,
+  useBridgeCni,
+  useCiliumCni,
+  prepareCluster,
+} from './start.ts';
 
 /** Starts Cilium's agent on the node unless it is running, and configures containerd to connect new pods with it. */
 export async function startCilium(site: Site, node: string): Promise<void> {
@@ -25,11 +33,14 @@ export async function startCilium(site: Site, node: string): Promise<void> {
     await waitForAgent(init, () => assertRunning(started));
     await useCiliumCni(nodeDirectory, binaries);
     await restartContainerd();
+    // Their packets leave the node with their own addresses.
+    await execa('ip', ['route', 'replace', ciliumPodCidr, 'via', record.address]);
   });
 }
 
 /** Stops the agent. Pods that it connected still have their policies, and should be deleted before. */
 export async function stopCilium(): Promise<void> {
+  await execa('ip', ['route', 'delete', ciliumPodCidr]);
   await useBridgeCni(nodeDirectory);
   await restartContainerd();
   await removePart('cilium-agent');

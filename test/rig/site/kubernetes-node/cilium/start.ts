@@ -11,7 +11,7 @@ import { nsenterArgs } from '../namespaces.ts';
 import type { CiliumBinaries } from './build.ts';
 
 /** Addresses of the pods that Cilium connects; pods on the bridge have other ones. */
-const podCidr = '10.245.0.0/24';
+export const ciliumPodCidr = '10.245.0.0/24';
 
 /** The agent's health endpoint, in the node's network. */
 const health = 'http://127.0.0.1:9879/healthz';
@@ -30,7 +30,7 @@ export interface CiliumOptions {
 export async function prepareCluster(site: Site, node: string, sources: string): Promise<void> {
   const crds = join(sources, 'pkg/k8s/apis/cilium.io/client/crds');
   const directories = ['v2', 'v2alpha1'].flatMap((version) => ['-f', join(crds, version)]);
-  const spec = JSON.stringify({ spec: { podCIDR: podCidr, podCIDRs: [podCidr] } });
+  const spec = JSON.stringify({ spec: { podCIDR: ciliumPodCidr, podCIDRs: [ciliumPodCidr] } });
   for (const args of [
     ['apply', '--server-side', ...directories],
     ['wait', '--for=condition=Established', '--timeout=30s', ...directories],
@@ -82,7 +82,7 @@ function flags(lib: string, kubeconfig: string): string[] {
     ipam: 'kubernetes',
     'enable-ipv6': false,
     'routing-mode': 'native',
-    'ipv4-native-routing-cidr': podCidr,
+    'ipv4-native-routing-cidr': ciliumPodCidr,
     'enable-ipv4-masquerade': false,
     'install-iptables-rules': true,
     devices: 'eth0',
