@@ -200,11 +200,11 @@ describe('network_egress, enforced by Cilium, lets the pods of a user reach', ()
   });
 
   it('a node of the cluster only with the policy of Cilium that docs/configuration.md has', async () => {
-    const [{ text = '' } = {}] = codeBlocks('docs/configuration.md').filter((block) =>
-      block.text.startsWith('# An API server on a node, for Cilium'),
+    const [block] = codeBlocks('docs/configuration.md').filter(({ text }) =>
+      text.startsWith('# An API server on a node, for Cilium'),
     );
     // This node has a kubelet, and no API server.
-    const policy = text.replace('kube-apiserver', 'host');
+    const policy = block?.text.replace('kube-apiserver', 'host') ?? '';
     expect(await answer(client, node.address, kubelet)).toBeUndefined();
 
     await cluster.kubectl(['create', '-f', '-'], policy);
