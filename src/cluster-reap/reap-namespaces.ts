@@ -9,6 +9,7 @@ import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { deleteObject } from '../kube/delete-object.ts';
 import { reduceListPages } from '../kube/list-all.ts';
+import { userVolumeLabel } from '../kube/objects/well-known-names.ts';
 import { recordEvent } from './record-event.ts';
 import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts';
 import type { ReapContext } from './reap-cluster.ts';
@@ -35,7 +36,7 @@ export interface ReapedNamespaces {
   readonly failed: readonly BerthError[];
 }
 
-const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
+const notEnded = { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' };
 
 /**
  * Deletes namespaces without a recent login and without a running pod, as OSC's k8-namespace-reaper
@@ -47,8 +48,11 @@ export async function reapNamespaces(
 ): Promise<ReapedNamespaces> {
   const { client } = round;
   try {
-    const [running, claims, active] = await Promise.all([
+    const [running, volumes, claims, active] = await Promise.all([
       namespacesOf(client, '/api/v1/pods', 'listing the pods that run', notEnded),
+      namespacesOf(client, '/api/v1/persistentvolumeclaims', "listing the users' volumes", {
+        labelSelector: userVolumeLabel,
+      }),
       options.deleteClaims
         ? new Set<string>()
         : namespacesOf(client, '/api/v1/persistentvolumeclaims', 'listing the claims'),
@@ -57,7 +61,7 @@ export async function reapNamespaces(
         : namespacesWithPods(options.prometheus, options.after),
     ]);
     const plan = planNamespaceReap({
-      ...{ namespaces: round.namespaces, busy: running, withClaims: claims },
+      ...{ namespaces: round.namespaces, busy: running, withVolumes: volumes, withClaims: claims },
       ...{ youngest: round.pods.youngest, after: options.after },
       lastLogin: options.lastLogin ?? options.after,
       names: options.names,
@@ -124,11 +128,11 @@ function namespacesOf(
   client: ApiClient,
   path: string,
   attempted: string,
-  fieldSelector?: string,
+  selectors: { readonly fieldSelector?: string; readonly labelSelector?: string } = {},
 ): Promise<Set<string>> {
   return reduceListPages(client, path, {
     ...{ attempted, metadataOnly: true },
-    fieldSelector,
+    ...selectors,
     begin: () => new Set<string>(),
     add: (names, { metadata }) => names.add(metadata.namespace ?? ''),
   });

@@ -8,7 +8,7 @@ import type { UserObjects } from '../kube/objects/user-objects.ts';
 import { annotations } from '../kube/objects/well-known-names.ts';
 import { ownership } from '../kube/ownership.ts';
 import { driftedObjects, readUserObjects } from '../kube/read-user-objects.ts';
-import { applyRequest, createRequest, getRequest } from '../kube/requests.ts';
+import { createRequest, getRequest, writeRequest } from '../kube/requests.ts';
 
 /** Whether the namespace belongs to the user, and is as a login leaves it. */
 export async function namespaceFinding(
@@ -71,7 +71,7 @@ export async function objectsFinding(
     ...members.map((member) => {
       const place = exists ? name : standIn;
       const object = { ...member, metadata: { ...member.metadata, namespace: place } };
-      return send(member, applyRequest(object, { dryRun: true }));
+      return send(member, writeRequest(object, { dryRun: true }));
     }),
   ]);
   const errors = tried
@@ -85,7 +85,7 @@ export async function objectsFinding(
 
   async function send(
     object: KubeObject,
-    request: ReturnType<typeof applyRequest>,
+    request: ReturnType<typeof writeRequest>,
   ): Promise<[KubeObject, ApiResponse]> {
     return [object, await client.send(request)];
   }

@@ -48,6 +48,8 @@ const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 const installSessions = `kubectl apply -k ${installedPath('share/etc/kubernetes/ssh-sessions')}`;
 /** Installs the role of the hub, and the right to bind it. */
 const installHub = `kubectl apply -k ${installedPath('share/etc/kubernetes/jupyterhub')}`;
+/** Installs the right to create the users' volumes. */
+const installClaims = `kubectl apply -k ${installedPath('share/etc/kubernetes/volume-claims')}`;
 const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
 /** `install` leaves it out: the right to create tokens of that account allows acting as any user. */
 const userTokens = installedPath(
@@ -67,8 +69,12 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   const own = others.filter(
     ({ name = '' }) => name !== clusterRoles.jupyterhub && !extra.includes(name),
   );
+  const elsewhere = ['secrets', 'persistentvolumeclaims'];
   const hints = [
-    own.some(({ resource }) => resource !== 'secrets') ? `Run \`${install}\`.` : '',
+    own.some(({ resource }) => !elsewhere.includes(resource)) ? `Run \`${install}\`.` : '',
+    own.some(({ resource }) => resource === 'persistentvolumeclaims')
+      ? `Run \`${installClaims}\`.`
+      : '',
     named.has(clusterRoles.jupyterhub) ? `Run \`${installHub}\`.` : '',
     extra.length > 0 ? userRolesHint(extra) : '',
     others.some(({ resource }) => resource === 'secrets')

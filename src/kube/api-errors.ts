@@ -31,6 +31,7 @@ const settingsOf: Readonly<Record<Kind, string>> = {
     'v2.job.namespace_prefix in clusters.d or NAMESPACE_PREFIX in hook.env, and the account name',
   NetworkPolicy:
     'allow_cidrs and network_egress in berth.yml, or NETWORK_POLICY_ALLOW_CIDR in hook.env',
+  PersistentVolumeClaim: 'volume_claims in berth.yml',
   Pod: 'the profile of the session',
   RoleBinding:
     'subject_prefix, credentials, jupyterhub and user_roles in berth.yml, and the account name',

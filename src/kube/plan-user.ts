@@ -6,7 +6,7 @@ import { annotations } from './objects/well-known-names.ts';
 import { ownership } from './ownership.ts';
 import { objectIfFound, readUserObjects } from './read-user-objects.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
-import { applyRequest, createRequest, getRequest } from './requests.ts';
+import { createRequest, getRequest, writeRequest } from './requests.ts';
 
 /** One object or file as it is and as a login would leave it, secrets redacted in both. */
 export interface PlannedChange {
@@ -57,7 +57,7 @@ export async function planUser({
         return change(
           desired,
           before,
-          await dryRun(client, desired, applyRequest(desired, { dryRun: true })),
+          await dryRun(client, desired, writeRequest(desired, { dryRun: true })),
         );
       },
     ),
@@ -72,7 +72,7 @@ function asSent(desired: KubeObject, before: LiveObject | undefined): LiveObject
 async function dryRun(
   client: ApiClient,
   object: KubeObject,
-  request: ReturnType<typeof applyRequest>,
+  request: ReturnType<typeof writeRequest>,
 ): Promise<LiveObject> {
   const answer = await client.send(request);
   if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);

@@ -8,11 +8,11 @@ import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
 import { driftedObjects, objectIfFound, readUserObjects } from './read-user-objects.ts';
 import {
-  applyRequest,
   createRequest,
   getRequest,
   hasReferences,
   stampRequest,
+  writeRequest,
 } from './requests.ts';
 
 export interface ReconcileInput {
@@ -121,8 +121,10 @@ async function applyAll(client: ApiClient, objects: readonly KubeObject[]): Prom
 }
 
 async function apply(client: ApiClient, object: KubeObject): Promise<void> {
-  const answer = await client.send(applyRequest(object));
+  const answer = await client.send(writeRequest(object));
   if (answer.status === 200 || answer.status === 201) return;
+  // Another login created it meanwhile.
+  if (answer.status === 409 && object.kind === 'PersistentVolumeClaim') return;
   if (answer.status === 409 && hasReferences(object)) {
     // In a new namespace, another writer was faster with its own references.
     const live = objectIfFound(

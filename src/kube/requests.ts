@@ -38,6 +38,13 @@ export function hasReferences(object: KubeObject): boolean {
   return object.kind === 'ServiceAccount' && object.imagePullSecrets !== undefined;
 }
 
+/** How a login writes the object: a PersistentVolumeClaim is created only, all others are applied. */
+export function writeRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
+  return object.kind === 'PersistentVolumeClaim'
+    ? createRequest(object, { dryRun })
+    : applyRequest(object, { dryRun });
+}
+
 /** Creates the object; an existing one is never changed (409). */
 export function createRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
   return {

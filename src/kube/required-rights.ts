@@ -13,6 +13,7 @@ import {
   getRequest,
   listRoleBindingsRequest,
   stampRequest,
+  writeRequest,
 } from './requests.ts';
 
 /** One permission of RBAC: the `resourceAttributes` of a SelfSubjectAccessReview. */
@@ -31,7 +32,7 @@ export function requiredRights({ namespace, members }: UserObjects): Right[] {
     applyRequest(namespace),
     listRoleBindingsRequest(namespace.metadata.name),
     ...members.filter(({ kind }) => kind !== 'RoleBinding').map(getRequest),
-    ...members.map((member) => applyRequest(member)),
+    ...members.map((member) => writeRequest(member)),
   ];
   const rights = [...requests.flatMap(rightsForRequest), ...members.flatMap(rightToBind)];
   return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()];

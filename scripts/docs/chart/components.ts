@@ -78,6 +78,7 @@ metadata:
       'user-roles.yaml': [{ from: '[berth-dask]', to: '{{ .Values.userRoles.names | toJson }}' }],
     },
   },
+  { directory: 'volume-claims', key: 'volumeClaims' },
   {
     directory: 'monitoring',
     key: 'monitoring',

@@ -27,6 +27,8 @@ export interface NamespacesInput {
   readonly youngest: ReadonlyMap<string, number>;
   /** Namespaces with pods that have not ended. */
   readonly busy: ReadonlySet<string>;
+  /** Namespaces with claims of `volume_claims`, which Berth never deletes. */
+  readonly withVolumes: ReadonlySet<string>;
   /** Namespaces with PersistentVolumeClaims, whose data would be deleted. */
   readonly withClaims: ReadonlySet<string>;
   /** Namespaces in which Prometheus saw a pod, if it is queried. */
@@ -82,12 +84,14 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
 
 function inUse(
   name: string,
-  { busy, withClaims, active, after }: NamespacesInput,
+  { busy, withVolumes, withClaims, active, after }: NamespacesInput,
   youngestPod: number,
 ): string | undefined {
   if (busy.has(name)) return 'a pod runs in it';
   if (youngestPod < after) return 'a recent pod is in it';
   if (active?.has(name) === true) return 'Prometheus recorded a pod in it recently';
+  if (withVolumes.has(name))
+    return 'it contains a volume of volume_claims, which Berth never deletes';
   return withClaims.has(name)
     ? 'it contains PersistentVolumeClaims (allow with --delete-claims)'
     : undefined;

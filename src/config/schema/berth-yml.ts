@@ -9,7 +9,7 @@ import {
 import { durationBetween } from './duration-schema.ts';
 import { namespaceName, objectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
-import { limitRange, resourceQuota } from './quota-schema.ts';
+import { limitRange, quantity, resourceQuota } from './quota-schema.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { SettingsWarning } from './settings.ts';
@@ -34,6 +34,9 @@ const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes
 const namespace = z
   .string()
   .check(z.regex(namespaceName, 'must be the name of a Kubernetes namespace'));
+
+/** `PersistentVolumeAccessMode` of Kubernetes. */
+const accessModes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOncePod'];
 
 const admin = z.strictObject({
   kubeconfig: z.optional(path),
@@ -90,6 +93,16 @@ export const clusterSchema = z.strictObject({
         networks: z.optional(
           z.array(z.strictObject({ cidr, ports: z.optional(z.array(port).check(z.minLength(1))) })),
         ),
+      }),
+    ),
+  ),
+  volume_claims: z.optional(
+    z.array(
+      z.strictObject({
+        name: dnsName,
+        size: quantity,
+        storage_class: z.optional(dnsName),
+        access_modes: z.optional(z.array(z.enum(accessModes)).check(z.minLength(1))),
       }),
     ),
   ),

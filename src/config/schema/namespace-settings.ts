@@ -6,7 +6,11 @@ export function namespaceSettings({
   jupyterhub,
   network_egress: egress,
   user_roles: userRoles,
-}: ClusterOptions): Pick<ClusterSettings, 'jupyterhub' | 'networkEgress' | 'userRoles'> {
+  volume_claims: claims = [],
+}: ClusterOptions): Pick<
+  ClusterSettings,
+  'jupyterhub' | 'networkEgress' | 'userRoles' | 'volumeClaims'
+> {
   const hub = jupyterhub && {
     namespace: jupyterhub.namespace,
     serviceAccount: jupyterhub.service_account,
@@ -14,6 +18,18 @@ export function namespaceSettings({
   return {
     ...(hub === undefined ? {} : { jupyterhub: hub }),
     ...(egress ? { networkEgress: { networks: egress.networks ?? [] } } : {}),
+    ...(claims.length === 0
+      ? {}
+      : {
+          volumeClaims: claims.map(
+            ({ name, size, storage_class: storageClass, access_modes: modes }) => ({
+              name,
+              size: String(size),
+              ...(storageClass === undefined ? {} : { storageClass }),
+              accessModes: modes ?? ['ReadWriteOnce'],
+            }),
+          ),
+        }),
     ...(userRoles === undefined ? {} : { userRoles: [...new Set(userRoles)] }),
   };
 }

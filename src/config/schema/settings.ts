@@ -62,10 +62,21 @@ export interface ClusterSettings {
   readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string } | null;
   /** Present if the pods of users may connect only to these networks, to DNS, to the hub and to each other. */
   readonly networkEgress?: { readonly networks: readonly EgressNetwork[] };
+  /** Claims that each user gets once. */
+  readonly volumeClaims?: readonly VolumeClaim[];
   /** More ClusterRoles for users. Absent: bindings that other hosts made stay. */
   readonly userRoles?: readonly string[];
   /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
+}
+
+export interface VolumeClaim {
+  readonly name: string;
+  /** A quantity. */
+  readonly size: string;
+  /** Absent: the cluster's default class. */
+  readonly storageClass?: string;
+  readonly accessModes: readonly string[];
 }
 
 export interface EgressNetwork {

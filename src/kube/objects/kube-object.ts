@@ -4,6 +4,7 @@ import type {
   V1LimitRange,
   V1Namespace,
   V1NetworkPolicy,
+  V1PersistentVolumeClaim,
   V1ObjectMeta,
   V1Pod,
   V1ResourceQuota,
@@ -17,6 +18,7 @@ interface Kinds {
   ClusterRoleBinding: V1ClusterRoleBinding;
   Namespace: V1Namespace;
   NetworkPolicy: V1NetworkPolicy;
+  PersistentVolumeClaim: V1PersistentVolumeClaim;
   Pod: V1Pod;
   RoleBinding: V1RoleBinding;
   Secret: V1Secret;
@@ -50,6 +52,7 @@ export interface ObjectName {
 
 const resources: Record<Kind, { readonly root: string; readonly plural: string }> = {
   Namespace: { root: '/api/v1', plural: 'namespaces' },
+  PersistentVolumeClaim: { root: '/api/v1', plural: 'persistentvolumeclaims' },
   Pod: { root: '/api/v1', plural: 'pods' },
   Secret: { root: '/api/v1', plural: 'secrets' },
   ServiceAccount: { root: '/api/v1', plural: 'serviceaccounts' },

@@ -34,6 +34,8 @@ const limits: readonly unknown[] = ['ResourceQuota', 'LimitRange'];
  * fields of `live` are ignored.
  */
 export function differs(desired: KubeObject, live: LiveObject): boolean {
+  // A claim is created, and then the user's: a change could resize or lose it.
+  if (desired.kind === 'PersistentVolumeClaim') return false;
   const covers = limits.includes(desired.kind) ? coversAmounts : coversExactly;
   return Object.entries(desired).some(
     // The kind is given by the object's path.

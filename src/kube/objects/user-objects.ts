@@ -1,5 +1,5 @@
 import type { RbacV1Subject } from '@kubernetes/client-node';
-import type { ClusterSettings, JsonObject } from '../../config/schema/settings.ts';
+import type { ClusterSettings, JsonObject, VolumeClaim } from '../../config/schema/settings.ts';
 import type { User } from '../../identity/nss.ts';
 import type { KubeJson, KubeObject } from './kube-object.ts';
 import { networkPolicy } from './network-policy.ts';
@@ -11,6 +11,7 @@ import {
   namespaceLabel,
   roleBindingNames,
   sessionServiceAccount,
+  userVolumeLabel,
 } from './well-known-names.ts';
 
 type Subject = KubeJson<RbacV1Subject>;
@@ -44,7 +45,7 @@ export interface DesiredInput {
 export function userObjects(input: DesiredInput): UserObjects {
   const { user, cluster, namespace, dockerConfig } = input;
   const { pullSecret, credentials, resourceQuota, limitRange, sshSessions } = cluster;
-  const { userRoles, jupyterhub } = cluster;
+  const { userRoles, jupyterhub, volumeClaims = [] } = cluster;
   const ownAccount = credentials.mode === 'service-account' ? credentials.name : undefined;
   const self: Subject =
     ownAccount === undefined
@@ -99,6 +100,7 @@ export function userObjects(input: DesiredInput): UserObjects {
         : []),
       ...(ownAccount === undefined ? [] : [serviceAccount(namespace, ownAccount)]),
       ...(sshSessions === undefined ? [] : sessionObjects(namespace, user)),
+      ...volumeClaims.map((claim) => volumeClaim(namespace, claim)),
       ...(resourceQuota === undefined ? [] : [limits('ResourceQuota', namespace, resourceQuota)]),
       ...(limitRange === undefined ? [] : [limits('LimitRange', namespace, limitRange)]),
     ],
@@ -167,6 +169,22 @@ function pullSecretObjects(namespace: string, name: string, dockerConfig: string
       imagePullSecrets: [{ name }],
     },
   ];
+}
+
+function volumeClaim(
+  namespace: string,
+  { name, size, storageClass, accessModes }: VolumeClaim,
+): KubeObject<'PersistentVolumeClaim'> {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace, labels: { [userVolumeLabel]: 'true' } },
+    spec: {
+      accessModes,
+      ...(storageClass === undefined ? {} : { storageClassName: storageClass }),
+      resources: { requests: { storage: size } },
+    },
+  };
 }
 
 function limits(

@@ -43,5 +43,8 @@ export const roleBindingNames = {
   extra: (user: string, role: string): string => `${user}-berth-role-${role}`,
 } as const;
 
+/** Label of the claims that the hook makes from `volume_claims`, which `berth clusters reap` never deletes. */
+export const userVolumeLabel = 'berth.dev/user-volume';
+
 /** The site's ResourceQuota and LimitRange. */
 export const quotaAndLimitRangeName = 'ondemand';

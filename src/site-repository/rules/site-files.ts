@@ -1,6 +1,7 @@
 import { parseAllDocuments, stringify } from 'yaml';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { sourceText } from '../../source-text.ts';
+import { componentFiles } from './component-files.ts';
 
 /** A file of the repository. */
 export interface SiteFile {
@@ -14,7 +15,13 @@ export interface SiteFile {
 export interface SiteOptions {
   readonly clusters: readonly Pick<
     ClusterSettings,
-    'name' | 'credentials' | 'jobPodReaper' | 'pullSecret' | 'jupyterhub' | 'userRoles'
+    | 'name'
+    | 'credentials'
+    | 'jobPodReaper'
+    | 'pullSecret'
+    | 'jupyterhub'
+    | 'userRoles'
+    | 'volumeClaims'
   >[];
   /** Of `optionalComponents`. */
   readonly components: readonly string[];
@@ -46,7 +53,13 @@ export function siteFiles(options: SiteOptions): readonly SiteFile[] {
 }
 
 function componentsOf(
-  { credentials, jobPodReaper, jupyterhub, userRoles = [] }: SiteOptions['clusters'][number],
+  {
+    credentials,
+    jobPodReaper,
+    jupyterhub,
+    userRoles = [],
+    volumeClaims = [],
+  }: SiteOptions['clusters'][number],
   { components }: SiteOptions,
 ): readonly string[] {
   // OSC's job-pod-reaper does the work of the reaper there.
@@ -54,7 +67,9 @@ function componentsOf(
   const tokens = credentials.mode === 'service-account' ? ['service-account-tokens'] : [];
   const hub = jupyterhub ? ['jupyterhub'] : [];
   const extra = userRoles.length > 0 ? ['user-roles'] : [];
-  return [...new Set(['hook', 'roles', 'guard', ...tokens, ...hub, ...extra, ...wanted])];
+  const claims = volumeClaims.length > 0 ? ['volume-claims'] : [];
+  const following = [...tokens, ...hub, ...extra, ...claims];
+  return [...new Set(['hook', 'roles', 'guard', ...following, ...wanted])];
 }
 
 function componentOf(component: string, { policies }: SiteOptions): SiteFile[] {
@@ -208,62 +223,3 @@ const argoText = `## Secrets
 Argo CD decrypts nothing by itself: put no Secret here, but one of its plugins or an operator for secrets. The token of the
 portal's hook does not belong here: \`berth token setup\` makes it, and \`berth token rotate\` renews it.
 `;
-
-/** The manifests of each component of `etc/kubernetes` that a site's repository may have, but for `admission`. */
-const componentFiles = {
-  hook: { 'hook.yaml': sourceText('../../../etc/kubernetes/hook/hook.yaml', import.meta.url) },
-  roles: { 'roles.yaml': sourceText('../../../etc/kubernetes/roles/roles.yaml', import.meta.url) },
-  guard: { 'guard.yaml': sourceText('../../../etc/kubernetes/guard/guard.yaml', import.meta.url) },
-  reaper: {
-    'reaper.yaml': sourceText('../../../etc/kubernetes/reaper/reaper.yaml', import.meta.url),
-  },
-  'ldap-sync': {
-    'ldap-sync.yaml': sourceText(
-      '../../../etc/kubernetes/ldap-sync/ldap-sync.yaml',
-      import.meta.url,
-    ),
-  },
-  'ldap-config-maps': {
-    'ldap-config-maps.yaml': sourceText(
-      '../../../etc/kubernetes/ldap-config-maps/ldap-config-maps.yaml',
-      import.meta.url,
-    ),
-  },
-  'ssh-sessions': {
-    'ssh-sessions.yaml': sourceText(
-      '../../../etc/kubernetes/ssh-sessions/ssh-sessions.yaml',
-      import.meta.url,
-    ),
-  },
-  'ssh-sessions-list': {
-    'ssh-sessions-list.yaml': sourceText(
-      '../../../etc/kubernetes/ssh-sessions-list/ssh-sessions-list.yaml',
-      import.meta.url,
-    ),
-  },
-  'service-account-tokens': {
-    'service-account-tokens.yaml': sourceText(
-      '../../../etc/kubernetes/service-account-tokens/service-account-tokens.yaml',
-      import.meta.url,
-    ),
-  },
-  jupyterhub: {
-    'jupyterhub.yaml': sourceText(
-      '../../../etc/kubernetes/jupyterhub/jupyterhub.yaml',
-      import.meta.url,
-    ),
-  },
-  'user-roles': {
-    'user-roles.yaml': sourceText(
-      '../../../etc/kubernetes/user-roles/user-roles.yaml',
-      import.meta.url,
-    ),
-  },
-  monitoring: {
-    'balancer.yaml': sourceText(
-      '../../../etc/kubernetes/monitoring/balancer.yaml',
-      import.meta.url,
-    ),
-    'rules.yaml': sourceText('../../../etc/kubernetes/monitoring/rules.yaml', import.meta.url),
-  },
-} as const;

@@ -76,6 +76,7 @@ const switches: Readonly<Record<string, string>> = {
   'service-account-tokens': 'serviceAccountTokens',
   jupyterhub: 'jupyterhub',
   'user-roles': 'userRoles',
+  'volume-claims': 'volumeClaims',
   monitoring: 'monitoring',
   'ssh-balancer': 'sshBalancer',
 };

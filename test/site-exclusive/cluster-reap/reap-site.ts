@@ -83,17 +83,19 @@ export class ReapSite {
   async reapUnused({
     after,
     dryRun = false,
+    deleteClaims = false,
     prometheus,
   }: {
     readonly after: number;
     readonly dryRun?: boolean;
+    readonly deleteClaims?: boolean;
     readonly prometheus?: PrometheusQuery;
   }): Promise<ReapedCluster> {
     return reapCluster(await this.#target(), {
       ...{ dryRun, podSelector: 'no=pod', maxPods: 0, deadline: AbortSignal.timeout(50_000) },
       namespaceSelector: this.#host.selector,
       unused: {
-        ...{ after, max: 0, deleteClaims: false },
+        ...{ after, max: 0, deleteClaims },
         ...(prometheus === undefined ? {} : { prometheus }),
       },
     });

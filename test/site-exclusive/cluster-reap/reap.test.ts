@@ -236,6 +236,28 @@ describe('namespaces', () => {
     expect(events).toContain(unused);
   });
 
+  it('with claims are deleted with --delete-claims, but for those with a volume of volume_claims', async () => {
+    const claims = await host.namespace('data', { annotations: longAgo });
+    const volumes = await host.namespace('volumes', { annotations: longAgo });
+    await host.cluster.create(
+      claimIn(claims),
+      claimIn(volumes),
+      claimIn(volumes, { name: 'home', labels: { 'berth.dev/user-volume': 'true' } }),
+    );
+    await aWhile();
+
+    const { namespaces, failed } = await host.reapUnused({ after: 2, deleteClaims: true });
+
+    expect(failed).toEqual([]);
+    expect(namespaces.deleted.map(({ name }) => name)).toContain(claims);
+    expect(namespaces.left).toContainEqual({
+      name: volumes,
+      reason: 'it contains a volume of volume_claims, which Berth never deletes',
+    });
+    const left = await host.cluster.get('namespace', volumes);
+    expect(left?.metadata.deletionTimestamp).toBe(undefined);
+  });
+
   it('stay if a login came between the check and the deletion', async () => {
     const at = await host.namespace('alice', { annotations: longAgo });
     const seen = await host.cluster.get('namespace', at);
@@ -251,9 +273,9 @@ describe('namespaces', () => {
   });
 });
 
-function claimIn(namespace: string): object {
+function claimIn(namespace: string, metadata: object = { name: 'data' }): object {
   return {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { namespace, name: 'data' } },
+    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { namespace, ...metadata } },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
   };
 }

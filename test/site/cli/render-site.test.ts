@@ -26,6 +26,7 @@ beforeAll(async () => {
           credentials: { mode: 'service-account' },
           jupyterhub: { namespace: 'notebooks', service_account: 'hub' },
           user_roles: ['ours', 'theirs'],
+          volume_claims: [{ name: 'home', size: '1Gi' }],
         },
       },
     },
@@ -80,6 +81,8 @@ it('writes a repository that kubectl builds, with the components of each cluster
   expect(await textOf('clusters/test/berth/kustomization.yaml')).toContain(
     'service-account-tokens',
   );
+  expect(test.map(({ metadata }) => metadata.name)).toContain('berth-hook-volume-claims');
+  expect(prod.map(({ metadata }) => metadata.name)).not.toContain('berth-hook-volume-claims');
   const extra = test.find(({ metadata }) => metadata.name === 'berth-hook-user-roles');
   expect(extra?.rules).toMatchObject([{ resourceNames: ['ours', 'theirs'] }]);
   const guard = test.find(({ metadata }) => metadata.name === 'berth-jupyterhub-guard');

@@ -20,7 +20,8 @@ function deleted(
       annotations: { 'openondemand.org/last-hook-execution': String(now - login * hour) },
     },
   }));
-  const none = { youngest: new Map(), busy: new Set<string>(), withClaims: new Set<string>() };
+  const empty = new Set<string>();
+  const none = { youngest: new Map(), busy: empty, withVolumes: empty, withClaims: empty };
   const ageOf = ({ metadata }: { metadata: { name: string } }): number =>
     (namespaces[metadata.name]?.age ?? 0) * hour;
   const plan = planNamespaceReap({ namespaces: objects, ...none, now, ageOf, ...input });

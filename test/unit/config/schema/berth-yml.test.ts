@@ -116,6 +116,11 @@ describe('berth.yml', () => {
       'networks.1.ports.1 must be 1 or more',
     ],
     ['defaults: {network_egress: {networks: [{cidr: 10.0.0.0/8, ports: []}]}}', 'networks.1.ports'],
+    ['defaults: {volume_claims: [{name: a}]}', 'volume_claims.1.size must be a quantity'],
+    [
+      'defaults: {volume_claims: [{name: a, size: 1Gi, access_modes: [RWX]}]}',
+      'access_modes.1 must be one of ReadWriteOnce, ReadWriteMany',
+    ],
     ['defaults: {jupyterhub: {namespace: a}}', 'jupyterhub.service_account is missing'],
     ['defaults: {user_roles: [a b]}', 'user_roles.1 must be a valid Kubernetes object name'],
     ['defaults: {pull_secret: {name: a.-b, docker_config_json: /a}}', 'name must be a valid'],
