@@ -146,6 +146,7 @@ export const exitClasses = {
   'broker-request-invalid': 'usage',
   'hub-request-invalid': 'usage',
   'hub-login-unsupported': 'config',
+  'hub-job-unsupported': 'config',
   'broker-no-request': 'usage',
   'broker-caller-unknown': 'permission',
   'broker-socket-mismatch': 'permission',
@@ -390,6 +391,7 @@ export const warningCodes = [
   'hub-answer-invalid',
   'hub-namespace-differs',
   'hub-no-profile',
+  'hub-job-failed',
 ] as const;
 
 /** What `code=` of a line in the log can be. */

@@ -9,6 +9,8 @@ import ssl
 from dataclasses import dataclass
 from typing import Any
 
+from tornado.web import HTTPError
+
 #: An answer is some kilobytes, or some hundred for an account in thousands of groups.
 LONGEST_ANSWER = 1024 * 1024
 
@@ -30,6 +32,13 @@ class AccountError(Exception):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(f"{message} [{code}]")
         self.code = code
+
+
+def refused(error: AccountError) -> HTTPError:
+    """An error that the hub shows to the user."""
+    reply = HTTPError(403, str(error))
+    reply.jupyterhub_message = str(error)
+    return reply
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,23 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
     socket = settings["socket"]
     # Servers outlive a restart of the hub, which finds them again.
     c.JupyterHub.cleanup_servers = False
-    c.JupyterHub.spawner_class = "berth_jupyterhub.pods.BerthKubeSpawner"
-    c.BerthKubeSpawner.berth_socket = socket
-    c.BerthKubeSpawner.berth_cluster = settings["cluster"]
-    c.BerthKubeSpawner.berth_namespace_prefix = settings["namespace_prefix"]
-    c.BerthKubeSpawner.berth_profiles = read_profiles(settings["profiles"])
+    profiles = read_profiles(settings["profiles"])
+    backends = {one.backend for one in profiles}
+    if "pod" in backends:
+        c.JupyterHub.spawner_class = "berth_jupyterhub.pods.BerthKubeSpawner"
+        c.BerthKubeSpawner.berth_socket = socket
+        c.BerthKubeSpawner.berth_cluster = settings["cluster"]
+        c.BerthKubeSpawner.berth_namespace_prefix = settings["namespace_prefix"]
+        c.BerthKubeSpawner.berth_profiles = profiles
+    if "slurm" in backends:
+        c.JupyterHub.spawner_class = "berth_jupyterhub.slurm.BerthSlurmSpawner"
+        c.BerthSlurmSpawner.berth_socket = socket
+        c.BerthSlurmSpawner.berth_profiles = profiles
+        c.BerthSlurmSpawner.req_jobs = settings["jobs"]
+    if len(backends) > 1:
+        c.JupyterHub.spawner_class = "berth_jupyterhub.pods_or_jobs.BerthSpawner"
+        # A job may wait in the queue.
+        c.BerthSpawner.start_timeout = 300
     if "ldap" in settings:
         _configure_ldap(c, settings["ldap"], socket)
     if "oidc" in settings:

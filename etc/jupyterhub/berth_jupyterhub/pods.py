@@ -7,10 +7,9 @@ from typing import Any
 
 from jupyterhub.utils import maybe_future
 from kubespawner import KubeSpawner
-from tornado.web import HTTPError
 from traitlets import List, Unicode
 
-from .account import Account, AccountError, bootstrap, look_up
+from .account import Account, AccountError, bootstrap, look_up, refused
 from .profiles import Profile, allowed_profiles, fill
 
 
@@ -87,13 +86,6 @@ async def choices(spawner: BerthKubeSpawner) -> list[dict[str, Any]]:
         {"display_name": one.name, "slug": one.name, "description": one.description, "default": not index}
         for index, one in enumerate(allowed_profiles(spawner.berth_profiles, account))
     ]
-
-
-def refused(error: AccountError) -> HTTPError:
-    """An error that the hub shows to the user."""
-    reply = HTTPError(403, str(error))
-    reply.jupyterhub_message = str(error)
-    return reply
 
 
 def traits_of(profile: Profile, account: Account) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .account import Account
+from .account import Account, AccountError
 
 _variable = re.compile(r"\$(\$|USER|UID|GID|HOME|\{USER\}|\{UID\}|\{GID\}|\{HOME\})")
 
@@ -44,6 +44,17 @@ def read_profiles(rendered: Iterable[Mapping[str, Any]]) -> list[Profile]:
 def allowed_profiles(profiles: Iterable[Profile], account: Account) -> list[Profile]:
     """The profiles that the account may use, by its groups."""
     return [one for one in profiles if one.groups is None or one.groups & account.groups]
+
+
+def chosen_profile(profiles: Iterable[Profile], account: Account, wanted: str | None) -> Profile:
+    """The profile of that name, or the first one. Raises AccountError `hub-no-profile` if it is not for the account."""
+    allowed = allowed_profiles(profiles, account)
+    if not allowed:
+        raise AccountError("no profile is for one of your groups", "hub-no-profile")
+    found = allowed[0] if wanted is None else next((one for one in allowed if one.name == wanted), None)
+    if found is None:
+        raise AccountError(f"the profile {wanted!r} is not for one of your groups", "hub-no-profile")
+    return found
 
 
 def fill(value: Any, account: Account) -> Any:

@@ -6,7 +6,7 @@ import type { HubSettings, PackageFiles } from '../../doors/rules/hub-files.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, text } from '../kit/options.ts';
+import { type ArgumentsOf, choice, list, text, words } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import {
   chosenClusters,
@@ -19,8 +19,8 @@ import type { Terminal } from '../kit/terminal.ts';
 
 const positionals = {
   profile: {
-    ...({ type: 'string', kind: 'profile', array: true, demandOption: true } as const),
-    describe: 'Profiles that users can choose, the first one by default',
+    ...words('profile', 'Profiles that users can choose as pods, the first one by default'),
+    default: [] as string[],
   },
 };
 
@@ -28,11 +28,17 @@ const options = {
   ...siteOptions,
   cluster: text('cluster', 'Cluster of the pods; required if several are configured'),
   form: choice(
-    ['config', 'chart', 'component'],
-    'For a hub on a host, for values of the Zero to JupyterHub chart, or a Kustomize component',
+    ['config', 'jobs', 'chart', 'component'],
+    'For a hub on a host, the scripts of its jobs, values of the Zero to JupyterHub chart, or a Kustomize component',
     { default: 'config' },
   ),
   directory: text('directory', 'Where to write the component'),
+  slurm: list('profile', 'Profiles that users can choose as jobs of Slurm'),
+  jobs: text(
+    'directory',
+    'Where the scripts of the jobs are, which --form jobs writes [default: /etc/jupyterhub/berth-jobs]',
+  ),
+  'hub-account': text('user', "The hub's account, for sudo [default: jupyterhub]"),
   socket: text(
     'ADDRESS',
     'Where the hub asks for accounts: a path, or tls://HOST:PORT from a cluster',
@@ -54,15 +60,23 @@ type HubArguments = ArgumentsOf<typeof options & typeof positionals>;
 
 /** `berth render jupyterhub PROFILE…`. */
 export const renderJupyterhubCommand = command({
-  command: 'jupyterhub <profile..>',
+  command: 'jupyterhub [profile..]',
   describe: 'Print the configuration of a JupyterHub with these profiles',
   positionals,
   options,
   needs: {
     '--directory': '--form component',
+    '--jobs': '--slurm',
+    '--hub-account': '--form jobs',
     '--client-secret-file': '--client-id',
     '--client-id': '--login oidc',
     '--username-claim': '--login oidc',
+  },
+  without: {
+    '--slurm': ['--form chart', '--form component'],
+    '--cluster': ['--form jobs'],
+    '--socket': ['--form jobs'],
+    '--login': ['--form jobs'],
   },
   examples: [
     [
@@ -73,50 +87,78 @@ export const renderJupyterhubCommand = command({
       'berth render jupyterhub notebook --form chart --socket tls://portal.example.org:8444 >values.yaml',
       'Values for `helm upgrade hub jupyterhub/jupyterhub`',
     ],
+    [
+      'berth render jupyterhub --slurm gpu --form jobs',
+      'Write the job script and the sudoers file of a hub whose servers are jobs',
+    ],
   ],
   epilogue: `No cluster is contacted. ${installedPath('share/docs/jupyterhub.md')} goes through all of it.`,
   run: render,
 });
 
-/** @throws {BerthError} `usage`, `session-profile-missing`, `cluster-unknown`, `hub-login-unsupported` */
+/** @throws {BerthError} `usage`, `session-profile-missing`, `cluster-unknown`, `hub-login-unsupported`, `hub-job-unsupported` */
 async function render(args: HubArguments, terminal: Terminal): Promise<void> {
+  const { profile, slurm = [], form, jobs = '/etc/jupyterhub/berth-jobs' } = args;
+  if (profile.length + slurm.length === 0) throw wrong('no profile is named');
+  if (!/^(?:\/[\w.-]+)+$/.test(jobs)) throw wrong('--jobs is not an absolute path of plain names');
   const ssh = await loadSsh(args);
   const { hubPodProfile } = await import('../../doors/rules/hub-profile.ts');
-  const { settings, broken } = await loadSite(args);
-  const { clusters } = chosenClusters({ settings, broken }, args.cluster);
-  const [cluster, ...others] = clusters;
-  if (cluster === undefined || others.length > 0)
-    throw new BerthError(
-      clusters.length === 0
-        ? 'no cluster is configured'
-        : `several clusters are configured: ${clusters.map(({ name }) => name).join(', ')}`,
-      clusters.length === 0
-        ? { code: 'no-kubernetes-cluster' }
-        : { code: 'usage', hint: 'Select the cluster of the notebooks with --cluster.' },
-    );
+  const { hubJobFiles, hubJobProfile } = await import('../../doors/rules/hub-jobs.ts');
+  const pods = profile.map((name) => hubPodProfile(namedProfile(ssh, name)));
+  const choices = slurm.map((name) => hubJobProfile(namedProfile(ssh, name), profile));
+  if (form === 'jobs') {
+    if (choices.length === 0) throw wrong('--form jobs needs --slurm');
+    const account = args['hub-account'] ?? 'jupyterhub';
+    await write(terminal, '--jobs', jobs, hubJobFiles({ account, directory: jobs }, choices, ssh));
+    return;
+  }
+  const cluster = pods.length > 0 || args.login === 'oidc' ? await clusterOf(args) : undefined;
   const hub: HubSettings = {
     socket: args.socket,
-    cluster: cluster.name,
-    namespace_prefix: cluster.namespacePrefix,
-    profiles: args.profile.map((name) => hubPodProfile(namedProfile(ssh, name))),
+    ...(cluster && { cluster: cluster.name, namespace_prefix: cluster.namespacePrefix }),
+    ...(choices.length > 0 && { jobs }),
+    profiles: [...pods, ...choices.map(({ choice }) => choice)],
     ...(await loginOf(args, cluster)),
   };
   const files = await import('../../doors/rules/hub-files.ts');
-  switch (args.form) {
+  switch (form) {
     case 'config':
       terminal.stdout.write(files.hubConfigFile(hub));
       return;
     case 'chart':
       terminal.stdout.write(files.hubChartValues(hub, await packageFiles()));
       return;
-    case 'component':
-      await writeComponent(args, files.hubComponent(hub, await packageFiles()), terminal);
+    case 'component': {
+      const { directory } = args;
+      if (directory === undefined) throw wrong('--form component needs --directory');
+      await write(
+        terminal,
+        '--directory',
+        directory,
+        files.hubComponent(hub, await packageFiles()),
+      );
+    }
   }
+}
+
+/** The cluster of the pods. @throws {BerthError} `usage`, `cluster-unknown`, `no-kubernetes-cluster` */
+async function clusterOf(args: HubArguments): Promise<ClusterSettings> {
+  const { clusters } = chosenClusters(await loadSite(args), args.cluster);
+  const [cluster, ...others] = clusters;
+  if (cluster !== undefined && others.length === 0) return cluster;
+  throw new BerthError(
+    clusters.length === 0
+      ? 'no cluster is configured'
+      : `several clusters are configured: ${clusters.map(({ name }) => name).join(', ')}`,
+    clusters.length === 0
+      ? { code: 'no-kubernetes-cluster' }
+      : { code: 'usage', hint: 'Select the cluster of the notebooks with --cluster.' },
+  );
 }
 
 async function loginOf(
   args: HubArguments,
-  cluster: ClusterSettings,
+  cluster: ClusterSettings | undefined,
 ): Promise<Pick<HubSettings, 'ldap' | 'oidc'>> {
   if (args.login === 'ldap') {
     const { loadLdapSettings } = await import('../../config/load/load-ldap-settings.ts');
@@ -124,10 +166,10 @@ async function loginOf(
     const configFile = configFileOf(args);
     return { ldap: hubLdapTraits(loadLdapSettings({ configFile, groupMayRead: false }).ldap) };
   }
-  if (args.login === undefined) return {};
+  if (args.login === undefined || cluster === undefined) return {};
   const { 'client-id': id, 'client-secret-file': secret } = args;
   if (id === undefined || secret === undefined)
-    throw missing('--login oidc needs --client-id and --client-secret-file');
+    throw wrong('--login oidc needs --client-id and --client-secret-file');
   const provider = oidcSettingsOf(cluster);
   if (provider === undefined)
     throw new BerthError(`the users of cluster ${cluster.name} have no identity provider`, {
@@ -152,14 +194,14 @@ async function packageFiles(): Promise<PackageFiles> {
   return Object.fromEntries(await Promise.all(texts)) as PackageFiles;
 }
 
-async function writeComponent(
-  { directory }: HubArguments,
-  files: Readonly<Record<string, string>>,
+async function write(
   terminal: Terminal,
+  option: string,
+  directory: string,
+  files: Readonly<Record<string, string>>,
 ): Promise<void> {
-  if (directory === undefined) throw missing('--form component needs --directory');
   const { writeSite } = await import('../../site-repository/write-site.ts');
-  const target = outputDirectory('--directory', directory);
+  const target = outputDirectory(option, directory);
   const changes = await writeSite(
     target,
     Object.entries(files).map(([path, text]) => ({ path, text })),
@@ -170,6 +212,6 @@ async function writeComponent(
   terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
 }
 
-function missing(message: string): BerthError {
+function wrong(message: string): BerthError {
   return new BerthError(message, { code: 'usage', hint: 'See `berth render jupyterhub --help`.' });
 }

@@ -5,9 +5,11 @@ import type { HubProfile } from './hub-profile.ts';
 export interface HubSettings {
   /** Path of the socket of hub-bootstrap, as the hub sees it. */
   readonly socket: string;
-  /** OnDemand's name of the cluster. */
-  readonly cluster: string;
-  readonly namespace_prefix: string;
+  /** OnDemand's name of the cluster, if there are profiles for pods. */
+  readonly cluster?: string;
+  readonly namespace_prefix?: string;
+  /** Directory of the scripts of jobs. */
+  readonly jobs?: string;
   readonly profiles: readonly HubProfile[];
   /** Traits of ldapauthenticator; the password is in the file that `…_file` names. */
   readonly ldap?: Readonly<Record<string, unknown>>;

@@ -10,8 +10,8 @@ export interface HubProfile {
   readonly description: string;
   /** Absent: for everybody. */
   readonly groups?: readonly string[];
-  readonly backend: 'pod';
-  /** Traits of KubeSpawner: always the same ones, so that nothing of an earlier choice stays. */
+  readonly backend: 'pod' | 'slurm';
+  /** Traits of KubeSpawner, none for a job: always the same ones, so that nothing of an earlier choice stays. */
   readonly traits: Readonly<Record<string, unknown>>;
 }
 
@@ -106,7 +106,7 @@ const idleWithoutConnection = 3600;
  * Arguments of the server, which ends by itself when it has been idle as long as a session of the profile would stay.
  * With a duration it ends then, idle or not.
  */
-function cullingArgs(lifetime: Lifetime): string[] {
+export function cullingArgs(lifetime: Lifetime): string[] {
   if (lifetime.kind === 'duration') return [];
   const idle = lifetime.kind === 'user' ? seconds(lifetime.graceMs) : idleWithoutConnection;
   return [

@@ -21,25 +21,46 @@ export function sbatchScript(
   profile: Profile,
   settings: Pick<SshSettings, 'podman' | 'storage'>,
 ): string {
-  return `#!/bin/bash
-${sbatchOptions(profile)
-  .map((option) => `#SBATCH ${option}\n`)
-  .join(
-    '',
-  )}# The profile ${profile.name} as a batch job, printed by \`berth render sbatch ${profile.name}\`.
-
-${containerFunction(profile, settings)}
-# What the job runs: the command in \`sbatch FILE COMMAND …\`, or these last lines. Edit them.
+  return jobScript(profile, settings, {
+    about: `The profile ${profile.name} as a batch job, printed by \`berth render sbatch ${profile.name}\`.`,
+    run: `# What the job runs: the command in \`sbatch FILE COMMAND …\`, or these last lines. Edit them.
 if [ $# -gt 0 ]; then
   in_container "$@"
 else
   in_container sh -c 'id; pwd'
 fi
-`;
+`,
+  });
+}
+
+/** A job script whose last lines run commands with `in_container`. */
+export function jobScript(
+  profile: Profile,
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+  { about, options = {}, before = '', run }: JobLines,
+): string {
+  const lines = sbatchOptions(profile, options).map((option) => `#SBATCH ${option}\n`);
+  return `#!/bin/bash
+${lines.join('')}# ${about}
+
+${before}${containerFunction(profile, settings)}
+${run}`;
+}
+
+interface JobLines {
+  readonly about: string;
+  /** Options of sbatch(1) that replace those of the profile. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Lines before the container is prepared, which starts in the working directory. */
+  readonly before?: string;
+  readonly run: string;
 }
 
 /** What the profile asks of Slurm, as options of sbatch(1). */
-export function sbatchOptions({ name, batch, limits, lifetime }: Profile): string[] {
+export function sbatchOptions(
+  { name, batch, limits, lifetime }: Profile,
+  more: JobLines['options'] = {},
+): string[] {
   const { timeMs, partition, account, qos, gres, constraint } = batch;
   const time = timeMs ?? (lifetime.kind === 'duration' ? lifetime.durationMs : undefined);
   const options = {
@@ -48,6 +69,7 @@ export function sbatchOptions({ name, batch, limits, lifetime }: Profile): strin
     ntasks: 1,
     'cpus-per-task': limits.cpus === undefined ? undefined : Math.ceil(limits.cpus),
     mem: limits.memory === undefined ? undefined : `${Math.ceil(limits.memory / 1024)}K`,
+    ...more,
   };
   return Object.entries(options).flatMap(([option, value]) =>
     value === undefined ? [] : [`--${option}=${value}`],

@@ -11,6 +11,7 @@ import { publicDirectory } from '../site/directories.ts';
 import { freePorts } from '../site/ports.ts';
 import { hookKubeconfig, installDirectory, type Portal } from '../site/portal.ts';
 import { waitFor } from '../site/wait.ts';
+import type { SshHost } from '../login-node/ssh-host.ts';
 import { python } from '../python-environment.ts';
 import { hubEnvironment, hubPackage } from './hub-environment.ts';
 import { HubUser } from './hub-user.ts';
@@ -21,7 +22,10 @@ const proxy = new URL(
 ).pathname;
 
 export interface HubOptions {
-  readonly portal: Portal;
+  /** Whose berth.yml hub-bootstrap reads, and where the hub has its account in the cluster; absent: no cluster. */
+  readonly portal?: Portal;
+  /** A host that the hub runs on, whose accounts include `test-hub`; default: the machine. */
+  readonly host?: SshHost;
   /** What `berth render jupyterhub` printed. */
   readonly config: string;
   /** Further lines of jupyterhub_config.py. */
@@ -76,14 +80,14 @@ export class Hub {
     const state = join(directory, 'state');
     await mkdir(state);
     await chown(state, account.uid, account.gid);
-    const kubeconfig = join(state, 'kubeconfig');
-    const { site } = options.portal;
-    await writeFile(
-      kubeconfig,
-      await hookKubeconfig(site, site.server, { namespace: 'jupyterhub', name: 'hub' }),
-      { mode: 0o600 },
-    );
-    await chown(kubeconfig, account.uid, account.gid);
+    if (options.portal !== undefined) {
+      const kubeconfig = join(state, 'kubeconfig');
+      const { site } = options.portal;
+      const serviceAccount = { namespace: 'jupyterhub', name: 'hub' };
+      const text = await hookKubeconfig(site, site.server, serviceAccount);
+      await writeFile(kubeconfig, text, { mode: 0o600 });
+      await chown(kubeconfig, account.uid, account.gid);
+    }
     await writeFile(
       join(directory, 'jupyterhub_config.py'),
       [
@@ -119,7 +123,12 @@ export class Hub {
   async #startBootstrap(): Promise<void> {
     const socket = Hub.socketIn(this.directory);
     const listen = `UNIX-LISTEN:${socket},fork,mode=0660,group=${this.#account.gid}`;
-    const program = `${installDirectory}/hooks/hub-bootstrap --config ${this.#options.portal.files.berth}`;
+    const berth = this.#options.portal?.files.berth ?? join(this.directory, 'berth.yml');
+    if (this.#options.portal === undefined) {
+      await mkdir(join(this.directory, 'clusters.d'));
+      await writeFile(berth, `clusters_dir: ${this.directory}/clusters.d\n`);
+    }
+    const program = `${installDirectory}/hooks/hub-bootstrap --config ${berth}`;
     await this.#run('bootstrap', 'socat', [listen, `EXEC:"${program}",nofork`], {
       PATH: '/usr/bin:/bin',
     });
@@ -130,21 +139,19 @@ export class Hub {
 
   /** Starts the hub's own process, and waits until it answers through its proxy. */
   async startHub(): Promise<void> {
-    const hub = await this.#run(
-      'hub',
-      'setpriv',
-      [
-        ...[`--reuid=${this.#account.uid}`, `--regid=${this.#account.gid}`, '--init-groups', '--'],
-        ...[python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')],
-      ],
-      {
-        PATH: '/usr/bin:/bin',
-        HOME: join(this.directory, 'state'),
-        PYTHONPATH: `${this.#software}:${hubPackage}`,
-        PYTHONDONTWRITEBYTECODE: '1',
-        KUBECONFIG: join(this.directory, 'state/kubeconfig'),
-      },
-    );
+    const argv = [
+      ...['env', '-C', join(this.directory, 'state'), 'setpriv', '--pdeathsig=TERM'],
+      ...[`--reuid=${this.#account.uid}`, `--regid=${this.#account.gid}`, '--init-groups', '--'],
+      ...[python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')],
+    ];
+    const [file = '', ...args] = this.#options.host?.entered(argv) ?? argv;
+    const hub = await this.#run('hub', file, args, {
+      PATH: '/usr/bin:/bin',
+      HOME: join(this.directory, 'state'),
+      PYTHONPATH: `${this.#software}:${hubPackage}`,
+      PYTHONDONTWRITEBYTECODE: '1',
+      KUBECONFIG: join(this.directory, 'state/kubeconfig'),
+    });
     const alive = async (): Promise<void> => {
       if (hub.exitCode !== null) throw new Error(await this.log());
     };

@@ -166,9 +166,16 @@ export class SshHost {
     return run(file, words, options);
   }
 
+  /** A command line that runs as root on the host. The command ends with nsenter(1) only if it watches its parent. */
+  entered(argv: readonly string[]): string[] {
+    const namespaces = ['--mount', '--net', '--pid', '--uts', '--wd=/'];
+    return ['nsenter', '--target', String(this.init), ...namespaces, '--', ...argv];
+  }
+
   /** Runs a command as root on the host. */
   asRoot(argv: readonly string[], options?: ClientOptions): Promise<ClientResult> {
-    return run('nsenter', [...this.#enter, '--', ...argv], options);
+    const [file = '', ...words] = this.entered(argv);
+    return run(file, words, options);
   }
 
   /** Runs a command on the host as a user, with the environment that PAM and logind would set. */
@@ -264,10 +271,6 @@ export class SshHost {
       clearTimeout(timer);
     }
     await rm(this.directory, { recursive: true, force: true });
-  }
-
-  get #enter(): string[] {
-    return ['--target', String(this.init), '--mount', '--net', '--pid', '--uts', '--wd=/'];
   }
 }
 

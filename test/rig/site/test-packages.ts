@@ -8,7 +8,7 @@ export const testPackages = [
   ...['xauth', 'xvfb', 'x11-utils', 'zsh', 'fish', 'bsdutils', 'man-db', 'groff-base'],
   ...['podman', 'crun', 'runc', 'catatonit', 'uidmap', 'slirp4netns', 'fuse-overlayfs', 'bindfs'],
   ...['busybox-static', 'rsyslog', 'procps', 'passwd', 'util-linux', 'patch', 'openssl', 'strace'],
-  ...['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd', 'slurm-wlm', 'munge'],
+  ...['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd', 'slurm-wlm', 'munge', 'sudo'],
   ...['haproxy', 'keepalived', 'iproute2', 'iptables', 'ipset', 'iputils-arping', 'socat', 'curl'],
   ...[
     'knot',

@@ -1,0 +1,133 @@
+"""A spawner that starts notebook servers as jobs of the user in Slurm, in the container of a profile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from html import escape
+from typing import Any
+
+from batchspawner import SlurmSpawner
+from batchspawner.api import BatchSpawnerAPIHandler
+from batchspawner.batchspawner import JobStatus
+from jupyterhub.apihandlers import APIHandler, default_handlers
+from tornado.web import HTTPError, authenticated
+from traitlets import List, Unicode, default
+
+from .account import AccountError, look_up, refused
+from .profiles import allowed_profiles, chosen_profile
+
+#: How often a job is looked at that has not told its port. Seconds.
+WATCH_SECONDS = 2.0
+
+
+class BerthSlurmSpawner(SlurmSpawner):
+    """batchspawner's spawner for Slurm with Berth's profiles.
+
+    The hub's account submits no script of its own: by sudo, it may submit the site's script of a profile as a member of the
+    profile's groups, and cancel such a job. What a server needs to know is in variables `JUPYTERHUB_*`.
+    """
+
+    berth_socket = Unicode("/run/berth/hub.sock", help="Socket of hub-bootstrap.").tag(config=True)
+    berth_profiles = List(help="What `berth render jupyterhub` writes.").tag(config=True)
+    req_jobs = Unicode("/etc/jupyterhub/berth-jobs", help="Directory of the scripts, PROFILE.sh.").tag(config=True)
+    req_profile = Unicode(help="The chosen profile.")
+
+    exec_prefix = Unicode("").tag(config=True)
+    batch_submit_cmd = Unicode(
+        "sudo --non-interactive --user={username} /usr/bin/sbatch --parsable {jobs}/{profile}.sh"
+    ).tag(config=True)
+    batch_cancel_cmd = Unicode(
+        "sudo --non-interactive --user={username} /usr/bin/scancel --me --name=berth-hub-{profile} {job_id}"
+    ).tag(config=True)
+    # An answer that is no state is not the end of the job, unless Slurm does not know the job.
+    state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
+
+    @default("apply_user_options")
+    def _apply_in_start(self) -> Any:
+        """Nothing: without it JupyterHub warns at each start."""
+        return lambda spawner, options: None
+
+    async def options_form(self, spawner: Any) -> str:
+        """A list of the user's profiles."""
+        try:
+            account = await look_up(self.berth_socket, self.user.name)
+        except AccountError as error:
+            raise refused(error) from error
+        choices = "".join(
+            f'<option value="{escape(one.name)}">{escape(one.name)}: {escape(one.description)}</option>'
+            for one in allowed_profiles(self.berth_profiles, account)
+        )
+        return f'<label for="profile">Profile</label><select class="form-control" name="profile">{choices}</select>'
+
+    def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
+        """What the form sends."""
+        return {name: values[0] for name, values in formdata.items() if name == "profile" and values}
+
+    async def start(self) -> tuple[str, int]:
+        """Submits the job of the chosen profile, and waits until its server has a port."""
+        try:
+            account = await look_up(self.berth_socket, self.user.name)
+            self.req_profile = chosen_profile(self.berth_profiles, account, self.user_options.get("profile")).name
+        except AccountError as error:
+            raise refused(error) from error
+        return await self._while_running(super().start())
+
+    async def submit_batch_script(self) -> str:
+        """Submits the script, or shows what sbatch(1) says."""
+        try:
+            job: str = await super().submit_batch_script()
+            return job
+        except RuntimeError as error:
+            raise refused(AccountError(f"the job could not be submitted: {error}", "hub-job-failed")) from error
+
+    async def _while_running(self, starting: Coroutine[Any, Any, tuple[str, int]]) -> tuple[str, int]:
+        """batchspawner would wait for the port until `start_timeout`, also for a job that has ended."""
+        task = asyncio.ensure_future(starting)
+        try:
+            while not (await asyncio.wait({task}, timeout=WATCH_SECONDS))[0]:
+                if self.job_id and not self.port and await self.query_job_status() == JobStatus.NOTFOUND:
+                    raise RuntimeError("the job has ended")
+            return task.result()
+        except RuntimeError as error:
+            message = f"the job ended before its server started: see berth-hub-{self.req_profile}.log in your home"
+            raise refused(AccountError(message, "hub-job-failed")) from error
+        finally:
+            task.cancel()
+
+    def use_port(self, port: int) -> None:
+        """The server listens at this port of its node."""
+        self.port = port
+
+    def get_state(self) -> dict[str, Any]:
+        """The job, and its profile."""
+        state: dict[str, Any] = super().get_state()
+        return {**state, "profile": self.req_profile}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """After a restart of the hub."""
+        super().load_state(state)
+        self.req_profile = state.get("profile", "")
+
+
+class PortHandler(APIHandler):
+    """Takes the port of a server that starts, and nothing else.
+
+    batchspawner's own handler sets whatever attribute of the spawner a server names, also the commands that the hub runs.
+    """
+
+    @authenticated
+    def post(self) -> None:
+        """`{"port": PORT}` with the token of the server."""
+        token = self.get_auth_token()
+        spawners = self.current_user.spawners.values() if token else ()
+        spawner = next((one for one in spawners if one.api_token == token and one.pending == "spawn"), None)
+        port = (self.get_json_body() or {}).get("port")
+        if spawner is None or type(port) is not int or not 1024 <= port <= 65535:
+            raise HTTPError(400, "no server of this token waits for this port")
+        spawner.use_port(port)
+        self.set_status(201)
+
+
+default_handlers[:] = [one for one in default_handlers if one[1] is not BatchSpawnerAPIHandler]
+default_handlers.append((r"/api/batchspawner", PortHandler))

@@ -1,0 +1,111 @@
+import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { bashWord } from './bash-words.ts';
+import { cullingArgs, type HubProfile } from './hub-profile.ts';
+import { jobScript } from './sbatch.ts';
+
+/** The jobs of a hub: whom sudo lets submit them, and where their scripts are on the hub's host. */
+export interface HubJobs {
+  /** The account that the hub runs as. */
+  readonly account: string;
+  readonly directory: string;
+}
+
+/** A choice in the hub's form, and the profile that its job is of. */
+interface JobChoice {
+  readonly choice: HubProfile;
+  readonly profile: Profile;
+}
+
+/**
+ * A notebook server of a profile, in a job of Slurm. The choice has the name of the profile.
+ *
+ * @param pods names that are choices for pods: the job's is `NAME-slurm` then
+ * @throws {BerthError} `hub-job-unsupported`
+ */
+export function hubJobProfile(profile: Profile, pods: readonly string[]): JobChoice {
+  const { image, groups, network, limits, batch } = profile;
+  if (groups === undefined)
+    throw unsupported(profile, 'has no groups, which sudo needs: the hub submits as their members');
+  if (network !== 'host')
+    throw unsupported(profile, `has the network ${network}, in which the hub cannot reach servers`);
+  const parts = [
+    ...(batch.partition === undefined ? [] : [`partition ${batch.partition}`]),
+    ...(batch.gres === undefined ? [] : [batch.gres]),
+    ...(limits.cpus === undefined ? [] : [`${limits.cpus} CPU`]),
+    ...(limits.memory === undefined ? [] : [`${(limits.memory / 1024 ** 3).toFixed(1)}Gi memory`]),
+  ];
+  const description = [`${image} in Slurm`, ...parts].join(', ');
+  const name = pods.includes(profile.name) ? `${profile.name}-slurm` : profile.name;
+  return { choice: { name, description, groups, backend: 'slurm', traits: {} }, profile };
+}
+
+function unsupported({ name }: Profile, problem: string): BerthError {
+  return new BerthError(`the profile ${name} ${problem}`, { code: 'hub-job-unsupported' });
+}
+
+/** The scripts, NAME.sh, and the lines for sudo, by file name. */
+export function hubJobFiles(
+  jobs: HubJobs,
+  choices: readonly JobChoice[],
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+): Record<string, string> {
+  return {
+    ...Object.fromEntries(
+      choices.map(({ choice, profile }) => [
+        `${choice.name}.sh`,
+        jobScriptOf(profile, choice.name, settings),
+      ]),
+    ),
+    sudoers: sudoers(
+      jobs,
+      choices.map(({ choice }) => choice),
+    ),
+  };
+}
+
+const jobName = (name: string): string => `berth-hub-${name}`;
+
+/** The script of such a job: the server, in the container of the profile, with the variables of the hub. */
+function jobScriptOf(
+  profile: Profile,
+  name: string,
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+): string {
+  const { environment, lifetime } = profile;
+  const pass = [...environment.pass, 'JUPYTERHUB_*'];
+  const command = ['batchspawner-singleuser', 'jupyterhub-singleuser', ...cullingArgs(lifetime)];
+  return jobScript({ ...profile, environment: { ...environment, pass } }, settings, {
+    about: `A notebook server of the profile ${profile.name}, printed by \`berth render jupyterhub\`.`,
+    // The directory of the hub, where the job is submitted, is none of the user's.
+    options: { 'job-name': jobName(name), chdir: '/', output: '/dev/null' },
+    before: `cd "$HOME"\nexec >"$HOME/${jobName(name)}.log" 2>&1\n`,
+    run: `in_container ${command.map(bashWord).join(' ')}\n`,
+  });
+}
+
+/** Numbers of jobs for sudoers(5), whose `*` would also match further arguments. */
+const jobNumbers = Array.from({ length: 10 }, (_, digits) => '[0-9]'.repeat(digits + 1));
+
+/**
+ * sudoers(5): the hub's account may submit the script of a profile as a member of the profile's groups, with variables
+ * `JUPYTERHUB_*`, and cancel such a job. It may run nothing else, and as nobody else.
+ */
+function sudoers({ account, directory }: HubJobs, profiles: readonly HubProfile[]): string {
+  const lines = profiles.map(({ name, groups = [] }) => {
+    const commands = [
+      `/usr/bin/sbatch --parsable ${directory}/${name}.sh`,
+      ...jobNumbers.map((number) => `/usr/bin/scancel --me --name\\=${jobName(name)} ${number}`),
+    ];
+    const members = groups.map((group) => `%${escaped(group)}`).join(', ');
+    return `${escaped(account)} ALL = (${members}) NOPASSWD: ${commands.join(', \\\n  ')}\n`;
+  });
+  return `# Written by \`berth render jupyterhub --form jobs\`.
+Defaults:${escaped(account)} env_keep += "JUPYTERHUB_*"
+${lines.join('')}`;
+}
+
+/** A name in sudoers(5). */
+function escaped(name: string): string {
+  return name.replaceAll(/[^\p{L}\p{N}_.-]/gu, String.raw`\$&`);
+}

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Hub } from '../../rig/jupyterhub/hub.ts';
+import { hubEnvironment } from '../../rig/jupyterhub/hub-environment.ts';
+import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
+import { processesOf } from '../../rig/login-node/leftovers.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
+
+const alice = 'hub-alice';
+const bob = 'hub-bob';
+const group = 'hub-users';
+const jobs = '/etc/jupyterhub/berth-jobs';
+
+let host: SshHost;
+let slurm: SlurmCluster;
+let hub: Hub;
+let user: HubUser;
+
+beforeAll(async () => {
+  await ensurePackages([...slurmPackages, 'sudo']);
+  const software = await hubEnvironment();
+  const notebook = {
+    ...{ ...standardProfile, groups: [group], limits: { cpus: 1, memory: '1G' } },
+    mounts: [{ source: '$HOME' }, { source: software, target: '/opt/jupyter', read_only: true }],
+    environment: { set: { PYTHONPATH: '/opt/jupyter', PATH: '/opt/jupyter/bin:/usr/bin:/bin' } },
+    batch: { partition: 'debug', time: '5m' },
+  };
+  host = await SshHost.start({
+    mode: 'forced',
+    users: { [alice]: [group], [bob]: [], 'test-hub': [] },
+    profiles: { notebook, broken: { ...notebook, image: 'localhost/absent:1' } },
+    sshYml: { rules: [{ profile: 'notebook' }] },
+  });
+  slurm = await SlurmCluster.start(host);
+  const directory = await Hub.makeDirectory();
+  const render = async (...args: string[]): Promise<string> => {
+    const profiles = ['--slurm', 'notebook,broken'];
+    const argv = [`${installDirectory}/berth`, 'render', 'jupyterhub', ...profiles, ...args];
+    const { exitCode, stdout, stderr } = await host.asRoot(argv);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    return stdout.toString();
+  };
+  await host.asRoot(['mkdir', '/etc/jupyterhub']);
+  await render('--form', 'jobs', '--hub-account', 'test-hub');
+  const sudoers = ['install', '-m', '0440', `${jobs}/sudoers`, '/etc/sudoers.d/berth-hub'];
+  await host.asRoot(sudoers);
+  expect((await host.asRoot(['visudo', '--check', '--strict'])).exitCode).toBe(0);
+  hub = await Hub.start(directory, {
+    host,
+    config: await render('--socket', Hub.socketIn(directory)),
+    address: '127.0.0.1',
+    lines: [
+      "c.JupyterHub.authenticator_class = 'dummy'",
+      "c.DummyAuthenticator.password = 'x'",
+      'c.Authenticator.allow_all = True',
+    ],
+  });
+  user = await hub.login(alice, 'x');
+});
+afterAll(async () => {
+  await (hub as Hub | undefined)?.stop();
+  await slurm.stop();
+});
+
+describe('a notebook in a job of its user', () => {
+  it('runs a cell as the user, in the container and within the limits of the profile', async () => {
+    await user.startServer({ profile: 'notebook' });
+    const code =
+      'import os; open("made", "w"); print(os.getuid(), os.getgid(), len(os.sched_getaffinity(0)), os.environ["BERTH_PROFILE"], os.getcwd())';
+    const { uid, gid, home } = host.account(alice);
+    expect(await user.runCell(code)).toBe(`${uid} ${gid} 1 notebook ${home}\n`);
+    const { stdout } = await host.asRoot(['stat', '-c', '%U:%G', `${home}/made`]);
+    expect(stdout.toString()).toBe(`${alice}:${alice}\n`);
+    const queue = await slurm.as(alice, ['squeue', '--noheader', '--format=%u %j %T']);
+    expect(queue.stdout.toString()).toBe(`${alice} berth-hub-notebook RUNNING\n`);
+  });
+
+  it('cannot change the commands that the hub runs', async () => {
+    const code = `import json, os, urllib.request as r
+body = json.dumps({"port": 8888, "batch_query_cmd": "touch /tmp/by-the-hub"}).encode()
+headers = {"Authorization": "token " + os.environ["JUPYTERHUB_API_TOKEN"]}
+try: print(r.urlopen(r.Request(os.environ["JUPYTERHUB_API_URL"] + "/batchspawner", body, headers)).status)
+except r.HTTPError as e: print(e.code)`;
+    expect(await user.runCell(code)).toBe('400\n');
+  });
+
+  it('is found again by a hub that was restarted, and ends with its job', async () => {
+    await hub.stopHub();
+    await hub.startHub();
+    expect(await user.runCell('print(6 * 7)')).toBe('42\n');
+    await user.stopServer();
+    await expect.poll(() => processesOf(host, alice)).toEqual([]);
+    expect((await slurm.as(alice, ['squeue', '--noheader'])).stdout.toString()).toBe('');
+  });
+
+  it('is not started for a user who is in no group of the profile', async () => {
+    const other = await hub.login(bob, 'x');
+    await expect(other.startServer({ profile: 'notebook' })).rejects.toThrow('hub-no-profile');
+    expect(await processesOf(host, bob)).toEqual([]);
+  });
+
+  it('says that the job has ended, and where to look', async () => {
+    const log = 'see berth-hub-broken.log in your home [hub-job-failed]';
+    await expect(user.startServer({ profile: 'broken' })).rejects.toThrow();
+    expect(await hub.log()).toContain(log);
+    const { stdout } = await slurm.as(alice, ['cat', 'berth-hub-broken.log']);
+    expect(stdout.toString()).toContain('localhost/absent:1');
+  });
+});
+
+describe("what sudo lets the hub's account do", () => {
+  const sbatch = ['/usr/bin/sbatch', '--parsable', `${jobs}/notebook.sh`];
+  const scancel = ['/usr/bin/scancel', '--me', '--name=berth-hub-notebook'];
+  const ran = async (as: string, argv: readonly string[]): Promise<boolean> => {
+    const sudo = ['sudo', '--non-interactive', `--user=${as}`, ...argv];
+    const { stderr } = await host.asUser('test-hub', sudo);
+    return !/a password is required|not allowed to set/.test(stderr);
+  };
+
+  it('is to cancel jobs of its own name', async () => {
+    const job = await slurm.sbatch(alice, '#!/bin/sh\nexec sleep 1000\n');
+    await slurm.waitForState(job, 'RUNNING');
+    expect(await ran(alice, [...scancel, job])).toBe(true);
+    expect(await slurm.field(job, 'JobState')).toBe('RUNNING');
+    await slurm.as(alice, ['scancel', job]);
+    await slurm.waitForState(job, 'CANCELLED');
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    ['another user', bob, sbatch],
+    ['root', 'root', sbatch],
+    ['another script', alice, ['/usr/bin/sbatch', '--parsable', '/tmp/notebook.sh']],
+    ['further options', alice, [...sbatch, '--wrap=id']],
+    ['a script on stdin', alice, ['/usr/bin/sbatch', '--parsable']],
+    ['another command', alice, ['/usr/bin/id']],
+    ['cancelling all jobs', alice, [...scancel, '1', '--user=x']],
+    ['cancelling by another name', alice, ['/usr/bin/scancel', '--me', '1']],
+    ['an environment of its own', alice, ['SBATCH_WRAP=id', ...sbatch]],
+  ])('is not %s', async (_, as, argv) => {
+    expect(await ran(as, argv)).toBe(false);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
+import { hubJobFiles, hubJobProfile } from '../../../../src/doors/rules/hub-jobs.ts';
+import { host } from '../../session/host.ts';
+
+const profile = (fields: object = {}) =>
+  parseProfile({ image: 'a', groups: ['lab'], ...fields }, 'p', 'p.yml');
+const jobs = { account: 'jupyterhub', directory: '/etc/jobs' };
+const files = (fields: object, pods: string[] = []) =>
+  hubJobFiles(jobs, [hubJobProfile(profile(fields), pods)], host);
+
+describe('the jobs of a hub', () => {
+  it('are for profiles with groups, in the network of the node', () => {
+    const ofProfile = (fields: object) => () => hubJobProfile(profile(fields), []);
+    expect(ofProfile({ groups: undefined })).toThrow('the profile p has no groups');
+    expect(ofProfile({ network: 'private' })).toThrow('the profile p has the network private');
+  });
+
+  it('have another name beside pods of the same profile', () => {
+    const { choice } = hubJobProfile(profile(), ['p']);
+    expect(choice).toMatchObject({ name: 'p-slurm', groups: ['lab'], backend: 'slurm' });
+    expect(Object.keys(files({}, ['p']))).toEqual(['p-slurm.sh', 'sudoers']);
+  });
+
+  it('have what the profile asks of Slurm, and end when they are idle', () => {
+    const script = files({ lifetime: 'user', grace: '10m', batch: { partition: 'gpu' } })['p.sh'];
+    for (const line of ['--job-name=berth-hub-p', '--partition=gpu', '--output=/dev/null'])
+      expect(script).toContain(`#SBATCH ${line}\n`);
+    expect(script).toMatch(/^in_container batchspawner-singleuser jupyterhub-singleuser /m);
+    expect(script).toContain('--ServerApp.shutdown_no_activity_timeout=600');
+  });
+
+  it('are submitted by sudo as members of the groups, whatever these are called', () => {
+    const { sudoers } = files({ groups: ['lab', 'domain users@corp'] });
+    expect(sudoers).toContain(
+      String.raw`jupyterhub ALL = (%lab, %domain\ users\@corp) NOPASSWD: /usr/bin/sbatch --parsable /etc/jobs/p.sh, `,
+    );
+  });
+});
