@@ -17,6 +17,7 @@ import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderJupyterhubCommand } from './jupyterhub.ts';
 import { renderPoliciesCommand } from './policies.ts';
+import { renderOndemandAppCommand } from './ondemand-app.ts';
 import { renderSbatchCommand } from './sbatch.ts';
 import { renderSiteCommand } from './site.ts';
 
@@ -48,6 +49,7 @@ export const renderCommand = command({
     renderSiteCommand,
     renderSbatchCommand,
     renderJupyterhubCommand,
+    renderOndemandAppCommand,
   ],
   examples: [
     ['berth render --user alice | kubectl apply --dry-run=server -f -', 'Test the objects'],

@@ -86,10 +86,15 @@ function slurmTime(ms: number): string {
 
 const state = bashVariable('state');
 
-/** bash: the function `in_container COMMAND [ARGUMENT]…`, and what it needs. */
+/**
+ * bash: the function `in_container COMMAND [ARGUMENT]…`, and what it needs.
+ *
+ * @param passed names of variables that the container gets besides
+ */
 export function containerFunction(
   profile: Profile,
   settings: Pick<SshSettings, 'podman' | 'storage'>,
+  passed: readonly string[] = [],
 ): string {
   const { podman, storage } = settings;
   const cgroupManager = 'cgroupfs';
@@ -116,7 +121,7 @@ export function containerFunction(
 passed=() dropped=()
 for name in $(compgen -e); do
   case $name in
-    ${passedPatterns(profile).join(' | ')}) passed+=(--env "$name") ;;
+    ${[...passedPatterns(profile), ...passed].join(' | ')}) passed+=(--env "$name") ;;
     *) dropped+=("$name") ;;
   esac
 done

@@ -120,7 +120,7 @@ describe('the job script of a profile', () => {
     const { stdout } = await host.asRoot([
       'sh',
       '-c',
-      `pgrep -a -u ${user}; ls -d /tmp/berth-job-*`,
+      `pgrep -a -u ${user}; find /tmp -maxdepth 1 -name 'berth-job-*' -user ${user}`,
     ]);
     expect(stdout.toString()).toBe('');
   });

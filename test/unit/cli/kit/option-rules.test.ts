@@ -122,6 +122,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
     '': '--list --config --config-dir --for --balancer --kind --check-nodes --write',
   },
+  'render ondemand-app': { '': '--config-dir --kind --command --cluster --slurm' },
   'render policies': {
     '--engine kyverno': '--parameters --config-dir --output',
     '': '--engine --kubernetes --parameters --config-dir --output',

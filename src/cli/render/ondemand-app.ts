@@ -1,0 +1,87 @@
+import { namedProfile } from '../../config/schema/profile/named-profile.ts';
+import { appKinds } from '../../doors/rules/ondemand-app.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
+import { outputDirectory } from '../kit/output-path.ts';
+import { configDirOption, loadSsh } from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
+
+const positionals = {
+  profile: {
+    ...({ type: 'string', kind: 'profile', demandOption: true } as const),
+    describe: 'Name of the profile',
+  },
+  directory: {
+    ...({ type: 'string', kind: 'directory', demandOption: true } as const),
+    describe: 'Where to write the app; files of an earlier run are brought up to date',
+  },
+};
+
+const options = {
+  ...configDirOption,
+  kind: choice(appKinds, 'What the app starts in the image', { default: 'jupyter' }),
+  command: text('COMMAND', 'With --kind web: the command of the server, for `sh -c`'),
+  cluster: text('CLUSTER', "OnDemand's name of the cluster", { demandOption: true }),
+  slurm: flag('The cluster is one of Slurm: the app runs in a job'),
+};
+
+/** `berth render ondemand-app`: a profile as an interactive app of Open OnDemand. */
+export const renderOndemandAppCommand = command({
+  command: 'ondemand-app <profile> <directory>',
+  describe: 'Write an interactive app of Open OnDemand that runs with a profile',
+  positionals,
+  options,
+  examples: [
+    [
+      'berth render ondemand-app notebook /var/www/ood/apps/sys/berth-jupyter --cluster prod',
+      'Write an app whose sessions are pods',
+    ],
+    [
+      "berth render ondemand-app login app --kind web --command 'exec my-server' --cluster hpc --slurm",
+      'Write an app that runs a server of your own in jobs of Slurm',
+    ],
+  ],
+  epilogue: 'No cluster is contacted. Edited files are not overwritten.',
+  run: render,
+});
+
+/** @throws {BerthError} `usage`, those of `loadSshSettings`, `namedProfile` and `writeSite` */
+async function render(
+  args: ArgumentsOf<typeof options & typeof positionals>,
+  terminal: Terminal,
+): Promise<void> {
+  const { kind, command: server, cluster, slurm } = args;
+  const usage = (problem: string, hint: string) => new BerthError(problem, { code: 'usage', hint });
+  if ((kind === 'web') !== (server !== undefined))
+    throw usage(
+      kind === 'web' ? '--command is missing' : `--command cannot be used with --kind ${kind}`,
+      '--kind web needs the command of the server; the others have their own.',
+    );
+  if (!/^[A-Za-z0-9][\w.-]*$/.test(cluster))
+    throw usage(
+      `--cluster ${cluster}: must be the name of a cluster`,
+      'Give the name of its file in clusters.d without `.yml`.',
+    );
+  const directory = outputDirectory('the target', args.directory);
+  const settings = await loadSsh(args);
+  const profile = namedProfile(settings, args.profile);
+  if (slurm && profile.network !== 'host')
+    throw usage(
+      `the profile ${profile.name} has network: ${profile.network}, and the portal could not reach the server`,
+      'Use a profile with `network: host`.',
+    );
+  const { keysWithoutEffect, ondemandApp } = await import('../../doors/rules/ondemand-app.ts');
+  const { writeSite } = await import('../../site-repository/write-site.ts');
+  const app = { profile, kind, cluster, command: server, slurm: slurm ? settings : undefined };
+  const changes = await writeSite(directory, ondemandApp(app));
+  const lines = changes
+    .filter(({ change }) => change !== 'unchanged')
+    .map(({ path, change }) => `${path}: ${change}\n`);
+  terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+  const left = slurm ? [] : keysWithoutEffect(profile);
+  if (left.length > 0)
+    terminal.stderr.write(
+      `warning: OnDemand's Kubernetes adapter has no field for ${left.join(', ')}: the app does without\n`,
+    );
+}
