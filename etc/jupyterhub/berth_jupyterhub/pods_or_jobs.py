@@ -23,7 +23,6 @@ class BerthSpawner(BerthKubeSpawner):
 
     async def start(self) -> Any:
         """Starts what the chosen profile is for."""
-        self._job = self._start_future = None
         try:
             account = await look_up(self.berth_socket, self.user.name)
             chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))

@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Hub } from '../../rig/jupyterhub/hub.ts';
 import { hubEnvironment } from '../../rig/jupyterhub/hub-environment.ts';
+import { installHubJobs, jobsDirectory, renderHub } from '../../rig/jupyterhub/hub-jobs.ts';
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { installDirectory } from '../../rig/site/portal.ts';
 import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
 
 const alice = 'hub-alice';
 const bob = 'hub-bob';
 const group = 'hub-users';
-const jobs = '/etc/jupyterhub/berth-jobs';
 
 let host: SshHost;
 let slurm: SlurmCluster;
@@ -35,21 +34,13 @@ beforeAll(async () => {
   });
   slurm = await SlurmCluster.start(host);
   const directory = await Hub.makeDirectory();
-  const render = async (...args: string[]): Promise<string> => {
-    const profiles = ['--slurm', 'notebook,broken'];
-    const argv = [`${installDirectory}/berth`, 'render', 'jupyterhub', ...profiles, ...args];
-    const { exitCode, stdout, stderr } = await host.asRoot(argv);
-    expect([exitCode, stderr]).toEqual([0, '']);
-    return stdout.toString();
-  };
-  await host.asRoot(['mkdir', '/etc/jupyterhub']);
-  await render('--form', 'jobs', '--hub-account', 'test-hub');
-  const sudoers = ['install', '-m', '0440', `${jobs}/sudoers`, '/etc/sudoers.d/berth-hub'];
-  await host.asRoot(sudoers);
-  expect((await host.asRoot(['visudo', '--check', '--strict'])).exitCode).toBe(0);
+  const profiles = ['notebook', 'broken'];
+  await installHubJobs(host, profiles);
   hub = await Hub.start(directory, {
     host,
-    config: await render('--socket', Hub.socketIn(directory)),
+    config: await renderHub(host, [
+      ...['--slurm', profiles.join(','), '--socket', Hub.socketIn(directory)],
+    ]),
     address: '127.0.0.1',
     lines: [
       "c.JupyterHub.authenticator_class = 'dummy'",
@@ -111,7 +102,7 @@ except r.HTTPError as e: print(e.code)`;
 });
 
 describe("what sudo lets the hub's account do", () => {
-  const sbatch = ['/usr/bin/sbatch', '--parsable', `${jobs}/notebook.sh`];
+  const sbatch = ['/usr/bin/sbatch', '--parsable', `${jobsDirectory}/notebook.sh`];
   const scancel = ['/usr/bin/scancel', '--me', '--name=berth-hub-notebook'];
   const ran = async (as: string, argv: readonly string[]): Promise<boolean> => {
     const sudo = ['sudo', '--non-interactive', `--user=${as}`, ...argv];

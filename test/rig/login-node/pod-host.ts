@@ -27,6 +27,8 @@ export interface PodHostOptions {
   readonly sshd?: string;
   /** Further mounts of the profile. */
   readonly mounts?: readonly object[];
+  /** The image store; default: none. */
+  readonly images?: SshHostOptions['images'];
   /** Further keys of `defaults` in berth.yml. */
   readonly defaults?: object;
 }
@@ -63,7 +65,7 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
   const portal = await podPortal(site, undefined, options.defaults);
   const host = await SshHost.start({
     mode: options.mode,
-    images: false,
+    images: options.images ?? false,
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.address === undefined ? {} : { address: options.address }),
     ...(options.beside === undefined ? {} : { beside: options.beside.host }),
