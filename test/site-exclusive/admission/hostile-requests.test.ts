@@ -7,6 +7,7 @@ import { bystanders } from './hostile-beside.ts';
 import { type HostileRequest, isUnknown, podWith } from './hostile.ts';
 import { hostileClaims, hostileDevices } from './hostile-claims.ts';
 import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
+import { expectRefusal } from './expect-refusal.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
@@ -27,17 +28,6 @@ beforeAll(async () => {
 });
 afterAll(() => admission.remove());
 
-function refused(
-  { status, message }: AdmissionResponse,
-  { policy, field, wanted }: { policy: string; field: string; wanted: string },
-): void {
-  const name = `'${admission.settings.prefix}${policy}'`;
-  expect([status, message]).toEqual([403, expect.stringContaining(name)]);
-  expect(message).toContain(`denied request: ${field}`);
-  expect(message).toContain(wanted);
-  expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
-}
-
 describe('a user with every right in the namespace cannot have', () => {
   const isRefused = async (hostile: HostileRequest): Promise<void> => {
     const { method, path, body, contentType } = hostile;
@@ -50,7 +40,7 @@ describe('a user with every right in the namespace cannot have', () => {
       ...([method, `${absolute}${all}dryRun=All`, body, contentType] as const),
     );
     if (isUnknown(hostile, minor)) expect(answer.status).not.toBe(403);
-    else refused(answer, hostile);
+    else expectRefusal(admission, answer, hostile);
   };
   it.each(hostileChanges.map((one) => [one.way, one] as const))('%s', (_, hostile) =>
     isRefused(hostile),
@@ -69,7 +59,7 @@ describe('a user with every right in the namespace cannot have', () => {
   )('%s', async (_, hostile) => {
     const answer = await admission.create(hostile.object);
     if (isUnknown(hostile, minor)) expect(answer.status).not.toBe(403);
-    else refused(answer, hostile);
+    else expectRefusal(admission, answer, hostile);
   });
 });
 
