@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renderWidget } from '../../rig/ondemand/ondemand-app.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+
+const user = { name: 'wid.ann', uid: 5177, gid: 5178, home: '' };
+const run = randomUUID().slice(0, 8);
+/** As OnDemand's adapter computes it. */
+const namespace = `w${run}-wid-ann`;
+const image = 'registry.example.org/tools/shell:1';
+
+let site: Site;
+let cluster: LiveCluster;
+let widgets: string;
+let state: string;
+let jobs: Readonly<Record<string, object>>;
+
+const pod = (name: string, labels: Readonly<Record<string, string>>) => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels } },
+  spec: {
+    nodeSelector: { 'berth.dev/nowhere': 'true' },
+    containers: [{ name: 'main', image, resources: { limits: { cpu: '1', memory: '1Gi' } } }],
+  },
+});
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  user.home = await mkdtemp(join(publicDirectory, 'widget-'));
+  widgets = join(user.home, 'widgets');
+  state = join(user.home, '.local/state/berth/portal');
+  await cp(new URL('../../../etc/ondemand/widgets', import.meta.url), widgets, { recursive: true });
+  const config = join(user.home, '.kube/config');
+  await mkdir(join(user.home, '.kube/cache/berth'), { recursive: true });
+  await writeFile(config, await readFile(site.adminKubeconfig));
+  jobs = { prod: { bin: site.kubectlPath, config_file: config, namespace_prefix: `w${run}-` } };
+  await execa('chown', ['-R', `${user.uid}:${user.gid}`, user.home]);
+  await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await cluster.waitForControllers(namespace);
+  await cluster.create(
+    {
+      ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'berth', namespace } },
+      spec: { hard: { 'limits.cpu': '16' } },
+    },
+    pod('berth-login', { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/profile': 'login' }),
+    pod('jupyter-1', { 'app.kubernetes.io/managed-by': 'open-ondemand' }),
+    pod('jupyter-2', { component: 'singleuser-server', 'berth.dev/profile': 'notebook' }),
+  );
+});
+afterAll(async () => {
+  await cluster.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  await rm(user.home, { recursive: true, maxRetries: 20 });
+});
+const render = (clusters: object = jobs, env = {}) => renderWidget(user, widgets, clusters, env);
+
+/** A cluster that is not there: nothing writes its file while a test does. */
+const absent = { absent: { bin: '/bin/false' } };
+
+/** What the widget shows when the file of that cluster has this content. */
+async function withFile(text: string): Promise<string> {
+  await mkdir(state, { recursive: true });
+  const file = join(state, 'absent.json');
+  await rm(file, { force: true });
+  await writeFile(file, text);
+  await execa('chown', ['-R', `${user.uid}:${user.gid}`, join(user.home, '.local')]);
+  return render(absent);
+}
+
+describe("the widget of OnDemand's dashboard", () => {
+  it('shows quota and sessions of the namespace as the user sees them, once they are looked up', async () => {
+    expect(await render()).toContain('are being looked up: reload the page');
+    const env = {
+      BERTH_LOGIN_HOST: 'login.example.org',
+      BERTH_HUB_URL: 'https://hub.example.org/',
+    };
+    await expect.poll(() => render(jobs, env), { timeout: 30_000 }).toContain('<table');
+
+    const html = await render(jobs, env);
+    expect(html).toContain(`Namespace <code>${namespace}</code>`);
+    expect(html).toMatch(/<td>limits.cpu<\/td><td>[0-9]<\/td><td>16<\/td>/);
+    expect(html).toContain('<code>ssh wid.ann@login.example.org</code>');
+    expect(html).toContain('<a href="/pun/sys/dashboard/batch_connect/sessions">');
+    expect(html).toContain('<a href="https://hub.example.org/">');
+    expect(html.match(/<td>Pending<\/td>/g)).toHaveLength(3);
+  });
+
+  it('says why a cluster could not be asked', async () => {
+    const gone = { gone: { ...jobs.prod, config_file: '/dev/null', context: 'nowhere' } };
+    await render(gone);
+    const shown = expect.poll(() => render(gone), { timeout: 30_000 });
+    await shown.toMatch(/could not be asked: .*context.*nowhere/);
+    expect(await render(gone)).toContain('Nothing is known of quota and sessions.');
+  });
+
+  it('says until when the credential of kubectl is valid', async () => {
+    const file = join(user.home, '.kube/cache/berth/api.json');
+    const expiry = Math.floor(Date.now() / 1000) + 3600;
+    const credential = { version: 1, cluster: 'absent', token: 'the-token', expiry };
+    await writeFile(file, JSON.stringify(credential));
+    expect(await render(absent)).toMatch(
+      /credential is valid until .*: log in to the portal again/,
+    );
+    await writeFile(file, JSON.stringify({ ...credential, expiry: 1, refresh: { by: 'broker' } }));
+    const html = await render(absent);
+    expect(html).toMatch(/credential expired 1 Jan, 00:00, and is renewed when it is used/);
+    expect(html).not.toContain('the-token');
+  });
+
+  it.each([
+    ['no JSON', '{'],
+    ['something else', '{"items": 1}'],
+    ['a list', '[]'],
+    ['deep', '['.repeat(100_000)],
+    ['empty', ''],
+  ])('shows a sentence if the file is broken: %s', async (_, text) => {
+    expect(await withFile(text)).toContain('cannot be read. It is asked again');
+  });
+
+  it('does not read a symlink, a FIFO or a large file', async () => {
+    const path = join(state, 'absent.json');
+    const quota = { kind: 'ResourceQuota', status: { hard: { pods: '5' }, used: { pods: '1' } } };
+    const text = JSON.stringify({ items: [quota] });
+    expect(await withFile(text)).toContain('<td>pods</td>');
+
+    // Whether it is asked or could not be, nothing is known.
+    const unknown = /are being looked up|Nothing is known/;
+    expect(await withFile(text + ' '.repeat(2 * 1024 * 1024))).toMatch(unknown);
+    const elsewhere = join(user.home, 'elsewhere.json');
+    await writeFile(elsewhere, text);
+    await rm(path);
+    await symlink(elsewhere, path);
+    expect(await render(absent)).toMatch(unknown);
+    await rm(path);
+    await execa('mkfifo', ['--mode=0666', path]);
+    expect(await render(absent)).toMatch(unknown);
+  });
+
+  it('shows every text as text', async () => {
+    const evil = '"><script>alert(1)</script>';
+    const html = await withFile(
+      JSON.stringify({
+        items: [
+          {
+            kind: 'Pod',
+            metadata: { labels: { 'berth.dev/profile': evil } },
+            status: { phase: evil },
+          },
+          { kind: 'ResourceQuota', status: { hard: { [evil]: evil }, used: { [evil]: [evil] } } },
+          { kind: 'Pod', metadata: 7, status: [] },
+          null,
+        ],
+      }),
+    );
+    expect(html).not.toContain('<script');
+    expect(html.match(/&lt;script&gt;/g)).toHaveLength(5);
+  });
+});
