@@ -213,7 +213,10 @@ it.each([
   const { valuesSources, valuesTemplate, source } = spec;
   const ofRelease = releases?.find(({ name }) => name === 'berth')?.values?.[0];
   const values = join(directory, 'values.yaml');
-  const inline = valuesTemplate ?? valuesSources?.[0]?.template;
+  const inline = (valuesTemplate ?? valuesSources?.[0]?.template)?.replace(
+    /\{\{ (?:cluster|\.Cluster)\.metadata\.name \}\}/,
+    'research',
+  );
   await writeFile(
     values,
     inline ??
@@ -222,9 +225,11 @@ it.each([
       ),
   );
 
-  expect(await template('--values', values)).toContain(
-    'image: registry.example.org/hpc/berth:0.1.0\n',
-  );
+  const made = await template('--values', values);
+
+  expect(made).toContain('image: registry.example.org/hpc/berth:0.1.0\n');
+  expect(made).not.toContain('{{');
+  if (inline !== undefined) expect(made).toContain('"cluster=\\"research\\""');
 });
 
 it('passes helm lint --strict', async () => {

@@ -47,6 +47,11 @@ it('has objects that the provider accepts', () => {
   }
 });
 
+it('uses variables that the provider has', () => {
+  // `cluster` is the Cluster: capi_addons/models/v1alpha1/helm_release.py.
+  expect(text.match(/\{[{%#].*?\}\}/g)).toEqual(['{{ cluster.metadata.name }}']);
+});
+
 it('names the ConfigMap that its comment creates, in its own namespace', () => {
   const [, namespace, configMap] =
     /kubectl -n (\S+) create configmap (\S+) --from-file=policies\.yaml$/m.exec(text) ?? [];
