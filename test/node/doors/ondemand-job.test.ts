@@ -49,9 +49,11 @@ beforeAll(async () => {
   const setup = `mkdir -p /opt/jupyter && mount --bind ${environment} /opt/jupyter &&
     mount -t tmpfs -o mode=755 tmpfs /var/www && mkdir -p ${apps}`;
   await asRoot(['sh', '-c', setup]);
-  const [block] = codeBlocks('docs/ondemand-apps.md').filter(({ language }) => language === 'sh');
-  for (const line of block?.text.trim().split('\n') ?? [])
-    written.push(await asRoot(['sh', '-c', `PATH=${installDirectory}:$PATH; ${line}`]));
+  const blocks = codeBlocks('docs/ondemand-apps.md').filter(({ language }) => language === 'sh');
+  for (const line of blocks.flatMap(({ text }) => text.trim().split('\n'))) {
+    const command = line.replace('/usr/lib/berth', installDirectory);
+    written.push(await asRoot(['sh', '-c', `PATH=${installDirectory}:$PATH; ${command}`]));
+  }
 });
 afterAll(() => host.stop());
 
@@ -63,7 +65,7 @@ async function asRoot(argv: readonly string[]): Promise<string> {
 
 describe('an app that runs in a job', () => {
   it('is written by the command of the page, beside one for pods', () => {
-    expect(written).toHaveLength(2);
+    expect(written).toHaveLength(4);
     expect(written[0]).toContain('submit.yml.erb: new');
     expect(written[1]).toContain('template/script.sh.erb: new');
   });

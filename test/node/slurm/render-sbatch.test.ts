@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
 
 const user = 'job-bea';
 const group = 'job-project';
+/** The commands of the page: one prints the script, one submits it. */
+const [page] = codeBlocks('docs/batch.md').filter(({ language }) => language === 'sh');
+const [printed = '', submitted = '', ...others] = page?.text.trim().split('\n') ?? [];
 
 describe('the job script of a profile, in Slurm', () => {
   let host: SshHost;
@@ -21,10 +25,16 @@ describe('the job script of a profile, in Slurm', () => {
       batch: { partition: 'debug', time: '2m', gres: 'gpu:1' },
     };
     const users = { [user]: [group] };
-    host = await SshHost.start({ mode: 'forced', users, profiles: { base: profile } });
+    host = await SshHost.start({
+      mode: 'forced',
+      users,
+      sshYml: { rules: [] },
+      profiles: { gpu: profile },
+    });
     slurm = await SlurmCluster.start(host);
-    const rendered = await host.asRoot([`${installDirectory}/berth`, 'render', 'sbatch', 'base']);
-    expect(rendered.stderr).toBe('');
+    const print = `cd /run; PATH=${installDirectory}:$PATH; ${printed} && cat job.sh`;
+    const rendered = await host.asRoot(['sh', '-c', print]);
+    expect([rendered.stderr, others]).toEqual(['', []]);
     await slurm.as(user, ['tee', 'job.sh'], { input: rendered.stdout });
   });
   afterAll(() => slurm.stop());
@@ -63,6 +73,14 @@ describe('the job script of a profile, in Slurm', () => {
     await slurm.waitForState(job, 'CANCELLED');
     await expect.poll(() => processesOf(host, user)).toEqual([]);
     await expect.poll(directories).toBe('');
+  });
+
+  it('is submitted by the command of the page', async () => {
+    await slurm.as(user, ['tee', 'train.py'], { input: 'print("trained")' });
+    const { stdout } = await slurm.as(user, ['sh', '-c', submitted]);
+    const job = /^Submitted batch job (\d+)\n$/.exec(stdout.toString())?.[1] ?? '';
+    await slurm.waitForState(job, 'COMPLETED');
+    expect((await slurm.as(user, ['cat', `slurm-${job}.out`])).stdout.toString()).toBe('trained\n');
   });
 
   it("has the command's exit code", async () => {

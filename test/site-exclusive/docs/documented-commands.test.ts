@@ -32,6 +32,12 @@ const commandChecks: readonly CommandCheck[] = [
     command: /^install -D -m 0644 (?:-t \/etc\/\S+ )?etc\/(?:security|sshd|berth)\/\S+/,
     check: isOnLoginNodePage,
   },
+  // test/node/slurm/render-sbatch.test.ts and test/node/doors/ondemand-job.test.ts run all commands of these pages.
+  {
+    command:
+      /^(?:berth render (?:sbatch|ondemand-app)|sbatch|mkdir -p \/etc\/ood|cp \/usr\/lib\/berth\/share)\b/,
+    check: isOnPageOfDoors,
+  },
   // test/site/portal/cluster-api.test.ts runs these as one script.
   { command: /^umask 077$|\bresearch(?:-kubeconfig|\.kubeconfig)?\b/, check: isInClusterApiScript },
   // The test runs on what `npm ci` installed; the lock file may still be stale.
@@ -167,6 +173,11 @@ async function plan(command: string): Promise<void> {
 function isOnLoginNodePage(command: string): Promise<void> {
   const run = ['docs/getting-started-login-node.md', 'docs/upgrade.md'].map(pageText);
   expect(run.join('\n')).toContain(command);
+  return Promise.resolve();
+}
+
+function isOnPageOfDoors(command: string): Promise<void> {
+  expect(['docs/batch.md', 'docs/ondemand-apps.md'].map(pageText).join('\n')).toContain(command);
   return Promise.resolve();
 }
 
