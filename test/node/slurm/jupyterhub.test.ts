@@ -5,6 +5,7 @@ import { installHubJobs, jobsDirectory, renderHub } from '../../rig/jupyterhub/h
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { Browser, type Page } from '../../rig/site/browser.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
 
@@ -55,6 +56,18 @@ afterAll(async () => {
   await slurm.stop();
 });
 
+const choices = (page: Page): (string | undefined)[] =>
+  Array.from(page.text.matchAll(/<option value="([^"]*)">/g), ([, name]) => name);
+
+/** The page with the form for a new server. */
+async function spawnPage(username: string): Promise<{ browser: Browser; page: Page }> {
+  const browser = new Browser('');
+  const { text } = await browser.get(`${hub.url}/hub/login`);
+  const [, _xsrf = ''] = /name="_xsrf" value="([^"]+)"/.exec(text) ?? [];
+  const login = `${hub.url}/hub/login?next=%2Fhub%2Fspawn`;
+  return { browser, page: await browser.submit(login, { username, password: 'x', _xsrf }) };
+}
+
 describe('a notebook in a job of its user', () => {
   it('runs a cell as the user, in the container and within the limits of the profile', async () => {
     await user.startServer({ profile: 'notebook' });
@@ -92,10 +105,17 @@ except r.HTTPError as e: print(e.code)`;
     expect(await processesOf(host, bob)).toEqual([]);
   });
 
+  it('has a form with the profiles of the user', async () => {
+    expect(choices((await spawnPage(alice)).page)).toEqual(['notebook', 'broken']);
+    expect(choices((await spawnPage(bob)).page)).toEqual([]);
+  });
+
   it('says that the job has ended, and where to look', async () => {
+    const { browser, page } = await spawnPage(alice);
+    const [, action = ''] = /<form[^>]* action="([^"]+)"/.exec(page.text) ?? [];
+    await browser.submit(`${hub.url}${action.replaceAll('&amp;', '&')}`, { profile: 'broken' });
     const log = 'see berth-hub-broken.log in your home [hub-job-failed]';
-    await expect(user.startServer({ profile: 'broken' })).rejects.toThrow();
-    expect(await hub.log()).toContain(log);
+    await expect.poll(() => hub.log()).toContain(log);
     const { stdout } = await slurm.as(alice, ['cat', 'berth-hub-broken.log']);
     expect(stdout.toString()).toContain('localhost/absent:1');
   });
