@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { capiObjects, oidcArguments } from '../../rig/site/cluster-api/cluster-objects.ts';
@@ -101,5 +101,18 @@ describe('a Cluster that clusterctl moves', () => {
 
     expect(await management.summary()).toEqual([`${name} unchanged`]);
     expect(await written()).toEqual(before);
+  });
+
+  it('follows the kubeconfig of the new management cluster', async () => {
+    const { portal, site, caDir } = management;
+    const kubeconfig = join(portal.directory, 'new-management');
+    await copyFile(site.adminKubeconfig, kubeconfig);
+    const { stdout } = await portal.berth(
+      ...['clusters', 'discover', '--kubeconfig', kubeconfig],
+      ...['--clusters-dir', portal.files.clustersDir, '--ca-dir', caDir],
+    );
+
+    expect(stdout).toContain(`${name}: changed`);
+    expect((await written()).get(portal.files.berth)).toContain(`kubeconfig: ${kubeconfig}`);
   });
 });
