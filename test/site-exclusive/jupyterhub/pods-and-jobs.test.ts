@@ -97,6 +97,7 @@ describe('a hub whose profiles are for pods and for Slurm', () => {
     await user.startServer({ profile: 'base' }, 'batch');
     expect(await user.runCell(whereAmI, 'batch')).toContain('False');
     await user.stopServer('batch');
+    await user.stopServer();
   });
 
   it('starts no job for a user who is in no group of its profile', async () => {
