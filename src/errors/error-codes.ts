@@ -392,6 +392,7 @@ export const warningCodes = [
   'hub-namespace-differs',
   'hub-no-profile',
   'hub-job-failed',
+  'hub-pod-refused',
 ] as const;
 
 /** What `code=` of a line in the log can be. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyterhub.auth import Authenticator
 from ldapauthenticator import LDAPAuthenticator
 from oauthenticator.generic import GenericOAuthenticator
 from tornado.web import HTTPError
@@ -12,7 +13,7 @@ from traitlets import Unicode
 from .account import AccountError, is_account_name, look_up
 
 
-class AccountNames:
+class AccountNames(Authenticator):
     """For an authenticator: no name but that of an account logs in, and none is changed into another one."""
 
     berth_socket = Unicode("/run/berth/hub.sock", help="Socket of hub-bootstrap.").tag(config=True)
@@ -31,7 +32,7 @@ class AccountNames:
             await look_up(self.berth_socket, auth_model["name"])
         except AccountError as error:
             raise HTTPError(403, str(error)) from error
-        model: dict[str, Any] = await super().run_post_auth_hook(handler, auth_model)  # type: ignore[misc]
+        model: dict[str, Any] = await super().run_post_auth_hook(handler, auth_model)
         return model
 
 

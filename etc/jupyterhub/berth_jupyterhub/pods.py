@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from jupyterhub.utils import maybe_future
+from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner import KubeSpawner
 from traitlets import List, Unicode
 
 from .account import Account, AccountError, bootstrap, look_up, refused
-from .profiles import Profile, allowed_profiles, fill
+from .profiles import Profile, allowed_profiles, chosen_profile, fill
 
 
 class BerthKubeSpawner(KubeSpawner):
@@ -44,18 +46,19 @@ class BerthKubeSpawner(KubeSpawner):
             message = f"the user's namespace is {account.namespace}, not {self.namespace}: namespace_prefix differs"
             raise refused(AccountError(message, "hub-namespace-differs"))
         self._account = account
-        return await super().start()
+        try:
+            return await super().start()
+        except ApiException as error:
+            raise refused(AccountError(answer_of(error), "hub-pod-refused")) from error
 
     async def load_user_options(self) -> None:
         """Takes the chosen profile's traits. KubeSpawner has refused a choice that the user may not have."""
+        try:
+            await super().load_user_options()
+        except ValueError as error:
+            raise refused(AccountError(str(error), "hub-no-profile")) from error
         account = self._account or await look_up(self.berth_socket, self.user.name)
-        allowed = allowed_profiles(self.berth_profiles, account)
-        if not allowed:
-            # KubeSpawner would start its own default.
-            raise refused(AccountError("no profile is for one of your groups", "hub-no-profile"))
-        await super().load_user_options()
-        wanted = self.user_options.get("profile")
-        chosen = next((one for one in allowed if one.name == wanted), allowed[0])
+        chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))
         for name, value in traits_of(chosen, account).items():
             # Not kubespawner_override, which merges with what an earlier choice has set.
             setattr(self, name, value)
@@ -71,6 +74,14 @@ class BerthKubeSpawner(KubeSpawner):
                 await reflector.stop()
 
 
+def answer_of(error: ApiException) -> str:
+    """What the API server said, such as the sentence of an admission policy."""
+    try:
+        return str(json.loads(error.body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"the API server answered {error.status} {error.reason}"
+
+
 def own_namespace(prefix: str, name: str) -> str:
     """The user's namespace as OnDemand's Kubernetes adapter computes it."""
     return prefix + name.replace(".", "-").replace("@", "-")
@@ -82,9 +93,13 @@ async def choices(spawner: BerthKubeSpawner) -> list[dict[str, Any]]:
         account = await look_up(spawner.berth_socket, spawner.user.name)
     except AccountError as error:
         raise refused(error) from error
+    allowed = allowed_profiles(spawner.berth_profiles, account)
+    if not allowed:
+        # Without a list KubeSpawner would start its own default.
+        raise refused(AccountError("no profile is for one of your groups", "hub-no-profile"))
     return [
         {"display_name": one.name, "slug": one.name, "description": one.description, "default": not index}
-        for index, one in enumerate(allowed_profiles(spawner.berth_profiles, account))
+        for index, one in enumerate(allowed)
     ]
 
 

@@ -48,6 +48,10 @@ const options = {
     ['ldap', 'oidc'],
     "Also set the hub's login: the directory of berth.yml, or the cluster's identity provider",
   ),
+  'ldap-password-file': text(
+    'PATH',
+    "File with the password of the directory's reader, on the hub [default: /etc/jupyterhub/ldap-password]",
+  ),
   'client-id': text('ID', "The hub's client at the identity provider"),
   'client-secret-file': text('PATH', "File with that client's secret, on the hub"),
   'username-claim': text(
@@ -68,6 +72,7 @@ export const renderJupyterhubCommand = command({
     '--directory': '--form component',
     '--jobs': '--slurm',
     '--hub-account': '--form jobs',
+    '--ldap-password-file': '--login ldap',
     '--client-secret-file': '--client-id',
     '--client-id': '--login oidc',
     '--username-claim': '--login oidc',
@@ -164,7 +169,9 @@ async function loginOf(
     const { loadLdapSettings } = await import('../../config/load/load-ldap-settings.ts');
     const { hubLdapTraits } = await import('../../doors/rules/hub-ldap.ts');
     const configFile = configFileOf(args);
-    return { ldap: hubLdapTraits(loadLdapSettings({ configFile, groupMayRead: false }).ldap) };
+    const { ldap } = loadLdapSettings({ configFile, groupMayRead: false });
+    const passwordFile = args['ldap-password-file'] ?? '/etc/jupyterhub/ldap-password';
+    return { ldap: hubLdapTraits(ldap, passwordFile) };
   }
   if (args.login === undefined || cluster === undefined) return {};
   const { 'client-id': id, 'client-secret-file': secret } = args;

@@ -5,9 +5,13 @@ import { BerthError } from '../../errors/berth-error.ts';
  * Traits of ldapauthenticator 2 for the directory of `ldap` in berth.yml. The user is the entry's own name, whatever was
  * typed, and no password goes over a connection without TLS, except to this host.
  *
+ * @param passwordFile path, on the hub, of the password of `bind_dn`: the one of berth.yml is root's
  * @throws {BerthError} `hub-login-unsupported` for what that authenticator cannot do
  */
-export function hubLdapTraits(ldap: LdapSettings): Readonly<Record<string, unknown>> {
+export function hubLdapTraits(
+  ldap: LdapSettings,
+  passwordFile: string,
+): Readonly<Record<string, unknown>> {
   const servers = ldap.servers.flatMap((server) => ('host' in server ? [server] : []));
   const [first] = servers;
   const [base, ...otherBases] = ldap.users.bases;
@@ -22,6 +26,8 @@ export function hubLdapTraits(ldap: LdapSettings): Readonly<Record<string, unkno
     tls_strategy: strategies[first.tls],
     ...(ldap.caFile === undefined ? {} : { ca_file: ldap.caFile }),
     lookup_dn: true,
+    // The default has no upper case, no @ and no leading digit; what is found is checked once more.
+    valid_username_regex: String.raw`^[A-Za-z0-9_][A-Za-z0-9_@.-]*\Z`,
     user_search_base: base,
     user_attribute: ldap.users.name,
     lookup_dn_search_filter: `(&${literal(ldap.users.filter)}({login_attr}={login}))`,
@@ -31,7 +37,7 @@ export function hubLdapTraits(ldap: LdapSettings): Readonly<Record<string, unkno
       ? {}
       : {
           lookup_dn_search_user: ldap.bind.dn,
-          lookup_dn_search_password_file: ldap.bind.passwordFile,
+          lookup_dn_search_password_file: passwordFile,
         }),
   };
 }

@@ -85,7 +85,8 @@ function resourceTraits({ pod }: Profile, { resources }: ProfilePod): Record<str
   const { requests, limits } = resources;
   const cpus = (quantity = ''): number =>
     quantity.endsWith('m') ? parseInt(quantity, 10) / 1000 : Number(quantity);
-  const bytes = (quantity = ''): string => quantity.replace(/i$/, '');
+  const bytes = (quantity = ''): string | number =>
+    quantity.endsWith('i') ? quantity.slice(0, -1) : Number(quantity);
   const extended = Object.fromEntries(
     Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
   );

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Browser } from '../site/browser.ts';
 import { waitFor } from '../site/wait.ts';
 
 interface ServerModel {
@@ -11,11 +12,19 @@ export class HubUser {
   readonly name: string;
   readonly token: string;
   readonly #url: string;
+  readonly #browser: Browser | undefined;
 
-  constructor(url: string, name: string, token: string) {
+  /** @param browser in which the user is logged in */
+  constructor(url: string, name: string, token: string, browser?: Browser) {
     this.#url = url;
     this.name = name;
     this.token = token;
+    this.#browser = browser;
+  }
+
+  /** The HTML of a page of the hub, as this user sees it. */
+  async page(path: string): Promise<string> {
+    return (await this.#browser?.get(`${this.#url}${path}`))?.text ?? '';
   }
 
   /** A request with this user's token. @param path below the public address of the hub */

@@ -28,6 +28,8 @@ export interface HubOptions {
   readonly host?: SshHost;
   /** What `berth render jupyterhub` printed. */
   readonly config: string;
+  /** Files that the hub reads and nobody else, by name in `secretIn`. */
+  readonly secrets?: Readonly<Record<string, string>>;
   /** Further lines of jupyterhub_config.py. */
   readonly lines?: readonly string[];
   /** The machine's address for servers that the hub starts. */
@@ -61,6 +63,11 @@ export class Hub {
     return join(directory, 'hub.sock');
   }
 
+  /** Path of a secret of the hub. */
+  static secretIn(directory: string, name: string): string {
+    return join(directory, 'state', name);
+  }
+
   static async makeDirectory(): Promise<string> {
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, 'hub-'));
@@ -75,18 +82,19 @@ export class Hub {
     const account = await ensureAccount('test-hub');
     const ports = await freePorts(['public', 'api', 'proxy']);
     const token = randomBytes(16).toString('hex');
-    const own = { directory, account, software, port: ports.public, token };
-    const hub = new Hub(options, own);
+    const hub = new Hub(options, { directory, account, software, port: ports.public, token });
     const state = join(directory, 'state');
     await mkdir(state);
     await chown(state, account.uid, account.gid);
+    const secrets: Record<string, string> = { ...options.secrets };
     if (options.portal !== undefined) {
-      const kubeconfig = join(state, 'kubeconfig');
       const { site } = options.portal;
       const serviceAccount = { namespace: 'jupyterhub', name: 'hub' };
-      const text = await hookKubeconfig(site, site.server, serviceAccount);
-      await writeFile(kubeconfig, text, { mode: 0o600 });
-      await chown(kubeconfig, account.uid, account.gid);
+      secrets.kubeconfig = await hookKubeconfig(site, site.server, serviceAccount);
+    }
+    for (const [name, text] of Object.entries(secrets)) {
+      await writeFile(Hub.secretIn(directory, name), text, { mode: 0o600 });
+      await chown(Hub.secretIn(directory, name), account.uid, account.gid);
     }
     await writeFile(
       join(directory, 'jupyterhub_config.py'),
@@ -165,6 +173,7 @@ export class Hub {
   async stopHub(): Promise<void> {
     const hub = this.#processes.pop();
     if (hub === undefined) return;
+    if (hub.exitCode !== null) return;
     const exited = once(hub, 'exit');
     hub.kill('SIGTERM');
     await exited;
@@ -190,7 +199,8 @@ export class Hub {
   /** An API token of whoever is logged in. @param page that the browser shows */
   async tokenOf(browser: Browser, page: Page): Promise<HubUser> {
     const [, user] = /user: "([^"]+)"/.exec(page.text) ?? [];
-    if (page.status !== 200 || user === undefined) throw new Error(`${page.status} ${page.text}`);
+    if (page.status !== 200 || user === undefined)
+      throw new Error(`${page.status} ${wordsOf(page.text)}`);
     const url = `${this.url}/hub/api/users/${encodeURIComponent(user)}/tokens`;
     const headers = { cookie: browser.cookies(url), 'x-xsrftoken': xsrfOf(page.text) };
     const answer = await fetch(url, {
@@ -201,7 +211,7 @@ export class Hub {
     const text = await answer.text();
     if (answer.status !== 201) throw new Error(`${answer.status} ${text}`);
     const { token } = JSON.parse(text) as { token: string };
-    return new HubUser(this.url, user, token);
+    return new HubUser(this.url, user, token, browser);
   }
 
   /** An admin of the hub, who can act for every user. */
@@ -237,4 +247,13 @@ export class Hub {
 /** The token against forged requests in a page of the hub: in a form, or for its scripts. */
 function xsrfOf(page: string): string {
   return /name="_xsrf" value="([^"]+)"|xsrf_token: "([^"]+)"/.exec(page)?.slice(1).join('') ?? '';
+}
+
+/** What a person reads on a page. */
+function wordsOf(page: string): string {
+  const [, body = page] = /<main[^>]*>([^]*)<\/main>|$/.exec(page) ?? [];
+  return body
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 }

@@ -11,6 +11,11 @@ export interface PodHost {
   stop(): Promise<void>;
 }
 
+interface BerthKeys {
+  readonly defaults?: object;
+  readonly [key: string]: unknown;
+}
+
 export interface PodHostOptions {
   readonly mode: 'forced' | 'login-shell';
   readonly name?: SshHostOptions['name'];
@@ -29,8 +34,8 @@ export interface PodHostOptions {
   readonly mounts?: readonly object[];
   /** The image store; default: none. */
   readonly images?: SshHostOptions['images'];
-  /** Further keys of `defaults` in berth.yml. */
-  readonly defaults?: object;
+  /** Keys of berth.yml, and of its `defaults`. */
+  readonly berth?: BerthKeys;
 }
 
 /** Mounts the home of the login node: host and node share the file system. */
@@ -43,7 +48,7 @@ const homeMount = (directory: string): object => ({
 export async function podPortal(
   site: Site,
   clusters?: PortalOptions['clusters'],
-  defaults: object = {},
+  { defaults, ...berth }: BerthKeys = {},
 ): Promise<Portal> {
   for (const component of ['.', 'ssh-sessions']) {
     const applied = await site.kubectl(['apply', '-k', `etc/kubernetes/${component}`]);
@@ -53,7 +58,7 @@ export async function podPortal(
   return Portal.make(site, {
     ...(clusters === undefined ? {} : { clusters }),
     kubeconfig: await hookKubeconfig(site, site.server, account),
-    berth: { defaults: { ssh_sessions: {}, ...defaults } },
+    berth: { ...berth, defaults: { ssh_sessions: {}, ...defaults } },
     // Images of sessions are imported, so no pull secret is needed.
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
@@ -62,7 +67,7 @@ export async function podPortal(
 export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
   const node = await ensureNode(site);
   const image = await node.image('site');
-  const portal = await podPortal(site, undefined, options.defaults);
+  const portal = await podPortal(site, undefined, options.berth);
   const host = await SshHost.start({
     mode: options.mode,
     images: options.images ?? false,

@@ -129,9 +129,9 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'render jupyterhub': {
     '--form component':
-      '--config --config-dir --cluster --form --directory --socket --login --client-id --client-secret-file --username-claim',
+      '--config --config-dir --cluster --form --directory --socket --login --ldap-password-file --client-id --client-secret-file --username-claim',
     '--form jobs': '--config --config-dir --form --slurm --jobs --hub-account',
-    '': '--config --config-dir --cluster --form --directory --slurm --jobs --hub-account --socket --login --client-id --client-secret-file --username-claim',
+    '': '--config --config-dir --cluster --form --directory --slurm --jobs --hub-account --socket --login --ldap-password-file --client-id --client-secret-file --username-claim',
   },
   'render sbatch': { '': '--config-dir' },
   'render site': {
