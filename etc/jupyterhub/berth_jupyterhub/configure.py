@@ -28,6 +28,8 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
         c.BerthKubeSpawner.berth_cluster = settings["cluster"]
         c.BerthKubeSpawner.berth_namespace_prefix = settings["namespace_prefix"]
         c.BerthKubeSpawner.berth_profiles = profiles
+        # The hub has no right to it, and claims belong to their users.
+        c.BerthKubeSpawner.delete_pvc = False
     if "slurm" in backends:
         c.JupyterHub.spawner_class = "berth_jupyterhub.slurm.BerthSlurmSpawner"
         c.BerthSlurmSpawner.berth_socket = socket

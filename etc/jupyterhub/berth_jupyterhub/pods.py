@@ -77,7 +77,7 @@ class BerthKubeSpawner(KubeSpawner):
 def answer_of(error: ApiException) -> str:
     """What the API server said, such as the sentence of an admission policy."""
     try:
-        return str(json.loads(error.body)["message"])
+        return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
         return f"the API server answered {error.status} {error.reason}"
 

@@ -106,7 +106,8 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
   const { profile, slurm = [], form, jobs = '/etc/jupyterhub/berth-jobs' } = args;
   if (profile.length + slurm.length === 0) throw wrong('no profile is named');
   if (!/^(?:\/[\w.-]+)+$/.test(jobs)) throw wrong('--jobs is not an absolute path of plain names');
-  const ssh = await loadSsh(args);
+  // `--config` is berth.yml.
+  const ssh = await loadSsh({ 'config-dir': args['config-dir'] });
   const { hubPodProfile } = await import('../../doors/rules/hub-profile.ts');
   const { hubJobFiles, hubJobProfile } = await import('../../doors/rules/hub-jobs.ts');
   const pods = profile.map((name) => hubPodProfile(namedProfile(ssh, name)));

@@ -24,6 +24,8 @@ const proxy = new URL(
 export interface HubOptions {
   /** Whose berth.yml hub-bootstrap reads, and where the hub has its account in the cluster; absent: no cluster. */
   readonly portal?: Portal;
+  /** False for a hub that starts no server, and needs no account in the cluster. */
+  readonly spawns?: boolean;
   /** A host that the hub runs on, whose accounts include `test-hub`; default: the machine. */
   readonly host?: SshHost;
   /** What `berth render jupyterhub` printed. */
@@ -87,7 +89,7 @@ export class Hub {
     await mkdir(state);
     await chown(state, account.uid, account.gid);
     const secrets: Record<string, string> = { ...options.secrets };
-    if (options.portal !== undefined) {
+    if (options.portal !== undefined && options.spawns !== false) {
       const { site } = options.portal;
       const serviceAccount = { namespace: 'jupyterhub', name: 'hub' };
       secrets.kubeconfig = await hookKubeconfig(site, site.server, serviceAccount);
@@ -112,6 +114,7 @@ export class Hub {
         "c.JupyterHub.load_roles = [{'name': 'tests', 'scopes': ['admin:users', 'admin:servers'], 'services': ['tests']}]",
         // The site's software is mounted into the servers.
         "c.Spawner.cmd = ['python3', '-m', 'jupyterhub.singleuser']",
+        ...(options.spawns === false ? ["c.JupyterHub.spawner_class = 'simple'"] : []),
         ...(options.lines ?? []),
         '',
       ].join('\n'),

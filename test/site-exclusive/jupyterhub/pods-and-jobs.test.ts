@@ -35,7 +35,7 @@ beforeAll(async () => {
     mode: 'forced',
     users: { [alice]: [group], [bob]: [], 'test-hub': [] },
     images: store,
-    defaults: hubKey,
+    berth: { defaults: hubKey },
     mounts: [mount],
     profile: {
       environment: { set: { PYTHONPATH: '/opt/jupyter', PATH: '/opt/jupyter/bin:/usr/bin:/bin' } },

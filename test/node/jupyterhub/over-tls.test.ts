@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hubEnvironment, hubPackage } from '../../rig/jupyterhub/hub-environment.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
+import { python } from '../../rig/python-environment.ts';
+import { ensureAccount } from '../../rig/site/accounts.ts';
+import { CertificateAuthority } from '../../rig/site/certificates.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+
+let directory: string;
+let port: number;
+const processes: ChildProcess[] = [];
+
+/** haproxy as docs/jupyterhub.md has it, and hub-bootstrap at its socket. */
+beforeAll(async () => {
+  await ensurePackages(['haproxy', 'socat']);
+  directory = await mkdtemp(join(tmpdir(), 'hub-tls-'));
+  await ensureAccount('hub-tls');
+  ({ port } = await freePorts(['port']));
+  for (const name of ['ours', 'theirs']) {
+    const place = join(directory, name);
+    const authority = await CertificateAuthority.create(place);
+    const { cert, key } = await authority.server('portal');
+    await writeFile(
+      join(place, 'portal-pair.pem'),
+      `${await readFile(cert, 'utf8')}${await readFile(key, 'utf8')}`,
+    );
+    const client = await authority.client('hub');
+    await mkdir(join(place, 'secret'));
+    await writeFile(join(place, 'secret/ca.crt'), await authority.pem());
+    await copyFile(client.cert, join(place, 'secret/tls.crt'));
+    await copyFile(client.key, join(place, 'secret/tls.key'));
+  }
+  const socket = join(directory, 'hub.sock');
+  await writeFile(join(directory, 'berth.yml'), 'hook_env: null\nclusters_dir: /nonexistent\n');
+  start('socat', [
+    `UNIX-LISTEN:${socket},fork,mode=0660`,
+    `EXEC:"${installDirectory}/hooks/hub-bootstrap --config ${directory}/berth.yml",nofork`,
+  ]);
+  const [block] = codeBlocks('docs/jupyterhub.md').filter(({ text }) =>
+    text.startsWith('frontend berth-hub'),
+  );
+  const config = (block?.text ?? '')
+    .replace('/etc/haproxy/berth-hub.pem', join(directory, 'ours/portal-pair.pem'))
+    .replace('/etc/haproxy/berth-hub-ca.pem', join(directory, 'ours/secret/ca.crt'))
+    .replace('bind :8444', `bind 127.0.0.1:${port}`)
+    .replace('/run/berth/hub.sock', socket);
+  const timeouts = 'defaults\n  timeout connect 5s\n  timeout client 30s\n  timeout server 60s\n';
+  await writeFile(join(directory, 'haproxy.cfg'), `${timeouts}\n${config}`);
+  start('haproxy', ['-db', '-f', join(directory, 'haproxy.cfg')]);
+  await waitFor({ what: 'haproxy', timeoutMs: 20_000 }, async () => {
+    const found = await asked('ours');
+    return found.exitCode === 0 ? true : undefined;
+  });
+});
+afterAll(async () => {
+  for (const one of processes) one.kill('SIGTERM');
+  await rm(directory, { recursive: true });
+});
+
+function start(command: string, args: readonly string[]): void {
+  processes.push(spawn(command, args, { stdio: 'ignore' }));
+}
+
+/** Asks for an account with the secret of one of the two authorities. */
+async function asked(secret: string, name = 'hub-tls') {
+  const code = `import asyncio, sys
+from berth_jupyterhub import account
+account.TLS_DIRECTORY = ${JSON.stringify(join(directory, secret, 'secret'))}
+print(asyncio.run(account.look_up('tls://127.0.0.1:${port}', sys.argv[1])).uid)`;
+  return execa(python, ['-c', code, name], {
+    env: { PYTHONPATH: `${await hubEnvironment()}:${hubPackage}`, PYTHONDONTWRITEBYTECODE: '1' },
+    reject: false,
+  });
+}
+
+describe('a hub in a cluster', () => {
+  it('asks for accounts over TLS', async () => {
+    const { uid } = await ensureAccount('hub-tls');
+    expect((await asked('ours')).stdout).toBe(String(uid));
+    expect((await asked('ours', 'nobody-of-this-name')).stderr).toContain('user-unknown');
+  });
+
+  it('gets no answer with a certificate of others, and believes no other host', async () => {
+    expect((await asked('theirs')).stderr).toContain('hub-socket-unreachable');
+    await copyFile(join(directory, 'ours/secret/ca.crt'), join(directory, 'theirs/secret/ca.crt'));
+    expect((await asked('theirs')).stderr).toContain('hub-socket-unreachable');
+  });
+});

@@ -1,0 +1,131 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { Browser } from '../../rig/site/browser.ts';
+import { Hub } from '../../rig/jupyterhub/hub.ts';
+import { ldapPassword, startHubDirectory } from '../../rig/jupyterhub/hub-directory.ts';
+import { Portal } from '../../rig/site/portal.ts';
+import { ensureAccount, type Account } from '../../rig/site/accounts.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { readerAccount, type Slapd } from '../../rig/slapd.ts';
+
+let site: Site;
+let slapd: Slapd;
+let portal: Portal;
+let accounts: readonly Account[];
+
+/** In the directory beside the accounts: no account has these names, or it has another spelling. */
+const others = { 'hub-NOBODY': 70_001, 'hub-аda': 70_002, 'hub ada': 70_003 };
+
+beforeAll(async () => {
+  site = await openSite();
+  accounts = await Promise.all(
+    ['hub-ada', 'hub-b.ob', 'hub-c@site.test'].map((name) => ensureAccount(name)),
+  );
+  const directory = await startHubDirectory(site, accounts, others);
+  slapd = directory.slapd;
+  portal = await Portal.make(site, { berth: { ldap: directory.ldap } });
+  const profiles = join(portal.directory, 'profiles');
+  await mkdir(profiles);
+  await writeFile(join(profiles, 'base.yml'), stringify({ backend: 'pod', image: 'x/y:1' }));
+  await writeFile(join(portal.directory, 'ssh.yml'), stringify({ profiles_dir: profiles }));
+});
+afterAll(async () => {
+  await slapd.remove();
+  await portal.remove();
+});
+
+/** Starts a hub with what `berth render jupyterhub base …` prints, for the duration of `during`. */
+async function withHub(
+  args: (place: string) => readonly string[],
+  secrets: Readonly<Record<string, string>>,
+  during: (hub: Hub) => Promise<void>,
+): Promise<void> {
+  const place = await Hub.makeDirectory();
+  const socket = ['--socket', Hub.socketIn(place)];
+  const { exitCode, stdout, stderr } = await portal.run('berth', [
+    ...['render', 'jupyterhub', 'base', ...socket, ...args(place)],
+    ...['--config', portal.files.berth, '--config-dir', portal.directory],
+  ]);
+  expect([exitCode, stderr]).toEqual([0, '']);
+  const hub = await Hub.start(place, {
+    ...{ config: stdout, secrets, address: '127.0.0.1', portal, spawns: false },
+  });
+  try {
+    await during(hub).catch(async (error: unknown) => {
+      throw new Error(await hub.log(), { cause: error });
+    });
+  } finally {
+    await hub.stop();
+  }
+}
+
+describe('the login of a hub', () => {
+  it('with LDAP is that of accounts, by their names in the directory', async () => {
+    const args = (place: string): string[] => [
+      ...['--login', 'ldap', '--ldap-password-file', Hub.secretIn(place, 'ldap-password')],
+    ];
+    await withHub(args, { 'ldap-password': readerAccount.password }, async (hub) => {
+      for (const { name } of accounts)
+        expect((await hub.login(name, ldapPassword)).name).toBe(name);
+      // The directory compares names without case.
+      expect((await hub.login('HUB-ADA', ldapPassword)).name).toBe('hub-ada');
+
+      for (const [name, password] of [
+        ['hub-ada', 'wrong'],
+        ['hub-ada', ''],
+        ['hub-*', ldapPassword],
+        ['hub-ada)(uid=*', ldapPassword],
+        ['hub-NOBODY', ldapPassword],
+        ['hub-аda', ldapPassword],
+        ['hub ada', ldapPassword],
+        ['root', ldapPassword],
+      ] as const)
+        await expect(hub.login(name, password), `${name} ${password}`).rejects.toThrow();
+      expect(await hub.log()).toMatch(/user-unknown/);
+    });
+  });
+
+  it('with LDAP is refused if the directory shows another certificate', async () => {
+    const other = await site.certificates.client('not-a-server');
+    await slapd.stopServer();
+    await slapd.configure({ certificate: other, ca: site.ca.file });
+    await slapd.startServer();
+    const args = (place: string): string[] => [
+      ...['--login', 'ldap', '--ldap-password-file', Hub.secretIn(place, 'ldap-password')],
+    ];
+    await withHub(args, { 'ldap-password': readerAccount.password }, async (hub) => {
+      await expect(hub.login('hub-ada', ldapPassword)).rejects.toThrow();
+      expect(await hub.log()).toMatch(/certificate/i);
+    });
+  });
+
+  it('with the identity provider is that of accounts, too', async () => {
+    const secret = 'a-secret-of-the-hub';
+    await site.keycloak.putClient({
+      ...{ clientId: 'hub-login', secret, redirectUris: ['*'], protocol: 'openid-connect' },
+    });
+    for (const name of ['hub-ada', 'hub-nobody']) await site.keycloak.addUser(name);
+    const args = (place: string): string[] => [
+      ...['--login', 'oidc', '--client-id', 'hub-login'],
+      ...['--client-secret-file', Hub.secretIn(place, 'client-secret')],
+    ];
+    await withHub(args, { 'client-secret': secret }, async (hub) => {
+      const loggedIn = async (name: string): Promise<string> => {
+        const browser = new Browser(site.ca.pem);
+        const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, name);
+        return (await hub.tokenOf(browser, page)).name;
+      };
+      expect(await loggedIn('hub-ada')).toBe('hub-ada');
+      await expect(loggedIn('hub-nobody')).rejects.toThrow(/user-unknown/);
+    });
+    // A claim with another spelling is nobody's name: JupyterHub alone would make it lower case.
+    const claim = (place: string): string[] => [...args(place), '--username-claim', 'sub'];
+    await withHub(claim, { 'client-secret': secret }, async (hub) => {
+      const browser = new Browser(site.ca.pem);
+      const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
+      await expect(hub.tokenOf(browser, page)).rejects.toThrow(/user-/);
+    });
+  });
+});
