@@ -1,3 +1,4 @@
+import { hubEnvironment } from '../jupyterhub/hub-environment.ts';
 import { kyverno } from '../kyverno/kyverno-cli.ts';
 import { balancerImage } from '../addresses/balancer-image.ts';
 import { externalDnsBinary } from '../addresses/external-dns/build.ts';
@@ -16,6 +17,7 @@ import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 export async function prebuild(): Promise<void> {
   const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
   for (const build of [
+    hubEnvironment,
     helmBinaries,
     coreController,
     kyverno,
