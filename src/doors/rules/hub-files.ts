@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { namespaceLabel } from '../../kube/objects/well-known-names.ts';
 import type { HubProfile } from './hub-profile.ts';
 
 /** What `configure` of etc/jupyterhub takes, in the spelling of its file. */
@@ -47,6 +48,17 @@ ${json}
 const tlsDirectory = '/etc/berth-hub';
 const tlsSecret = 'berth-hub';
 
+/** For a NetworkPolicy: users' servers, wherever the hook has made a namespace. */
+const toServers = {
+  to: [
+    {
+      namespaceSelector: { matchLabels: { [namespaceLabel.key]: namespaceLabel.value } },
+      podSelector: { matchLabels: { component: 'singleuser-server' } },
+    },
+  ],
+  ports: [{ port: 8888 }],
+};
+
 /** Values for Zero to JupyterHub's chart, with the package, so that no image has to be built. */
 export function hubChartValues(settings: HubSettings, files: PackageFiles): string {
   const values = {
@@ -61,9 +73,16 @@ export function hubChartValues(settings: HubSettings, files: PackageFiles): stri
       extraConfig: { 'berth.py': hubConfigFile(settings) },
       extraVolumes: [{ name: 'berth-hub', secret: { secretName: tlsSecret } }],
       extraVolumeMounts: [{ name: 'berth-hub', mountPath: tlsDirectory, readOnly: true }],
+      // Servers are in other namespaces than the hub.
+      networkPolicy: { interNamespaceAccessLabels: 'accept', egress: [toServers] },
     },
-    // The hook makes the NetworkPolicy of a user's namespace, and the profile names the user's storage.
-    singleuser: { networkPolicy: { enabled: false }, storage: { type: 'none' } },
+    proxy: { chp: { networkPolicy: { egress: [toServers] } } },
+    singleuser: {
+      // The hook makes the NetworkPolicy of a user's namespace, and the profile names the user's storage.
+      ...{ networkPolicy: { enabled: false }, storage: { type: 'none' } },
+      // A privileged container, which no user may have.
+      cloudMetadata: { blockWithIptables: false },
+    },
     prePuller: { hook: { enabled: false }, continuous: { enabled: false } },
     scheduling: { userScheduler: { enabled: false } },
   };

@@ -48,7 +48,12 @@ export function hubPodProfile(profile: Profile): HubProfile {
       ],
       environment: { ...profile.environment.set, BERTH_PROFILE: profile.name },
       args: cullingArgs(profile.lifetime),
-      extra_labels: { [podLabels.profile]: profile.name },
+      extra_labels: {
+        [podLabels.profile]: profile.name,
+        // By which the chart's NetworkPolicy of the hub knows servers.
+        'hub.jupyter.org/network-access-hub': 'true',
+      },
+      init_containers: [],
       extra_annotations: { [lifetimeAnnotation]: pod.lifetime },
       pod_security_context: {
         runAsNonRoot: true,

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 import { Browser } from '../../rig/site/browser.ts';
 import { Hub } from '../../rig/jupyterhub/hub.ts';
 import { ldapPassword, startHubDirectory } from '../../rig/jupyterhub/hub-directory.ts';
@@ -126,6 +126,50 @@ describe('the login of a hub', () => {
       const browser = new Browser(site.ca.pem);
       const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
       await expect(hub.tokenOf(browser, page)).rejects.toThrow(/user-/);
+    });
+  });
+});
+
+describe('a hub in the cluster', () => {
+  it('takes its configuration and the package from a Kustomize component', async () => {
+    const directory = join(portal.directory, 'component');
+    const { exitCode, stderr } = await portal.run('berth', [
+      ...['render', 'jupyterhub', 'base', '--form', 'component', '--directory', directory],
+      ...['--socket', 'tls://portal.site.test:8444', '--config', portal.files.berth],
+      ...['--config-dir', portal.directory],
+    ]);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    const overlay = join(portal.directory, 'overlay');
+    await mkdir(overlay);
+    const container = { name: 'hub', image: 'hub:1' };
+    const template = { spec: { containers: [container] } };
+    await writeFile(
+      join(overlay, 'hub.yaml'),
+      stringify({
+        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'hub' } },
+        spec: { template },
+      }),
+    );
+    await writeFile(
+      join(overlay, 'kustomization.yaml'),
+      stringify({ resources: ['hub.yaml'], components: ['../component'] }),
+    );
+    const { stdout } = await site.kubectl(['kustomize', overlay]);
+    const objects = parseAllDocuments(stdout).map((one) => one.toJS() as Record<string, unknown>);
+    const config = objects.find(({ kind }) => kind === 'ConfigMap');
+    expect(Object.keys(config?.data as object)).toEqual(
+      expect.arrayContaining(['berth.py', 'pods.py', '__init__.py']),
+    );
+    expect(objects.find(({ kind }) => kind === 'Deployment')?.spec).toMatchObject({
+      template: {
+        spec: {
+          containers: [{ env: [{ name: 'PYTHONPATH' }] }],
+          volumes: [
+            { configMap: { name: (config?.metadata as { name: string }).name } },
+            { secret: { secretName: 'berth-hub' } },
+          ],
+        },
+      },
     });
   });
 });
