@@ -75,13 +75,11 @@ describe('what a connection started', () => {
     const [id = ''] = await records('ada');
     await session.kill();
     await expectNothing('ada');
-    const log = await host.log();
-    expect(log).toContain(`msg="session opened" user=ada rhost=127.0.0.1 connection=${id}`);
-    expect(log).toMatch(
-      new RegExp(
-        `msg="session closed" user=ada connection=${id.replace('.', '\\.')} rhost=127.0.0.1 seconds=\\d+ processes=[1-9]\\d* containers=1`,
-      ),
-    );
+    const opened = `msg="session opened" user=ada rhost=127.0.0.1 connection=${id}`;
+    expect(await host.log()).toContain(opened);
+    const closed = `msg="session closed" user=ada connection=${id.replace('.', '\\.')} rhost=127.0.0.1 seconds=\\d+ processes=[1-9]\\d* containers=1`;
+    // Written when all is gone.
+    await expect.poll(() => host.log()).toMatch(new RegExp(closed));
   });
 
   it('is gone when the network fails', async () => {
