@@ -23,6 +23,7 @@ the command line:
 | \`hooks/set-k8s-creds\` | a pre-hook script, as root | \`USER HOOK_ENV\` |
 | \`hooks/pam-session\` | PAM, as root | \`open\` or \`close\`, \`--config FILE\`, \`--host-processes\` |
 | \`hooks/credential-broker\` | systemd, as root | by \`berth-broker@.service\` only |
+| \`hooks/hub-bootstrap\` | systemd, as root | by \`berth-hub@.service\` only |
 | \`shell/login\` | sshd, as the user | \`--profile NAME\`, \`--config FILE\`, \`-c COMMAND\` |
 | \`shell/kube-credential\` | kubectl, as the user | none |
 
