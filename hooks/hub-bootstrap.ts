@@ -22,7 +22,7 @@ async function main(): Promise<number> {
   const now = (): number => Date.now() / 1000;
   const answer = await hubUser(request, files, { log: log.with({ user: request.user }), now });
   send(answer);
-  log.info(request.cluster === undefined ? 'account' : `namespace ${answer.namespace}`, {
+  log.info(request.cluster === undefined ? 'account looked up' : `namespace ${answer.namespace}`, {
     user: answer.user,
     cluster: request.cluster,
   });

@@ -17,28 +17,31 @@ LONGEST_ANSWER = 1024 * 1024
 #: Longer than the hook's own deadline.
 ANSWER_SECONDS = 60
 
+#: Questions at the same time. Each is a process on the host, which closes further connections.
+QUESTIONS = asyncio.Semaphore(16)
+
 #: Where a hub in a cluster has ca.crt, and tls.crt and tls.key of its own.
 TLS_DIRECTORY = "/etc/berth-hub"
 
 _account_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@.-]*")
 
 
-class AccountError(Exception):
-    """Why an account cannot have a notebook, in words for its owner.
+#: What is the host's or the configuration's fault. Everything else is an answer to the user.
+_status_of = {"hub-socket-unreachable": 503, "hub-answer-invalid": 500, "hub-namespace-differs": 500}
+
+
+class AccountError(HTTPError):  # type: ignore[misc,unused-ignore]
+    """Why an account cannot have a notebook, in words for its owner. The hub shows it.
 
     `code` is an error code of Berth, which `berth explain` explains.
     """
 
     def __init__(self, message: str, code: str) -> None:
-        super().__init__(f"{message} [{code}]")
+        text = f"{message} [{code}]"
+        super().__init__(_status_of.get(code, 403), text)
         self.code = code
-
-
-def refused(error: AccountError) -> HTTPError:
-    """An error that the hub shows to the user."""
-    reply = HTTPError(403, str(error))
-    reply.jupyterhub_message = str(error)
-    return reply
+        #: What a page of the hub says.
+        self.jupyterhub_message = text
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ async def bootstrap(socket: str, name: str, cluster: str) -> Account:
     """
     account = await _ask(socket, {"user": name, "cluster": cluster})
     if account.namespace is None:
-        raise AccountError("the answer has no namespace", "hub-answer-invalid")
+        raise AccountError("the host's answer has no namespace", "hub-answer-invalid")
     return account
 
 
@@ -90,13 +93,24 @@ async def _ask(socket: str, question: dict[str, str]) -> Account:
     if not is_account_name(name):
         raise AccountError(f"{name!r} is not the name of an account", "user-name-invalid")
     try:
-        line = await asyncio.wait_for(_exchange(socket, question), ANSWER_SECONDS)
-    except (OSError, asyncio.TimeoutError, ValueError) as cause:
-        raise AccountError(
-            f"the site's accounts cannot be reached at {socket}: {cause or type(cause).__name__}",
-            "hub-socket-unreachable",
-        ) from cause
+        async with QUESTIONS:
+            # The host closes a connection when there are too many.
+            line = await _answered(socket, question) or await _answered(socket, question)
+    except asyncio.TimeoutError as cause:
+        raise _unreachable(socket, f"no answer within {ANSWER_SECONDS} s") from cause
+    except (OSError, ValueError) as cause:
+        raise _unreachable(socket, str(cause) or type(cause).__name__) from cause
+    if line == b"":
+        raise _unreachable(socket, "the connection was closed without an answer")
     return parse_answer(line, name)
+
+
+def _unreachable(socket: str, why: str) -> AccountError:
+    return AccountError(f"the host's service for accounts at {socket} does not answer: {why}", "hub-socket-unreachable")
+
+
+async def _answered(socket: str, question: dict[str, str]) -> bytes:
+    return await asyncio.wait_for(_exchange(socket, question), ANSWER_SECONDS)
 
 
 async def _exchange(socket: str, question: dict[str, str]) -> bytes:
@@ -137,7 +151,7 @@ def parse_answer(line: bytes, name: str) -> Account:
             namespace=answer.get("namespace"),
         )
     except (ValueError, KeyError, TypeError) as cause:
-        raise AccountError("the answer about the account is incomplete", "hub-answer-invalid") from cause
+        raise AccountError(f"the host's answer about {name} is not what this hub expects", "hub-answer-invalid") from cause
     if account.name != name or account.uid == 0:
-        raise AccountError(f"the answer is about {account.name}, not {name}", "hub-answer-invalid")
+        raise AccountError(f"the host's answer is about {account.name}, not {name}", "hub-answer-invalid")
     return account

@@ -46,7 +46,7 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
 
 
 def _configure_ldap(c: Any, traits: Mapping[str, Any], socket: str) -> None:
-    c.JupyterHub.authenticator_class = "berth_jupyterhub.login.BerthLDAPAuthenticator"
+    c.JupyterHub.authenticator_class = "berth_jupyterhub.ldap_login.BerthLDAPAuthenticator"
     authenticator = c.BerthLDAPAuthenticator
     authenticator.berth_socket = socket
     # Groups decide on profiles. `allowed_groups` after this call narrows the login, too.
@@ -63,7 +63,7 @@ def _configure_ldap(c: Any, traits: Mapping[str, Any], socket: str) -> None:
 
 
 def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
-    c.JupyterHub.authenticator_class = "berth_jupyterhub.login.BerthOAuthenticator"
+    c.JupyterHub.authenticator_class = "berth_jupyterhub.oidc_login.BerthOAuthenticator"
     authenticator = c.BerthOAuthenticator
     authenticator.berth_socket = socket
     authenticator.allow_all = True
@@ -75,7 +75,7 @@ def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
     authenticator.client_id = settings["client_id"]
     authenticator.client_secret = Path(settings["client_secret_file"]).read_text(encoding="utf-8").strip()
     authenticator.username_claim = settings["username_claim"]
-    authenticator.scope = ["openid", "profile"]
+    authenticator.scope = ["openid", "profile", *(["email"] if settings["username_claim"] == "email" else [])]
     authenticator.login_service = settings["issuer"].split("/")[2]
     if ca_file is not None:
         authenticator.http_request_kwargs = {"ca_certs": ca_file}
@@ -84,10 +84,10 @@ def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
 def _discover(issuer: str, ca_file: str | None) -> dict[str, Any]:
     """The issuer's endpoints (OpenID Connect Discovery 1.0, section 4). Raises OSError, ValueError."""
     if not issuer.startswith("https://"):
-        raise ValueError(f"the issuer {issuer} is not https")
+        raise ValueError(f"the issuer {issuer} must begin with https://")
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     with urlopen(address, timeout=20, context=ssl.create_default_context(cafile=ca_file)) as answer:
         endpoints: dict[str, Any] = json.loads(answer.read(1024 * 1024))
     if endpoints["issuer"] != issuer:
-        raise ValueError(f"{address} is about the issuer {endpoints['issuer']}")
+        raise ValueError(f"{address} names the issuer {endpoints['issuer']}, not {issuer}: compare it with the configured one")
     return endpoints

@@ -11,7 +11,7 @@ from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner import KubeSpawner
 from traitlets import List, Unicode
 
-from .account import Account, AccountError, bootstrap, look_up, refused
+from .account import Account, AccountError, bootstrap, look_up
 from .profiles import Profile, allowed_profiles, chosen_profile, fill
 
 
@@ -38,25 +38,22 @@ class BerthKubeSpawner(KubeSpawner):
 
     async def start(self) -> Any:
         """Bootstraps the namespace and starts the pod."""
-        try:
-            account = await bootstrap(self.berth_socket, self.user.name, self.berth_cluster)
-        except AccountError as error:
-            raise refused(error) from error
+        account = await bootstrap(self.berth_socket, self.user.name, self.berth_cluster)
         if account.namespace != self.namespace:
-            message = f"the user's namespace is {account.namespace}, not {self.namespace}: namespace_prefix differs"
-            raise refused(AccountError(message, "hub-namespace-differs"))
+            message = f"your namespace is {account.namespace}, but this hub is configured for {self.namespace}"
+            raise AccountError(message, "hub-namespace-differs")
         self._account = account
         try:
             return await super().start()
         except ApiException as error:
-            raise refused(AccountError(answer_of(error), "hub-pod-refused")) from error
+            raise AccountError(answer_of(error), "hub-pod-refused") from error
 
     async def load_user_options(self) -> None:
         """Takes the chosen profile's traits. KubeSpawner has refused a choice that the user may not have."""
         try:
             await super().load_user_options()
         except ValueError as error:
-            raise refused(AccountError(str(error), "hub-no-profile")) from error
+            raise AccountError(str(error), "hub-no-profile") from error
         account = self._account or await look_up(self.berth_socket, self.user.name)
         chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))
         for name, value in traits_of(chosen, account).items():
@@ -89,17 +86,10 @@ def own_namespace(prefix: str, name: str) -> str:
 
 async def choices(spawner: BerthKubeSpawner) -> list[dict[str, Any]]:
     """`profile_list` of a user: the profiles for one of the user's groups. Traits are set by `load_user_options`."""
-    try:
-        account = await look_up(spawner.berth_socket, spawner.user.name)
-    except AccountError as error:
-        raise refused(error) from error
-    allowed = allowed_profiles(spawner.berth_profiles, account)
-    if not allowed:
-        # Without a list KubeSpawner would start its own default.
-        raise refused(AccountError("no profile is for one of your groups", "hub-no-profile"))
+    account = await look_up(spawner.berth_socket, spawner.user.name)
     return [
         {"display_name": one.name, "slug": one.name, "description": one.description, "default": not index}
-        for index, one in enumerate(allowed)
+        for index, one in enumerate(allowed_profiles(spawner.berth_profiles, account))
     ]
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .account import AccountError, look_up, refused
+from .account import look_up
 from .pods import BerthKubeSpawner
 from .profiles import chosen_profile
 from .slurm import BerthSlurmSpawner
@@ -23,11 +23,8 @@ class BerthSpawner(BerthKubeSpawner):
 
     async def start(self) -> Any:
         """Starts what the chosen profile is for."""
-        try:
-            account = await look_up(self.berth_socket, self.user.name)
-            chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))
-        except AccountError as error:
-            raise refused(error) from error
+        account = await look_up(self.berth_socket, self.user.name)
+        chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))
         if chosen.backend != "slurm":
             return await super().start()
         self._job = BerthSlurmSpawner(**self._made_with)

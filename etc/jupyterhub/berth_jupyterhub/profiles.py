@@ -42,18 +42,20 @@ def read_profiles(rendered: Iterable[Mapping[str, Any]]) -> list[Profile]:
 
 
 def allowed_profiles(profiles: Iterable[Profile], account: Account) -> list[Profile]:
-    """The profiles that the account may use, by its groups."""
-    return [one for one in profiles if one.groups is None or one.groups & account.groups]
+    """The profiles that the account may use, by its groups. Raises AccountError `hub-no-profile` if there is none."""
+    allowed = [one for one in profiles if one.groups is None or one.groups & account.groups]
+    if not allowed:
+        # Without a list a spawner would start its own default.
+        raise AccountError("none of this hub's profiles is for you", "hub-no-profile")
+    return allowed
 
 
 def chosen_profile(profiles: Iterable[Profile], account: Account, wanted: str | None) -> Profile:
     """The profile of that name, or the first one. Raises AccountError `hub-no-profile` if it is not for the account."""
     allowed = allowed_profiles(profiles, account)
-    if not allowed:
-        raise AccountError("no profile is for one of your groups", "hub-no-profile")
     found = allowed[0] if wanted is None else next((one for one in allowed if one.name == wanted), None)
     if found is None:
-        raise AccountError(f"the profile {wanted!r} is not for one of your groups", "hub-no-profile")
+        raise AccountError(f"there is no profile {wanted!r} for you", "hub-no-profile")
     return found
 
 

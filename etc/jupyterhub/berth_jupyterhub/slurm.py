@@ -14,7 +14,7 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from tornado.web import HTTPError, authenticated
 from traitlets import List, Unicode, default
 
-from .account import AccountError, look_up, refused
+from .account import AccountError, look_up
 from .profiles import allowed_profiles, chosen_profile
 
 #: How often a job is looked at that has not told its port. Seconds.
@@ -50,10 +50,7 @@ class BerthSlurmSpawner(SlurmSpawner):
 
     async def options_form(self, spawner: Any) -> str:
         """A list of the user's profiles."""
-        try:
-            account = await look_up(self.berth_socket, self.user.name)
-        except AccountError as error:
-            raise refused(error) from error
+        account = await look_up(self.berth_socket, self.user.name)
         choices = "".join(
             f'<option value="{escape(one.name)}">{escape(one.name)}: {escape(one.description)}</option>'
             for one in allowed_profiles(self.berth_profiles, account)
@@ -66,11 +63,8 @@ class BerthSlurmSpawner(SlurmSpawner):
 
     async def start(self) -> tuple[str, int]:
         """Submits the job of the chosen profile, and waits until its server has a port."""
-        try:
-            account = await look_up(self.berth_socket, self.user.name)
-            self.req_profile = chosen_profile(self.berth_profiles, account, self.user_options.get("profile")).name
-        except AccountError as error:
-            raise refused(error) from error
+        account = await look_up(self.berth_socket, self.user.name)
+        self.req_profile = chosen_profile(self.berth_profiles, account, self.user_options.get("profile")).name
         return await self._while_running(super().start())
 
     async def submit_batch_script(self) -> str:
@@ -79,7 +73,7 @@ class BerthSlurmSpawner(SlurmSpawner):
             job: str = await super().submit_batch_script()
             return job
         except RuntimeError as error:
-            raise refused(AccountError(f"the job could not be submitted: {error}", "hub-job-failed")) from error
+            raise AccountError(f"the job could not be submitted: {error}", "hub-job-failed") from error
 
     async def _while_running(self, starting: Coroutine[Any, Any, tuple[str, int]]) -> tuple[str, int]:
         """batchspawner would wait for the port until `start_timeout`, also for a job that has ended."""
@@ -91,7 +85,7 @@ class BerthSlurmSpawner(SlurmSpawner):
             return task.result()
         except RuntimeError as error:
             message = f"the job ended before its server started: see berth-hub-{self.req_profile}.log in your home"
-            raise refused(AccountError(message, "hub-job-failed")) from error
+            raise AccountError(message, "hub-job-failed") from error
         finally:
             task.cancel()
 
@@ -124,7 +118,7 @@ class PortHandler(APIHandler):
         spawner = next((one for one in spawners if one.api_token == token and one.pending == "spawn"), None)
         port = (self.get_json_body() or {}).get("port")
         if spawner is None or type(port) is not int or not 1024 <= port <= 65535:
-            raise HTTPError(400, "no server of this token waits for this port")
+            raise HTTPError(400, "no starting server has this token, or the port is not from 1024 to 65535")
         spawner.use_port(port)
         self.set_status(201)
 

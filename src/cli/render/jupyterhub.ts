@@ -19,7 +19,7 @@ import type { Terminal } from '../kit/terminal.ts';
 
 const positionals = {
   profile: {
-    ...words('profile', 'Profiles that users can choose as pods, the first one by default'),
+    ...words('profile', 'Profiles that users can choose as pods, the first one is preselected'),
     default: [] as string[],
   },
 };
@@ -46,7 +46,7 @@ const options = {
   ),
   login: choice(
     ['ldap', 'oidc'],
-    "Also set the hub's login: the directory of berth.yml, or the cluster's identity provider",
+    "Also configure the login: ldap of berth.yml, or the identity provider of the cluster's users",
   ),
   'ldap-password-file': text(
     'PATH',
@@ -56,7 +56,7 @@ const options = {
   'client-secret-file': text('PATH', "File with that client's secret, on the hub"),
   'username-claim': text(
     'CLAIM',
-    'Claim with the name of the account [default: preferred_username]',
+    'Claim with the name of the account [default: credentials.username_claim of the cluster]',
   ),
 };
 
@@ -65,7 +65,7 @@ type HubArguments = ArgumentsOf<typeof options & typeof positionals>;
 /** `berth render jupyterhub PROFILE…`. */
 export const renderJupyterhubCommand = command({
   command: 'jupyterhub [profile..]',
-  describe: 'Print the configuration of a JupyterHub with these profiles',
+  describe: 'Print or write the configuration of a JupyterHub with these profiles',
   positionals,
   options,
   needs: {
@@ -97,14 +97,14 @@ export const renderJupyterhubCommand = command({
       'Write the job script and the sudoers file of a hub whose servers are jobs',
     ],
   ],
-  epilogue: `No cluster is contacted. ${installedPath('share/docs/jupyterhub.md')} goes through all of it.`,
+  epilogue: `No cluster is contacted. ${installedPath('share/docs/jupyterhub.md')} has the set-up, step by step.`,
   run: render,
 });
 
-/** @throws {BerthError} `usage`, `session-profile-missing`, `cluster-unknown`, `hub-login-unsupported`, `hub-job-unsupported` */
+/** @throws {BerthError} `usage`, `profile-missing`, `cluster-unknown`, `hub-login-unsupported`, `hub-job-unsupported`, `directory-unsafe` */
 async function render(args: HubArguments, terminal: Terminal): Promise<void> {
   const { profile, slurm = [], form, jobs = '/etc/jupyterhub/berth-jobs' } = args;
-  if (profile.length + slurm.length === 0) throw wrong('no profile is named');
+  if (profile.length + slurm.length === 0) throw wrong('name a profile, or give --slurm PROFILE');
   if (!/^(?:\/[\w.-]+)+$/.test(jobs)) throw wrong('--jobs is not an absolute path of plain names');
   // `--config` is berth.yml.
   const ssh = await loadSsh({ 'config-dir': args['config-dir'] });
@@ -114,6 +114,9 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
   const choices = slurm.map((name) => hubJobProfile(namedProfile(ssh, name), profile));
   if (form === 'jobs') {
     if (choices.length === 0) throw wrong('--form jobs needs --slurm');
+    // sudo runs what is there as other accounts.
+    const { ensureRootDirectory } = await import('../../system/safe-directories.ts');
+    for (const path of ancestors(jobs)) ensureRootDirectory(path);
     const account = args['hub-account'] ?? 'jupyterhub';
     await write(terminal, '--jobs', jobs, hubJobFiles({ account, directory: jobs }, choices, ssh));
     return;
@@ -145,6 +148,12 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
       );
     }
   }
+}
+
+/** `/a`, `/a/b` and `/a/b/c` of `/a/b/c`. */
+function ancestors(path: string): string[] {
+  const parts = path.split('/').slice(1);
+  return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
 }
 
 /** The cluster of the pods. @throws {BerthError} `usage`, `cluster-unknown`, `no-kubernetes-cluster` */
@@ -187,7 +196,7 @@ async function loginOf(
     oidc: {
       ...{ issuer: provider.issuer, client_id: id, client_secret_file: secret },
       ...{
-        username_claim: args['username-claim'] ?? 'preferred_username',
+        username_claim: args['username-claim'] ?? provider.usernameClaim,
         ca_file: provider.caFile,
       },
     },

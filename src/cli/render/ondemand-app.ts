@@ -82,6 +82,6 @@ async function render(
   const left = slurm ? [] : keysWithoutEffect(profile);
   if (left.length > 0)
     terminal.stderr.write(
-      `warning: OnDemand's Kubernetes adapter has no field for ${left.join(', ')}: the app does without\n`,
+      `warning: OnDemand's Kubernetes adapter has no field for ${left.join(', ')}: the app ignores them\n`,
     );
 }

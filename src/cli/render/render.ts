@@ -40,7 +40,7 @@ type RenderArguments = ArgumentsOf<typeof options>;
 export const renderCommand = command({
   command: 'render',
   describe:
-    'Print the objects of a user, policies, the balancer, a repository, or a profile elsewhere',
+    'Print the objects of a user, policies, the balancer, a repository, or a profile for Slurm, JupyterHub or OnDemand',
   options,
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
   commands: [

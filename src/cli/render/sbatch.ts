@@ -15,7 +15,7 @@ const profilePositional = {
 /** `berth render sbatch`: a profile as a job script. */
 export const renderSbatchCommand = command({
   command: 'sbatch <profile>',
-  describe: 'Print a job script of Slurm that runs in the container of a profile',
+  describe: "Print a Slurm job script that runs commands in a profile's container",
   positionals: profilePositional,
   options: configDirOption,
   examples: [

@@ -91,7 +91,7 @@ function inUse(
   if (youngestPod < after) return 'a recent pod is in it';
   if (active?.has(name) === true) return 'Prometheus recorded a pod in it recently';
   if (withVolumes.has(name))
-    return 'it contains a volume of volume_claims, which Berth never deletes';
+    return 'it contains a PersistentVolumeClaim made from volume_claims, which Berth never deletes';
   return withClaims.has(name)
     ? 'it contains PersistentVolumeClaims (allow with --delete-claims)'
     : undefined;

@@ -26,9 +26,15 @@ interface JobChoice {
 export function hubJobProfile(profile: Profile, pods: readonly string[]): JobChoice {
   const { image, groups, network, limits, batch } = profile;
   if (groups === undefined)
-    throw unsupported(profile, 'has no groups, which sudo needs: the hub submits as their members');
+    throw unsupported(
+      profile,
+      'has no groups: sudo needs them to know for whom the hub may submit',
+    );
   if (network !== 'host')
-    throw unsupported(profile, `has the network ${network}, in which the hub cannot reach servers`);
+    throw unsupported(
+      profile,
+      `has the network ${network}: the hub can reach servers only with network: host`,
+    );
   const parts = [
     ...(batch.partition === undefined ? [] : [`partition ${batch.partition}`]),
     ...(batch.gres === undefined ? [] : [batch.gres]),
@@ -78,7 +84,8 @@ function jobScriptOf(
   return jobScript({ ...profile, environment: { ...environment, pass } }, settings, {
     about: `A notebook server of the profile ${profile.name}, printed by \`berth render jupyterhub\`.`,
     // The directory of the hub, where the job is submitted, is none of the user's.
-    options: { 'job-name': jobName(name), chdir: '/', output: '/dev/null' },
+    // A job that Slurm starts again has another address, and somebody else's server may have the former one.
+    options: { 'job-name': jobName(name), chdir: '/', output: '/dev/null', 'no-requeue': '' },
     before: `cd "$HOME"\nexec >"$HOME/${jobName(name)}.log" 2>&1\n`,
     run: `in_container ${command.map(bashWord).join(' ')}\n`,
   });
@@ -98,10 +105,10 @@ function sudoers({ account, directory }: HubJobs, profiles: readonly HubProfile[
       ...jobNumbers.map((number) => `/usr/bin/scancel --me --name\\=${jobName(name)} ${number}`),
     ];
     const members = groups.map((group) => `%${escaped(group)}`).join(', ');
-    return `${escaped(account)} ALL = (${members}) NOPASSWD: ${commands.join(', \\\n  ')}\n`;
+    return `${escaped(account)} ALL = (${members}, !root) NOPASSWD: ${commands.join(', \\\n  ')}\n`;
   });
   return `# Written by \`berth render jupyterhub --form jobs\`.
-Defaults:${escaped(account)} env_keep += "JUPYTERHUB_*"
+Defaults!/usr/bin/sbatch env_keep += "JUPYTERHUB_*"
 ${lines.join('')}`;
 }
 

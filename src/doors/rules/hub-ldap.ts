@@ -16,9 +16,11 @@ export function hubLdapTraits(
   const [first] = servers;
   const [base, ...otherBases] = ldap.users.bases;
   if (first === undefined || base === undefined)
-    throw unsupported('a directory at a Unix socket, which its authenticator cannot reach');
+    throw unsupported(
+      "a directory at a Unix socket, which JupyterHub's authenticator cannot reach",
+    );
   if (otherBases.length > 0)
-    throw unsupported('several search bases, of which its authenticator can search one');
+    throw unsupported("several search bases, and JupyterHub's authenticator searches only one");
   const strategies = { none: 'insecure', start: 'before_bind', 'from-the-start': 'on_connect' };
   return {
     server_address: first.host,

@@ -78,11 +78,15 @@ function describe({ pod, lifetime }: Profile, { image, resources }: ProfilePod):
     `${cpu} CPU`,
     `${memory?.endsWith('Gi') ? memory : `${(Number(memory) / 1024 ** 3).toFixed(1)}Gi`} memory`,
     ...Object.entries(extended).map(([name, count]) => `${count} ${name}`),
-    ...(lifetime.kind === 'duration'
-      ? [`ends after ${seconds(lifetime.durationMs) / 3600} h`]
-      : []),
+    ...(lifetime.kind === 'duration' ? [`ends after ${timeText(lifetime.durationMs)}`] : []),
   ];
   return `${image}${pod.cluster === undefined ? '' : ` on ${pod.cluster}`}: ${parts.join(', ')}`;
+}
+
+/** `2 h`, `90 min`. */
+function timeText(milliseconds: number): string {
+  const minutes = Math.ceil(milliseconds / 60_000);
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`;
 }
 
 /** KubeSpawner computes with numbers, and with JupyterHub's suffixes, whose G is 1024³. */

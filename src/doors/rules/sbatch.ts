@@ -49,7 +49,7 @@ ${run}`;
 
 interface JobLines {
   readonly about: string;
-  /** Options of sbatch(1) that replace those of the profile. */
+  /** Options of sbatch(1) that replace those of the profile; one that takes no value has ''. */
   readonly options?: Readonly<Record<string, string>>;
   /** Lines before the container is prepared, which starts in the working directory. */
   readonly before?: string;
@@ -72,7 +72,7 @@ export function sbatchOptions(
     ...more,
   };
   return Object.entries(options).flatMap(([option, value]) =>
-    value === undefined ? [] : [`--${option}=${value}`],
+    value === undefined ? [] : [value === '' ? `--${option}` : `--${option}=${value}`],
   );
 }
 

@@ -31,6 +31,9 @@ const notToWrite: Readonly<Record<string, string>> = {
   bindings: 'chooses the node of a pod',
   'pods/binding': 'chooses the node of a pod',
   endpoints: 'sends traffic to addresses of others',
+  'pods/status': 'sends traffic to addresses of others',
+  'services/status': 'sends traffic to addresses of others',
+  'persistentvolumeclaims/status': 'changes what a claim says that it has',
   'endpointslices.discovery.k8s.io': 'sends traffic to addresses of others',
 };
 

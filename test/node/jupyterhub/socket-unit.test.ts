@@ -21,7 +21,7 @@ beforeAll(async () => {
       mkdir(join(directory, name), { recursive: true }),
     ),
   );
-  for (const name of ['berth-hub.socket', 'berth-hub@.service'])
+  for (const name of ['berth-hub.socket', 'berth-hub@.service', 'berth-hub.slice'])
     await copyFile(join(etc, name), join(directory, 'units', name));
   for (const name of ['portal', 'sysinit', 'basic', 'shutdown', 'sockets'])
     await writeFile(join(directory, `units/${name}.target`), '[Unit]\nDefaultDependencies=no\n');

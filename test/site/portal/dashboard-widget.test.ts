@@ -93,7 +93,7 @@ describe("the widget of OnDemand's dashboard", () => {
     const gone = { gone: { ...jobs.prod, config_file: '/dev/null', context: 'nowhere' } };
     await render(gone);
     const shown = expect.poll(() => render(gone), { timeout: 30_000 });
-    await shown.toMatch(/could not be asked: .*context.*nowhere/);
+    await shown.toMatch(/did not answer: .*context.*nowhere/);
     expect(await render(gone)).toContain('Nothing is known of quota and sessions.');
   });
 

@@ -8,7 +8,7 @@ const word = (characters: string) =>
     .check(
       z.regex(
         new RegExp(`^(?!-)[A-Za-z0-9_.,:=/+@${characters}-]{1,200}$`),
-        'must be one word, as sbatch(1) takes it, without quotes, `#`, `$` and blanks',
+        'must be one word for sbatch(1), without blanks, quotes, `#` or `$`, and not begin with `-`',
       ),
     );
 

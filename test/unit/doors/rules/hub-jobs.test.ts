@@ -24,7 +24,12 @@ describe('the jobs of a hub', () => {
 
   it('have what the profile asks of Slurm, and end when they are idle', () => {
     const script = files({ lifetime: 'user', grace: '10m', batch: { partition: 'gpu' } })['p.sh'];
-    for (const line of ['--job-name=berth-hub-p', '--partition=gpu', '--output=/dev/null'])
+    for (const line of [
+      '--job-name=berth-hub-p',
+      '--partition=gpu',
+      '--output=/dev/null',
+      '--no-requeue',
+    ])
       expect(script).toContain(`#SBATCH ${line}\n`);
     expect(script).toMatch(/^in_container batchspawner-singleuser jupyterhub-singleuser /m);
     expect(script).toContain('--ServerApp.shutdown_no_activity_timeout=600');
@@ -33,7 +38,7 @@ describe('the jobs of a hub', () => {
   it('are submitted by sudo as members of the groups, whatever these are called', () => {
     const { sudoers } = files({ groups: ['lab', 'domain users@corp'] });
     expect(sudoers).toContain(
-      String.raw`jupyterhub ALL = (%lab, %domain\ users\@corp) NOPASSWD: /usr/bin/sbatch --parsable /etc/jobs/p.sh, `,
+      String.raw`jupyterhub ALL = (%lab, %domain\ users\@corp, !root) NOPASSWD: /usr/bin/sbatch --parsable /etc/jobs/p.sh, `,
     );
   });
 });

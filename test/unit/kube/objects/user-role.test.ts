@@ -31,6 +31,8 @@ describe('a role for users', () => {
       role('discovery.k8s.io', 'endpointslices', 'create'),
       'addresses of others',
     ],
+    ['to change the address of a pod', role('', 'pods/status', 'patch'), 'addresses of others'],
+    ['to change that of a Service', role('', 'services/status', 'update'), 'addresses of others'],
     ['a right of Kubernetes to come', role('', 'limitranges', 'evolve'), 'evolve limitranges'],
   ])('must not have the right %s', (_, hostile, reason) => {
     const safe = role('batch', 'jobs', 'create').rules;

@@ -1,16 +1,13 @@
-"""Authenticators whose users are accounts of the site, by exactly their names."""
+"""For an authenticator: users are accounts of the site, by exactly their names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from jupyterhub.auth import Authenticator
-from ldapauthenticator import LDAPAuthenticator
-from oauthenticator.generic import GenericOAuthenticator
-from tornado.web import HTTPError
 from traitlets import Unicode
 
-from .account import AccountError, is_account_name, look_up
+from .account import is_account_name, look_up
 
 
 class AccountNames(Authenticator):
@@ -27,18 +24,7 @@ class AccountNames(Authenticator):
         return is_account_name(username)
 
     async def run_post_auth_hook(self, handler: Any, auth_model: dict[str, Any]) -> dict[str, Any]:
-        """Refuses whoever is no account, or is one by another spelling. Raises HTTPError 403 with the reason."""
-        try:
-            await look_up(self.berth_socket, auth_model["name"])
-        except AccountError as error:
-            raise HTTPError(403, str(error)) from error
+        """Refuses whoever is no account, or is one by another spelling. Raises AccountError."""
+        await look_up(self.berth_socket, auth_model["name"])
         model: dict[str, Any] = await super().run_post_auth_hook(handler, auth_model)
         return model
-
-
-class BerthLDAPAuthenticator(AccountNames, LDAPAuthenticator):
-    """ldapauthenticator whose users have the directory's own spelling (`use_lookup_dn_username`)."""
-
-
-class BerthOAuthenticator(AccountNames, GenericOAuthenticator):
-    """oauthenticator with the portal's identity provider."""
