@@ -17,13 +17,14 @@ import { waitFor } from '../../rig/site/wait.ts';
 let directory: string;
 let port: number;
 const processes: ChildProcess[] = [];
+/** What they wrote to standard error. */
+const said: string[] = [];
 
 /** haproxy as docs/jupyterhub.md has it, and hub-bootstrap at its socket. */
 beforeAll(async () => {
   await ensurePackages(['haproxy', 'socat']);
   directory = await mkdtemp(join(tmpdir(), 'hub-tls-'));
   await ensureAccount('hub-tls');
-  ({ port } = await freePorts(['port']));
   for (const name of ['ours', 'theirs']) {
     const place = join(directory, name);
     const authority = await CertificateAuthority.create(place);
@@ -39,7 +40,11 @@ beforeAll(async () => {
     await copyFile(client.key, join(place, 'secret/tls.key'));
   }
   const socket = join(directory, 'hub.sock');
-  await writeFile(join(directory, 'berth.yml'), 'hook_env: null\nclusters_dir: /nonexistent\n');
+  await writeFile(
+    join(directory, 'berth.yml'),
+    `state_dir: ${directory}/state\nhook_env: null\nclusters_dir: ${directory}/clusters.d\n`,
+  );
+  await mkdir(join(directory, 'clusters.d'));
   start('socat', [
     `UNIX-LISTEN:${socket},fork,mode=0660`,
     `EXEC:"${installDirectory}/hooks/hub-bootstrap --config ${directory}/berth.yml",nofork`,
@@ -47,17 +52,23 @@ beforeAll(async () => {
   const [block] = codeBlocks('docs/jupyterhub.md').filter(({ text }) =>
     text.startsWith('frontend berth-hub'),
   );
+  // Right before it is used: other tests look for free ports, too.
+  ({ port } = await freePorts(['port']));
   const config = (block?.text ?? '')
     .replace('/etc/haproxy/berth-hub.pem', join(directory, 'ours/portal-pair.pem'))
     .replace('/etc/haproxy/berth-hub-ca.pem', join(directory, 'ours/secret/ca.crt'))
     .replace('bind :8444', `bind 127.0.0.1:${port}`)
     .replace('/run/berth/hub.sock', socket);
-  const timeouts = 'defaults\n  timeout connect 5s\n  timeout client 30s\n  timeout server 60s\n';
-  await writeFile(join(directory, 'haproxy.cfg'), `${timeouts}\n${config}`);
-  start('haproxy', ['-db', '-f', join(directory, 'haproxy.cfg')]);
-  await waitFor({ what: 'haproxy', timeoutMs: 20_000 }, async () => {
-    const found = await asked('ours');
-    return found.exitCode === 0 ? true : undefined;
+  await writeFile(join(directory, 'haproxy.cfg'), config);
+  const haproxy = start('haproxy', ['-db', '-f', join(directory, 'haproxy.cfg')]);
+  const alive = (): Promise<void> =>
+    haproxy.exitCode === null
+      ? Promise.resolve()
+      : Promise.reject(new Error(`haproxy exited: ${said.join('')}`));
+  await waitFor({ what: 'haproxy', timeoutMs: 60_000, alive }, async () => {
+    const { exitCode, stderr } = await asked('ours');
+    if (exitCode !== 0) throw new Error(stderr);
+    return true;
   });
 });
 afterAll(async () => {
@@ -65,8 +76,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-function start(command: string, args: readonly string[]): void {
-  processes.push(spawn(command, args, { stdio: 'ignore' }));
+function start(command: string, args: readonly string[]): ChildProcess {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => said.push(text));
+  processes.push(child);
+  return child;
 }
 
 /** Asks for an account with the secret of one of the two authorities. */
