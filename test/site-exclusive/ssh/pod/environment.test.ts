@@ -77,8 +77,10 @@ describe('what a session in a pod is told', () => {
     expect(stdout.equals(input)).toBe(true);
   });
 
-  it("has only the connection's mark of Berth's variables", async () => {
-    const { stdout } = await session(['-n'], `echo "\${#SITE_VALUE}"; env | grep -ci berth_`);
-    expect(stdout.toString()).toBe(`${fromProfile.length}\n1\n`);
+  it("has only the connection's mark and the profile's name of Berth's variables", async () => {
+    const names = "env | grep -io '^[^=]*berth_[^=]*' | sort";
+    const { stdout } = await session(['-n'], `echo "\${#SITE_VALUE}"; ${names}`);
+    const own = 'BERTH_CONNECTION\nBERTH_PROFILE\n';
+    expect(stdout.toString()).toBe(`${fromProfile.length}\n${own}`);
   });
 });
