@@ -252,7 +252,8 @@ describe('namespaces', () => {
     expect(namespaces.deleted.map(({ name }) => name)).toContain(claims);
     expect(namespaces.left).toContainEqual({
       name: volumes,
-      reason: 'it contains a PersistentVolumeClaim made from volume_claims, which Berth never deletes',
+      reason:
+        'it contains a PersistentVolumeClaim made from volume_claims, which Berth never deletes',
     });
     const left = await host.cluster.get('namespace', volumes);
     expect(left?.metadata.deletionTimestamp).toBe(undefined);
