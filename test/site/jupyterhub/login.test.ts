@@ -120,9 +120,13 @@ describe('the login of a hub', () => {
       expect(await loggedIn('hub-ada')).toBe('hub-ada');
       await expect(loggedIn('hub-nobody')).rejects.toThrow(/user-unknown/);
     });
-    // A claim with another spelling is nobody's name: JupyterHub alone would make it lower case.
-    const claim = (place: string): string[] => [...args(place), '--username-claim', 'sub'];
-    await withHub(claim, { 'client-secret': secret }, async (hub) => {
+    // The name is in the claim that the site's berth.yml says, not in one that users may be able to edit.
+    const credentials = {
+      ...{ ca_file: site.ca.file, audience: 'kubernetes', exchange: false, token: 'id' },
+      username_claim: 'sub',
+    };
+    await portal.writeBerth({ defaults: { credentials } });
+    await withHub(args, { 'client-secret': secret }, async (hub) => {
       const browser = new Browser(site.ca.pem);
       const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
       await expect(hub.tokenOf(browser, page)).rejects.toThrow(/user-/);
