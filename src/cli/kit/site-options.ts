@@ -84,6 +84,22 @@ export function chosenClusters(
   );
 }
 
+/**
+ * For a command of one cluster where there is none, or where several leave the choice open.
+ *
+ * @param hint how to choose
+ * @returns an error `no-kubernetes-cluster` or `usage`
+ */
+export function noSingleCluster(
+  clusters: readonly Pick<ClusterSettings, 'name'>[],
+  hint: string,
+): BerthError {
+  if (clusters.length === 0)
+    return new BerthError('no cluster is configured', { code: 'no-kubernetes-cluster' });
+  const names = clusters.map(({ name }) => name).join(', ');
+  return new BerthError(`several clusters are configured: ${names}`, { code: 'usage', hint });
+}
+
 /** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */
 export type SettingsRead =
   | { readonly settings: SshSettings; readonly error?: undefined }

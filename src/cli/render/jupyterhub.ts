@@ -13,9 +13,11 @@ import {
   configFileOf,
   loadSite,
   loadSsh,
+  noSingleCluster,
   siteOptions,
 } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import { writeFiles } from './write-files.ts';
 
 const positionals = {
   profile: {
@@ -161,14 +163,7 @@ async function clusterOf(args: HubArguments): Promise<ClusterSettings> {
   const { clusters } = chosenClusters(await loadSite(args), args.cluster);
   const [cluster, ...others] = clusters;
   if (cluster !== undefined && others.length === 0) return cluster;
-  throw new BerthError(
-    clusters.length === 0
-      ? 'no cluster is configured'
-      : `several clusters are configured: ${clusters.map(({ name }) => name).join(', ')}`,
-    clusters.length === 0
-      ? { code: 'no-kubernetes-cluster' }
-      : { code: 'usage', hint: 'Select the cluster of the notebooks with --cluster.' },
-  );
+  throw noSingleCluster(clusters, 'Select the cluster of the notebooks with --cluster.');
 }
 
 async function loginOf(
@@ -217,16 +212,8 @@ async function write(
   directory: string,
   files: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { writeSite } = await import('../../site-repository/write-site.ts');
-  const target = outputDirectory(option, directory);
-  const changes = await writeSite(
-    target,
-    Object.entries(files).map(([path, text]) => ({ path, text })),
-  );
-  const lines = changes
-    .filter(({ change }) => change !== 'unchanged')
-    .map(({ path, change }) => `${path}: ${change}\n`);
-  terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+  const all = Object.entries(files).map(([path, text]) => ({ path, text }));
+  await writeFiles(terminal, outputDirectory(option, directory), all);
 }
 
 function wrong(message: string): BerthError {

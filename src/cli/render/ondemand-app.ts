@@ -6,6 +6,7 @@ import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { configDirOption, loadSsh } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import { writeFiles } from './write-files.ts';
 
 const positionals = {
   profile: {
@@ -72,13 +73,8 @@ async function render(
       'Use a profile with `network: host`.',
     );
   const { keysWithoutEffect, ondemandApp } = await import('../../doors/rules/ondemand-app.ts');
-  const { writeSite } = await import('../../site-repository/write-site.ts');
   const app = { profile, kind, cluster, command: server, slurm: slurm ? settings : undefined };
-  const changes = await writeSite(directory, ondemandApp(app));
-  const lines = changes
-    .filter(({ change }) => change !== 'unchanged')
-    .map(({ path, change }) => `${path}: ${change}\n`);
-  terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+  await writeFiles(terminal, directory, ondemandApp(app));
   const left = slurm ? [] : keysWithoutEffect(profile);
   if (left.length > 0)
     terminal.stderr.write(

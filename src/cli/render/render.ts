@@ -12,7 +12,7 @@ import {
   number,
   text,
 } from '../kit/options.ts';
-import { chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
+import { chosenClusters, loadSite, noSingleCluster, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderJupyterhubCommand } from './jupyterhub.ts';
@@ -107,18 +107,9 @@ function theCluster(
       if (withoutCredentials === cluster) terminal.stderr.write(errorText(error));
     return cluster;
   }
-  const names = [cluster, ...others].flatMap((one) => (one === undefined ? [] : [one.name]));
-  throw new BerthError(
-    names.length === 0
-      ? 'no cluster is configured'
-      : `several clusters are configured: ${names.join(', ')}`,
-    {
-      code: names.length === 0 ? 'no-kubernetes-cluster' : 'usage',
-      hint:
-        names.length === 0
-          ? undefined
-          : 'Select one with --cluster, because each cluster has its own settings.',
-    },
+  throw noSingleCluster(
+    [cluster, ...others].flatMap((one) => one ?? []),
+    'Select one with --cluster, because each cluster has its own settings.',
   );
 }
 

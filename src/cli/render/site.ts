@@ -6,6 +6,7 @@ import { outputDirectory } from '../kit/output-path.ts';
 import { chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { policiesText } from './policies.ts';
+import { writeFiles } from './write-files.ts';
 
 const positionals = {
   directory: {
@@ -62,7 +63,6 @@ async function renderSite(
       code: 'no-kubernetes-cluster',
     });
   const { siteFiles } = await import('../../site-repository/rules/site-files.ts');
-  const { writeSite } = await import('../../site-repository/write-site.ts');
   const files = siteFiles({
     clusters,
     components,
@@ -71,10 +71,6 @@ async function renderSite(
     gitUrl: args['git-url'],
     gitops: args.gitops,
   });
-  const changes = await writeSite(directory, files);
-  const lines = changes
-    .filter(({ change }) => change !== 'unchanged')
-    .map(({ path, change }) => `${path}: ${change === 'kept' ? 'kept, it is yours' : change}\n`);
-  terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+  await writeFiles(terminal, directory, files);
   terminal.stdout.write(`\nnext: read ${directory}/README.md, then \`git add\` and commit\n`);
 }

@@ -1,7 +1,7 @@
 import type { Lifetime, Profile } from '../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
 import { podLabels } from '../../backends/pod/objects/pod-object.ts';
-import { identity, profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
+import { profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
 
 /** A profile as the hub's package (etc/jupyterhub) reads it. Texts in `traits` are templates of an account. */
 export interface HubProfile {
@@ -37,15 +37,9 @@ export function hubPodProfile(profile: Profile): HubProfile {
       node_selector: nodeSelector,
       tolerations,
       priority_class_name: priorityClassName,
-      ...resourceTraits(profile, pod),
-      volumes: [...pod.mounts.map(({ name, source }) => ({ name, ...source })), identity.volume],
-      volume_mounts: [
-        ...pod.mounts.map(({ name, target, readOnly }) => ({
-          ...{ name, mountPath: target },
-          ...(readOnly ? { readOnly } : {}),
-        })),
-        ...identity.mounts,
-      ],
+      ...resourceTraits(pod),
+      volumes: pod.volumes,
+      volume_mounts: pod.volumeMounts,
       environment: { ...profile.environment.set, BERTH_PROFILE: profile.name },
       args: cullingArgs(profile.lifetime),
       extra_labels: {
@@ -55,13 +49,7 @@ export function hubPodProfile(profile: Profile): HubProfile {
       },
       init_containers: [],
       extra_annotations: { [lifetimeAnnotation]: pod.lifetime },
-      pod_security_context: {
-        runAsNonRoot: true,
-        seccompProfile: { type: 'RuntimeDefault' },
-        ...(profile.pod.supplementalGroupsPolicy === 'Strict'
-          ? { supplementalGroupsPolicy: 'Strict' }
-          : {}),
-      },
+      pod_security_context: pod.securityContext,
       container_security_context: { capabilities: { drop: ['ALL'] } },
       extra_pod_config: {
         restartPolicy: 'Never',
@@ -90,20 +78,18 @@ function timeText(milliseconds: number): string {
 }
 
 /** KubeSpawner computes with numbers, and with JupyterHub's suffixes, whose G is 1024³. */
-function resourceTraits({ pod }: Profile, { resources }: ProfilePod): Record<string, unknown> {
+function resourceTraits({ resources }: ProfilePod): Record<string, unknown> {
   const { requests, limits } = resources;
+  const { cpu, memory, ...extended } = limits;
   const cpus = (quantity = ''): number =>
     quantity.endsWith('m') ? parseInt(quantity, 10) / 1000 : Number(quantity);
   const bytes = (quantity = ''): string | number =>
     quantity.endsWith('i') ? quantity.slice(0, -1) : Number(quantity);
-  const extended = Object.fromEntries(
-    Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
-  );
   return {
     cpu_guarantee: cpus(requests.cpu),
-    cpu_limit: cpus(limits.cpu),
+    cpu_limit: cpus(cpu),
     mem_guarantee: bytes(requests.memory),
-    mem_limit: bytes(limits.memory),
+    mem_limit: bytes(memory),
     extra_resource_guarantees: extended,
     extra_resource_limits: extended,
   };

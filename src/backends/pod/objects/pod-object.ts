@@ -4,7 +4,7 @@ import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
 import type { User } from '../../../identity/nss.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
-import { dnsLabel, identity, type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
+import { dnsLabel, type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
 import { groupFile, passwdFile } from '../../../identity/passwd-file.ts';
 import { fillTemplate } from '../../../session/fill-template.ts';
 
@@ -90,10 +90,8 @@ export function podName({
  */
 export function podObject(input: PodInput): PodObject {
   const { user, profile, namespace, connection } = input;
-  const { pod } = profile;
   const forAllNodes = isForAllNodes(profile);
   const ofProfile = profilePod(profile, (template) => fillTemplate(template, user));
-  const { mounts } = ofProfile;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -125,11 +123,7 @@ export function podObject(input: PodInput): PodObject {
         runAsGroup: user.gid,
         fsGroup: user.gid,
         supplementalGroups: supplementalGroups(user),
-        ...(pod.supplementalGroupsPolicy === 'Strict'
-          ? { supplementalGroupsPolicy: 'Strict' }
-          : {}),
-        runAsNonRoot: true,
-        seccompProfile: { type: 'RuntimeDefault' },
+        ...ofProfile.securityContext,
       },
       ...ofProfile.spec,
       containers: [
@@ -138,7 +132,7 @@ export function podObject(input: PodInput): PodObject {
           image: ofProfile.image,
           imagePullPolicy: ofProfile.imagePullPolicy,
           command: ['sleep', 'infinity'],
-          workingDir: homeMounted(mounts, user) ? user.home : '/',
+          workingDir: homeMounted(ofProfile.mounts, user) ? user.home : '/',
           env: [
             { name: 'HOME', value: user.home },
             { name: 'USER', value: user.name },
@@ -151,21 +145,12 @@ export function podObject(input: PodInput): PodObject {
             capabilities: { drop: ['ALL'] },
           },
           volumeMounts: [
-            ...mounts.map(({ name, target, readOnly }) => ({
-              name,
-              mountPath: target,
-              ...(readOnly ? { readOnly } : {}),
-            })),
-            ...identity.mounts,
+            ...ofProfile.volumeMounts,
             { name: filesVolume, mountPath: transferToolsDir },
           ],
         },
       ],
-      volumes: [
-        ...mounts.map(({ name, source }) => ({ name, ...source })),
-        identity.volume,
-        { name: filesVolume, emptyDir: { sizeLimit: '64Mi' } },
-      ],
+      volumes: [...ofProfile.volumes, { name: filesVolume, emptyDir: { sizeLimit: '64Mi' } }],
     },
   };
 }

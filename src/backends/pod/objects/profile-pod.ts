@@ -1,4 +1,9 @@
-import type { V1PodSpec } from '@kubernetes/client-node';
+import type {
+  V1PodSecurityContext,
+  V1PodSpec,
+  V1Volume,
+  V1VolumeMount,
+} from '@kubernetes/client-node';
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
@@ -15,6 +20,11 @@ export interface ProfilePod {
   readonly image: string;
   readonly imagePullPolicy: 'Never' | 'IfNotPresent' | 'Always';
   readonly mounts: readonly NamedMount[];
+  /** The mounts, and /etc/passwd and /etc/group from the pod's annotations. */
+  readonly volumes: readonly KubeJson<V1Volume>[];
+  readonly volumeMounts: readonly KubeJson<V1VolumeMount>[];
+  /** The pod's `securityContext`, without the identity of the user. */
+  readonly securityContext: KubeJson<V1PodSecurityContext>;
   readonly resources: Readonly<Record<'requests' | 'limits', Readonly<Record<string, string>>>>;
   /** How long the pod may live. `lifetime` is the same as a Go duration, for job-pod-reaper. */
   readonly activeDeadlineSeconds: number;
@@ -37,10 +47,24 @@ export interface ProfilePod {
  */
 export function profilePod(profile: Profile, fill: (template: string) => string): ProfilePod {
   const { pod } = profile;
+  const mounts = namedMounts(profile, fill);
   return {
     image: profile.image,
     imagePullPolicy: pullPolicies[profile.pull],
-    mounts: volumeMounts(profile, fill),
+    mounts,
+    volumes: [...mounts.map(({ name, source }) => ({ name, ...source })), identity.volume],
+    volumeMounts: [
+      ...mounts.map(({ name, target, readOnly }) => ({
+        ...{ name, mountPath: target },
+        ...(readOnly ? { readOnly } : {}),
+      })),
+      ...identity.mounts,
+    ],
+    securityContext: {
+      ...(pod.supplementalGroupsPolicy === 'Strict' ? { supplementalGroupsPolicy: 'Strict' } : {}),
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
     resources: resources(profile),
     activeDeadlineSeconds: Math.ceil(longestLife(profile.lifetime) / 1000),
     lifetime: goDuration(longestLife(profile.lifetime)),
@@ -74,7 +98,7 @@ export function dnsLabel(text: string, longest: number): string {
 }
 
 /** The profile's mounts as directories of the node. Only the node knows whether they exist. */
-function volumeMounts({ mounts, pod }: Profile, fill: (template: string) => string): NamedMount[] {
+function namedMounts({ mounts, pod }: Profile, fill: (template: string) => string): NamedMount[] {
   const directories = mounts.map((mount, index) => ({
     name: `mount-${index}`,
     target: fill(mount.target ?? mount.source),
@@ -128,7 +152,7 @@ export const podAnnotations = {
 } as const;
 
 /** /etc/passwd and /etc/group of a pod, from its annotations. */
-export const identity = {
+const identity = {
   volume: {
     name: 'berth-identity',
     downwardAPI: {
