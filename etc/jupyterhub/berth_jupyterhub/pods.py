@@ -18,8 +18,8 @@ from .profiles import Profile, allowed_profiles, chosen_profile, fill
 class BerthKubeSpawner(KubeSpawner):
     """KubeSpawner with Berth's profiles.
 
-    The namespace is the one that OnDemand's adapter computes. It is bootstrapped before each start, so that a first
-    login at the hub is as good as one at the portal. The identity is set here and enforced by Berth's admission policies
+    The namespace is the one that OnDemand's adapter computes. It is bootstrapped before each start, as by a login at the
+    portal. The identity is set here and enforced by Berth's admission policies
     where the cluster has them.
     """
 
@@ -28,6 +28,7 @@ class BerthKubeSpawner(KubeSpawner):
     berth_namespace_prefix = Unicode(help="Prefix of users' namespaces.").tag(config=True)
     berth_profiles = List(help="What `berth render jupyterhub` writes.").tag(config=True)
 
+    #: While a server starts.
     _account: Account | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,6 +48,12 @@ class BerthKubeSpawner(KubeSpawner):
             return await super().start()
         except ApiException as error:
             raise AccountError(answer_of(error), "hub-pod-refused") from error
+        finally:
+            self._account = None
+
+    async def account(self) -> Account:
+        """The user's account. A start has just asked for it; a form asks for it anew, since groups change."""
+        return self._account or await look_up(self.berth_socket, self.user.name)
 
     async def load_user_options(self) -> None:
         """Takes the chosen profile's traits. KubeSpawner has refused a choice that the user may not have."""
@@ -54,7 +61,7 @@ class BerthKubeSpawner(KubeSpawner):
             await super().load_user_options()
         except ValueError as error:
             raise AccountError(str(error), "hub-no-profile") from error
-        account = self._account or await look_up(self.berth_socket, self.user.name)
+        account = await self.account()
         chosen = chosen_profile(self.berth_profiles, account, self.user_options.get("profile"))
         for name, value in traits_of(chosen, account).items():
             # Not kubespawner_override, which merges with what an earlier choice has set.
@@ -86,7 +93,7 @@ def own_namespace(prefix: str, name: str) -> str:
 
 async def choices(spawner: BerthKubeSpawner) -> list[dict[str, Any]]:
     """`profile_list` of a user: the profiles for one of the user's groups. Traits are set by `load_user_options`."""
-    account = await look_up(spawner.berth_socket, spawner.user.name)
+    account = await spawner.account()
     return [
         {"display_name": one.name, "slug": one.name, "description": one.description, "default": not index}
         for index, one in enumerate(allowed_profiles(spawner.berth_profiles, account))
