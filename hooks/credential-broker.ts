@@ -26,7 +26,7 @@ async function main(): Promise<number> {
   const files = values.config === undefined ? {} : { configFile: values.config };
   const { settings } = await loadSiteSettings(files);
   const { stateDir, clusters } = settings;
-  const { answer, error, uid } = await answerBrokerRequest(
+  const { answer, error, uid, cluster, session } = await answerBrokerRequest(
     {
       instance: values.connection,
       triggersOf: triggeringUnits,
@@ -56,7 +56,8 @@ async function main(): Promise<number> {
       now,
     },
   );
-  if (error !== undefined) log.error(error, { uid });
+  if (error === undefined) log.info('credential handed out', { session, uid, cluster });
+  else log.error(error, { uid });
   send(answer);
   return error?.exitCode ?? 0;
 }

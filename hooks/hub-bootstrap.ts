@@ -22,10 +22,9 @@ async function main(): Promise<number> {
   const now = (): number => Date.now() / 1000;
   const answer = await hubUser(request, files, { log: log.with({ user: request.user }), now });
   send(answer);
-  log.info(request.cluster === undefined ? 'account looked up' : `namespace ${answer.namespace}`, {
-    user: answer.user,
-    cluster: request.cluster,
-  });
+  const { user, namespace } = answer;
+  if (namespace === undefined) log.info('account looked up', { user });
+  else log.info('namespace made for a hub', { user, cluster: request.cluster, namespace });
   return 0;
 }
 

@@ -1,16 +1,16 @@
 import { realpathSync, writeSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { asBerthError } from '../src/errors/berth-error.ts';
 import { openSession } from '../src/ssh/open/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
+import { ownSessionId } from '../src/ssh/open/own-session-id.ts';
 import { userAdvice } from '../src/session/user-advice.ts';
 import { execProcess } from '../src/system/exec-process.ts';
 import { exitNow } from '../src/system/exit-now.ts';
 import { type ProcessInput, withRawBytes } from '../src/raw-bytes.ts';
 import { isTerminal } from '../src/system/controlling-terminal.ts';
-import { randomDigits } from '../src/system/temporary-name.ts';
 import { logToSyslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) exits with if there is no session. Commands do not use it. */
@@ -27,16 +27,22 @@ async function main(own: ProcessInput, log: Logger): Promise<void> {
   const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
   // sshd_config and passwd may contain a symlink to it.
   const toolsDir = join(dirname(dirname(realpathSync(itself))), 'files');
-  const opened = await openSession({ request, env, toolsDir, itself, log });
+  const opened = await openSession({
+    ...{ request, env, toolsDir, itself, log },
+    answer: async (given) => {
+      const { answerUser } = await import('../src/cli/self-service/answer-user.ts');
+      return answerUser(given);
+    },
+  });
   if ('exitCode' in opened) exitNow(opened.exitCode);
   else execProcess(opened);
 }
 
-/** Part of the user's message and of the lines in syslog, so that the admin can find them. */
-const session = randomDigits(8);
+// Both are looked up only when something is logged.
 const log = logfmtLogger((line) => void logToSyslog(line), {
-  session,
-  // Looked up only when something is logged, because NSS may be slow.
+  get session() {
+    return ownSessionId(process.env);
+  },
   get user() {
     return ownNameOrUid();
   },
@@ -54,7 +60,9 @@ function ownNameOrUid(): string {
 main({ args: process.argv.slice(2), env: process.env }, log).catch((thrown: unknown) => {
   const error = asBerthError(thrown, 'starting your session');
   log.error(error);
-  const said = `${escapeControl(error.message)} [${error.code}, session ${session}]`;
-  writeSync(2, `login: ${said}. ${escapeControl(userAdvice(error))}\n`);
+  const said = `${escapeControl(error.message)} [${error.code}, session ${ownSessionId(process.env)}]`;
+  // The user, and whoever gets the line, knows the login node only.
+  const node = process.env.BERTH_JOB_DIRECTORY === undefined ? '' : ` on ${hostname()}`;
+  writeSync(2, `login${node}: ${said}. ${escapeControl(userAdvice(error))}\n`);
   process.exitCode = noSession;
 });

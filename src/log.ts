@@ -1,5 +1,6 @@
 import type { LogCode } from './errors/error-codes.ts';
 import type { BerthError } from './errors/berth-error.ts';
+import type { LogEvent, LogEventFields } from './log-events.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
 export interface LogFields extends Readonly<Record<string, string | number | boolean | undefined>> {
@@ -9,9 +10,13 @@ export interface LogFields extends Readonly<Record<string, string | number | boo
 /** Writes a line. The entry point chooses: standard error for a hook, syslog for a session. */
 export type LogSink = (line: string) => void;
 
+/** What docs/errors.md explains. */
+type CodedFields = LogFields & { readonly code: LogCode };
+
 export interface Logger {
-  info(message: string, fields?: LogFields): void;
-  warning(message: string, fields?: LogFields): void;
+  info<Event extends LogEvent>(event: Event, fields?: LogEventFields<Event>): void;
+  warning<Event extends LogEvent>(event: Event, fields?: LogEventFields<Event>): void;
+  warning(message: string, fields: CodedFields): void;
   /** The error with its code, its next step and its fields, in one line. */
   error(error: BerthError, fields?: LogFields): void;
   /** A logger that adds these fields to every line. */
@@ -26,8 +31,8 @@ export function logfmtLogger(sink: LogSink, fixed: LogFields = {}): Logger {
   const emit = (level: LogLevel, msg: string, fields: LogFields): void =>
     sink(logfmt({ level, msg, ...fixed, ...fields }));
   return {
-    info: (message, fields = {}) => emit('info', message, fields),
-    warning: (message, fields = {}) => emit('warning', message, fields),
+    info: (event, fields) => emit('info', event, fields ?? {}),
+    warning: (event: string, fields?: LogFields) => emit('warning', event, fields ?? {}),
     error: (error, fields = {}) =>
       emit('error', error.message, {
         code: error.code,

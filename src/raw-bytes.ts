@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { isErrno } from './errors/berth-error.ts';
+import type { ProgramCall } from './program-call.ts';
 
 /**
  * Arguments and environment variables that are not UTF-8. SSH transmits a command as bytes (RFC 4254, 6.5), and a
@@ -89,6 +90,15 @@ export function throughShell(words: readonly string[]): string[] {
   });
   const script = ['LC_ALL=C', ...made, `exec ${quoted.join(' ')}`].join('\n');
   return ['sh', '-c', script, 'sh', ...parameters];
+}
+
+/** The same program, started by a shell if an argument is a raw string. argv[0] is the path then. */
+export function passingRawBytes(
+  call: Pick<ProgramCall, 'file' | 'args'>,
+): Pick<ProgramCall, 'file' | 'args'> {
+  return call.args.some(holdsRawBytes)
+    ? { file: '/bin/sh', args: throughShell([call.file, ...call.args.slice(1)]) }
+    : call;
 }
 
 /**

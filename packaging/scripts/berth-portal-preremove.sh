@@ -4,8 +4,8 @@ set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
 /usr/lib/berth/share/packaging/still-used berth-portal
 if [ -d /run/systemd/system ]; then
-  for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-token-rotate*' \
-    'berth-ldap-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do
+  for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-hub.socket' 'berth-hub@*' \
+    'berth-token-rotate*' 'berth-ldap-sync*' 'berth-slurm-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do
     systemctl --no-reload disable --now "$unit"
   done
 fi

@@ -15,6 +15,7 @@ export const configReferencePages: readonly GeneratedPage[] = [
           'cluster',
         ],
         ['`ldap` of `berth.yml`', 'See [LDAP sync](ldap-sync.md).', 'ldap'],
+        ['`slurm_accounts` of `berth.yml`', 'See [Slurm](slurm.md).', 'slurm-accounts'],
         [
           '`admission.yml`',
           '`/etc/berth/admission.yml`: the limits of the admission policies, see [Admission](admission.md).',

@@ -3,6 +3,7 @@ import { balancerSchema } from '../../src/config/schema/balancer-yml.ts';
 import { admissionSchema } from '../../src/config/schema/admission-parameters.ts';
 import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
 import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
+import { slurmAccountsSchema } from '../../src/config/schema/slurm-accounts-schema.ts';
 import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
 import { quantity } from '../../src/config/schema/quota-schema.ts';
 import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
@@ -76,15 +77,18 @@ function schemaPage(file: string, title: string, schema: () => JsonSchema): Gene
   };
 }
 
-/** `clusters` and `ldap` are checked apart, so that a mistake in one does not affect other clusters. */
+/** `clusters`, `ldap` and `slurm_accounts` are checked apart, so that a mistake in one does not affect other clusters. */
 function berthYmlSchema(): JsonSchema {
   const site = describedSchema('berth');
-  const { defaults, clusters, ldap } = site.properties ?? {};
+  const { defaults, clusters, ldap, slurm_accounts: slurm } = site.properties ?? {};
   const cluster = describedSchema('cluster');
   Object.assign(defaults ?? {}, cluster, { description: defaults?.description });
   // An entry without keys is null.
   Object.assign(clusters ?? {}, { additionalProperties: { ...cluster, type: ['object', 'null'] } });
   Object.assign(ldap ?? {}, describedSchema('ldap'), { description: ldap?.description });
+  Object.assign(slurm ?? {}, describedSchema('slurm-accounts'), {
+    description: slurm?.description,
+  });
   return site;
 }
 
@@ -100,6 +104,7 @@ const zodSchemas = {
   berth: siteSchema,
   cluster: clusterSchema,
   ldap: ldapSchema,
+  'slurm-accounts': slurmAccountsSchema,
   ssh: sshSchema,
   profile: profileSchema,
   admission: admissionSchema,

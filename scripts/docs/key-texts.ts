@@ -18,7 +18,15 @@ export type KeyText = z.output<typeof keyText>;
 
 /** The sections of Berth's configuration, each described in scripts/docs/keys/NAME.yml. */
 export type Section =
-  'berth' | 'cluster' | 'ldap' | 'ssh' | 'profile' | 'admission' | 'balancer' | 'clusters-d';
+  | 'berth'
+  | 'cluster'
+  | 'ldap'
+  | 'slurm-accounts'
+  | 'ssh'
+  | 'profile'
+  | 'admission'
+  | 'balancer'
+  | 'clusters-d';
 
 /** What the keys of a section mean, by their dotted path. */
 export function keyTexts(section: Section): ReadonlyMap<string, KeyText> {

@@ -4,11 +4,13 @@ import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
 import { outputSchemaPages } from './output-schemas.ts';
+import { logLinesPage } from './log-lines-page.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
 export const generatedPages: readonly GeneratedPage[] = [
   commandsPage,
+  logLinesPage,
   ...schemaPages,
   ...outputSchemaPages,
   ...configReferencePages,

@@ -18,11 +18,11 @@ import type { PodObject } from './pod/objects/pod-object.ts';
 
 /**
  * What sessions run in: the one interface through which the rest of Berth knows containers and pods. With it belong
- * `openInBackend` and `planInBackend`, apart because programs that do not call them start faster without.
+ * `openInBackend`, `planInBackend` and `ownSessionsIn`, apart because programs that do not call them start faster without.
  */
 export interface Backend {
   readonly name: BackendName;
-  /** What a session runs in, for texts: `container` or `pod`. */
+  /** What a session runs in, for texts: `container`, `pod` or `job`. */
   readonly noun: string;
   /** Whether it runs on the login node: with the node's images and network. */
   readonly runsHere: boolean;
@@ -86,6 +86,8 @@ export interface BackendPlan {
   readonly session?: PlannedSession;
   /** Set for a session in a pod. */
   readonly pod?: PlannedPod;
+  /** Set for a session in a job of Slurm. */
+  readonly job?: PlannedJob;
 }
 
 export interface PlannedSession {
@@ -113,6 +115,14 @@ export interface PlannedPod {
   readonly pod: PodObject;
   /** The argv of the session, which the exec receives on standard input. */
   readonly exec: readonly string[];
+}
+
+/** What a login would submit to Slurm. */
+export interface PlannedJob {
+  readonly profile: string;
+  readonly name: string;
+  /** The job script. It is submitted if the user has no job with this name. */
+  readonly script: string;
 }
 
 export interface SessionNames {

@@ -1,12 +1,15 @@
 import { hostname } from 'node:os';
-import type { Backend as BackendName, SshSettings } from '../config/schema/profile/profile.ts';
+import {
+  type Backend as BackendName,
+  namesBackend,
+  type SshSettings,
+} from '../config/schema/profile/profile.ts';
 import type { Backend } from './backend.ts';
-import { usesPods } from './pod/pod-cluster.ts';
 
 /** Pods on Kubernetes clusters. All else is imported when it is needed, as for `podmanBackend`. */
 const podBackend: Backend = {
   ...{ name: 'pod', noun: 'pod', runsHere: false },
-  isUsed: usesPods,
+  isUsed: (settings) => namesBackend(settings, 'pod'),
   async prepareLogin(site, user) {
     const { grantPodAccess } = await import('./pod/grant-pod-access.ts');
     return grantPodAccess(site, user, 'login');
@@ -47,7 +50,22 @@ const podmanBackend: Backend = {
   },
 };
 
-const all: Readonly<Record<BackendName, Backend>> = { podman: podmanBackend, pod: podBackend };
+/** Containers in a job of Slurm. The job ends itself when no session uses it, so no cleanup belongs to it here. */
+const slurmBackend: Backend = {
+  ...{ name: 'slurm', noun: 'job', runsHere: false },
+  isUsed: (settings) => namesBackend(settings, 'slurm'),
+  async sessionNames(profile, connection, claimedName) {
+    const { jobName } = await import('./slurm/argv/slurm-job.ts');
+    return { name: jobName(profile, connection), claimedName };
+  },
+  cleanUp: () => Promise.resolve([]),
+};
+
+const all: Readonly<Record<BackendName, Backend>> = {
+  podman: podmanBackend,
+  pod: podBackend,
+  slurm: slurmBackend,
+};
 
 /** The backend of a profile or a session. */
 export function backendOf({ backend }: { readonly backend: BackendName }): Backend {

@@ -8,10 +8,13 @@ import { groupNamesById } from '../system/group-names.ts';
 import type {
   BackendPlan,
   PlanInput,
+  PlannedJob,
   PlannedPod,
   PlannedSession,
   SessionToOpen,
 } from './backend.ts';
+import { allocationScript, loginOnNodes } from './slurm/argv/allocation-script.ts';
+import { jobName } from './slurm/argv/slurm-job.ts';
 import { podSession } from './pod/objects/exec-argv.ts';
 import { podObject } from './pod/objects/pod-object.ts';
 import { podCluster } from './pod/pod-cluster.ts';
@@ -29,9 +32,22 @@ export async function planInBackend(
   session: SessionToOpen,
   input: PlanInput,
 ): Promise<BackendPlan> {
-  return session.profile.backend === 'podman'
-    ? planContainerSession(session, input)
-    : { obstacles: [], pod: await planPodSession(session, input) };
+  switch (session.profile.backend) {
+    case 'podman':
+      return planContainerSession(session, input);
+    case 'pod':
+      return { obstacles: [], pod: await planPodSession(session, input) };
+    case 'slurm':
+      return { obstacles: [], job: planJobSession(session) };
+  }
+}
+
+/** Plans a session without a request to Slurm. `KEY` stands for a name at random. */
+function planJobSession({ host, profile, toolsDir }: SessionToOpen): PlannedJob {
+  const name = jobName(profile, host.connection);
+  const login = loginOnNodes(toolsDir);
+  const script = allocationScript(profile, host, { name, key: 'KEY', login });
+  return { profile: profile.name, name, script };
 }
 
 /** Plans a session without a request to the cluster. @throws {BerthError} as `loadSiteSettings` and `podCluster` */

@@ -26,6 +26,16 @@ export const loginNodeCheckTexts = {
     why: 'No session with the profile starts.',
     next: 'Correct the profile, or allow what it asks for in admission.yml (`host_paths` for mounts) and apply `berth render policies` again.',
   },
+  'ssh-slurm': {
+    what: 'Whether the programs for sessions in jobs of Slurm are installed.',
+    why: 'No session in a job starts.',
+    next: 'Install what the message names.',
+  },
+  'ssh-slurm-job': {
+    what: 'Whether Slurm accepts the job of each profile (`sbatch --test-only`), with `--user`.',
+    why: "The user's sessions with this profile do not start.",
+    next: 'Correct `batch` of the profile, or the account of the user in Slurm.',
+  },
   'ssh-mounts': {
     what: 'Whether the directories that profiles mount exist.',
     why: 'Sessions start without them, or not at all.',

@@ -30,9 +30,12 @@ import { planCommand } from './plan/plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render/render.ts';
 import { sessionsCommand } from './sessions/sessions.ts';
+import { slurmSyncCommand } from './slurm-sync.ts';
 import { sshdCommand } from './sshd/sshd.ts';
 import { subidCommand } from './subid/subid.ts';
 import { tokenCommand } from './token/token.ts';
+import { traceCommand } from './trace.ts';
+import { verifyCommand } from './verify/verify.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */
 export async function runCommandLine(words: readonly string[], outer: Terminal): Promise<void> {
@@ -151,9 +154,9 @@ const clustersCommand = group(
 /** All commands, in the order of the help. */
 const groups: CommandGroups = {
   'Set up': [initCommand, sshdCommand, subidCommand, imagesCommand],
-  Check: [doctorCommand, planCommand, renderCommand, configCommand, explainCommand],
-  'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
-  'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand],
+  Check: [doctorCommand, verifyCommand, planCommand, renderCommand, configCommand, explainCommand],
+  'Operate a login node': [sessionsCommand, traceCommand, nodeCommand, reapCommand],
+  'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand, slurmSyncCommand],
   Other: [completionCommand, helpCommand, versionCommand],
 };
 

@@ -11,9 +11,11 @@ import type { ListedImage } from '../images/image-index.ts';
 import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
 import type { FileChange } from '../init/file-change.ts';
 import type { OscReport } from '../init/osc-report.ts';
-import type { LdapUsers } from '../ldap/rules/ldap-users.ts';
+import type { LdapUsers } from '../directory/rules/ldap-users.ts';
 import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
 import type { SyncedCluster } from '../ldap/sync-cluster.ts';
+import type { AssociationPlan } from '../slurm-accounts/rules/association-plan.ts';
+import type { SkippedName } from '../slurm-accounts/rules/desired-accounts.ts';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
@@ -26,9 +28,17 @@ import type { KindUnit } from '../sshd-kinds/kind.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
+import type { LogLine } from '../trace/log-line.ts';
 import type { Explanation } from './explain/explain-text.ts';
 import type { StepResult } from './init/setup-steps.ts';
 import type { ConfigurationKey } from './kit/configuration-keys.ts';
+import type {
+  OwnProfilesDocument,
+  OwnSessionsDocument,
+  OwnSessionsEndedDocument,
+  OwnStatusDocument,
+} from './self-service/own-documents.ts';
+import type { VerificationReport } from './verify/verification-report.ts';
 
 /** An error in a document. */
 export interface DocumentError {
@@ -39,7 +49,7 @@ export interface DocumentError {
 }
 
 /** Seconds are whole; a time is `2026-01-02T03:04:05Z` (RFC 3339). */
-type Time = string;
+export type Time = string;
 
 interface TokenOfCluster {
   readonly cluster: string;
@@ -207,7 +217,8 @@ export interface Documents {
     readonly server: string;
     /** How many were read. */
     readonly users: number;
-    readonly groups: LdapUsers['groups'];
+    /** Number of valid groups. */
+    readonly groups: number;
     readonly refused: LdapUsers['refused'];
     readonly clusters: readonly (LdapSyncOfCluster | LdapSyncFailure)[];
   };
@@ -243,6 +254,14 @@ export interface Documents {
     readonly sessions: number;
     readonly waitedFor: number;
   };
+  /** `ssh HOST berth profiles` */
+  readonly OwnProfiles: OwnProfilesDocument;
+  /** `ssh HOST berth sessions` */
+  readonly OwnSessions: OwnSessionsDocument;
+  /** `ssh HOST berth end` */
+  readonly OwnSessionsEnded: OwnSessionsEndedDocument;
+  /** `ssh HOST berth status` */
+  readonly OwnStatus: OwnStatusDocument;
   /** `berth reap` */
   readonly Reap: Omit<ReapReport, 'failed'> & {
     readonly dryRun: boolean;
@@ -272,6 +291,26 @@ export interface Documents {
     readonly doctor?: DoctorReport;
     /** What the admin does then, and how each change is undone. */
     readonly next: readonly string[];
+  };
+  /** `berth slurm-sync` */
+  readonly SlurmSync: {
+    readonly dryRun: boolean;
+    /** URL of the directory's server that answered. */
+    readonly server: string;
+    /** Name of the Slurm cluster. */
+    readonly cluster: string;
+    /** How many were read. */
+    readonly users: number;
+    readonly groups: number;
+    readonly refused: LdapUsers['refused'];
+    readonly skipped: readonly SkippedName[];
+    readonly steps: AssociationPlan['steps'];
+    readonly kept: AssociationPlan['kept'];
+    /** The arguments of sacctmgr(1), in order. */
+    readonly commands: readonly (readonly string[])[];
+    /** How many of them were run. */
+    readonly done: number;
+    readonly error?: DocumentError;
   };
   /** `berth sshd new` */
   readonly SshdKind: Omit<NewKind, 'kind'> & {
@@ -312,6 +351,15 @@ export interface Documents {
     /** If true, a token was requested and tested, but not written. */
     readonly dryRun: boolean;
     readonly clusters: readonly (TokenOfCluster | FailedToken)[];
+  };
+  /** `berth trace` */
+  readonly Trace: {
+    readonly session: string;
+    readonly lines: readonly (Omit<LogLine, 'time'> & { readonly time: Time })[];
+  };
+  /** `berth verify` */
+  readonly Verification: VerificationReport & {
+    readonly summary: Readonly<Record<VerificationReport['cases'][number]['result'], number>>;
   };
   /** `berth version` */
   readonly Version: {

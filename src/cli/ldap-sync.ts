@@ -125,7 +125,7 @@ async function run(
 function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const lines = [
-    `${url}: ${countText(people.users.size, 'user')}, ${countText(people.groups, 'group')}`,
+    `${url}: ${countText(people.users.size, 'user')}, ${countText(people.groupNames.length, 'group')}`,
     ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
   ];
   return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
@@ -178,7 +178,7 @@ const planned = {
 function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const value = {
-    ...{ dryRun, server: url, users: people.users.size, groups: people.groups },
+    ...{ dryRun, server: url, users: people.users.size, groups: people.groupNames.length },
     refused: people.refused,
     clusters: report.clusters.map((one) => {
       if ('error' in one) return { cluster: one.cluster, error: documentError(one.error) };

@@ -21,6 +21,8 @@ export interface HookAccessDeps {
   readonly read?: (file: string) => string;
   /** Number of configured clusters: only with one, `current-context` is a fallback. */
   readonly clusterCount: number;
+  /** ID of the session for which the requests are made. */
+  readonly session?: string;
 }
 
 /** The same, reading each file once: clusters may share files. */
@@ -97,7 +99,8 @@ async function fromKubeconfigFile(
   const document = await reading;
   const { read = readTrusted } = deps;
   const choice = contextChoice(cluster, deps.clusterCount);
-  return apiServerFrom(document, choice, (path) => read(resolve(dirname(file), path)));
+  const server = apiServerFrom(document, choice, (path) => read(resolve(dirname(file), path)));
+  return { ...server, session: deps.session };
 }
 
 /** For a cluster of Cluster API: reports that the hook's own entry is missing. */

@@ -53,6 +53,16 @@ export function openConnections(site: Place, uid: number): ReadonlySet<string> {
   );
 }
 
+/**
+ * IDs of the user's connections whose process still runs, as far as the user can tell: only root sees whether it is sshd's.
+ */
+export function recordedConnections(site: Place, uid: number): string[] {
+  return directoryNames(userConnectionsDir(site, uid)).filter((name) => {
+    const monitor = parseConnectionId(name);
+    return monitor !== undefined && processStartTime(monitor.pid) === monitor.start;
+  });
+}
+
 /** Whether any connection's cleanup has not begun, whether its sshd is running or was killed. */
 export function hasConnections(site: Place, uid: number): boolean {
   return directoryNames(userConnectionsDir(site, uid)).some(

@@ -37,10 +37,11 @@ export function runtimeDirOf(user: Pick<User, 'uid'>): string {
 
 /** The user's runtime directory; undefined if neither exists, or others have access to it. */
 export function findRuntimeDir(user: Pick<User, 'uid'>): string | undefined {
-  return runtimeDirCandidates(user).find((directory) => isOwn(directory, user.uid));
+  return runtimeDirCandidates(user).find((directory) => isOwnDirectory(directory, user.uid));
 }
 
-function isOwn(directory: string, uid: number): boolean {
+/** Whether it is a directory of this user that others have no access to. */
+export function isOwnDirectory(directory: string, uid: number): boolean {
   const status = statusOf(directory);
   return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
 }

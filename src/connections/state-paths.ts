@@ -9,8 +9,12 @@ export interface SessionContext {
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** ID of the session that is opened or closed. */
+  readonly session?: string;
   /** Containers of users without a connection end now, not after their grace or duration. */
   readonly endsUnused?: boolean;
+  /** Containers end at their time limit with connected users, who have been told. */
+  readonly endsConnected?: boolean;
 }
 
 /** Directory of the open connections of all users: `UID/PID.STARTTIME`. */
@@ -34,6 +38,11 @@ export function connectionRecordPath(
 /** Records since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
 export function idleSinceFile({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/idle/${uid}`;
+}
+
+/** What the last look at the limits of the user's sessions found: `limits/UID`. */
+export function limitsFile({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/limits/${uid}`;
 }
 
 /** Records when the last complete cleanup of what a user's connections share began. */

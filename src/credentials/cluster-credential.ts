@@ -48,6 +48,8 @@ export interface ClusterCredentialDeps extends ProviderAccess {
   readonly mintToken: MintToken;
   /** How long to wait for another hook or the broker, in milliseconds. */
   readonly lockWaitMs: number;
+  /** ID of the login that the credential is from. */
+  readonly session?: string;
 }
 
 /**
@@ -136,7 +138,7 @@ async function obtainAndWrite(
       await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
     },
   });
-  await writeFiles(subject, files, { stored, cached });
+  await writeFiles(subject, files, { stored, cached, session: deps.session });
   return files;
 }
 
@@ -203,10 +205,18 @@ function renewsItself({ credentials }: ClusterSettings): boolean {
 async function writeFiles(
   { user, store, file }: Subject,
   { rootStore, cacheFile }: CredentialFiles,
-  before: { stored: StoredCredential | undefined; cached: CredentialCache | undefined },
+  {
+    session,
+    ...before
+  }: {
+    stored: StoredCredential | undefined;
+    cached: CredentialCache | undefined;
+    session: string | undefined;
+  },
 ): Promise<void> {
-  if (rootStore !== undefined && !same(rootStore, before.stored))
-    await writeStore(store, rootStore);
+  const stored = before.stored && { ...before.stored, session: undefined };
+  if (rootStore !== undefined && !same(rootStore, stored))
+    await writeStore(store, { ...rootStore, session });
   if (cacheFile === undefined || same(cacheFile, before.cached)) return;
   await asUser(user, async () => {
     await makeDirectory(user, dirname(file));

@@ -57,13 +57,16 @@ export function isFresh(credential: { readonly expiry: number }, now: number): b
   return credential.expiry - renewBeforeSeconds > now;
 }
 
+/** Relative to the home. */
+export const credentialCachesDir = '.kube/cache/berth';
+
 /**
  * The path of the credential for an API server, relative to the home. Its name is made from the server's
  * URL: client-go tells the plugin nothing else, and one user entry of a kubeconfig may serve many clusters.
  */
 export function credentialCachePath(server: string): string {
   const name = normalizedServer(server).replace(/[^\w.-]/g, '_');
-  return `.kube/cache/berth/${name.slice(0, 200)}.json`;
+  return `${credentialCachesDir}/${name.slice(0, 200)}.json`;
 }
 
 /**

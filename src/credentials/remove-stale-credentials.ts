@@ -33,9 +33,8 @@ export async function removeStaleCredentials(
   stateDir: string,
   deps: RemoveStaleDeps,
 ): Promise<void> {
-  const did = deps.dryRun ? 'would be removed' : 'removed';
-  const report = (why: string, uid: number): void =>
-    deps.log.info(`stored credentials ${did}: ${why}`, { uid });
+  const event = deps.dryRun ? 'stored credentials would be removed' : 'stored credentials removed';
+  const report = (why: string, uid: number): void => deps.log.info(event, { uid, why });
   for (const entry of directoryNames(join(stateDir, 'credentials'))) {
     if (!/^\d{1,10}$/.test(entry)) continue;
     const uid = Number(entry);

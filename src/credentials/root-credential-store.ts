@@ -14,6 +14,8 @@ import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
 export interface StoredCredential {
   readonly version: 1;
   readonly username: string;
+  /** ID of the login at the portal that it is from. */
+  readonly session?: string;
   /** Who issued the token and the refresh token. Absent for a ServiceAccount's; see `issuerOfStored`. */
   readonly issuer?: string;
   /** The token, which the user has too. */

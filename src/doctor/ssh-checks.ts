@@ -30,6 +30,7 @@ import {
   runtimeFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
+import { checkSlurm } from './slurm-checks.ts';
 import { checkRunningSshds } from './sshd-checks.ts';
 import {
   mountsFinding,
@@ -89,6 +90,16 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   );
   if (settings === undefined) return [config];
   const known: SshSettings = settings;
+  if (known.noSessions)
+    return [
+      ...[config, ...profileResults(known)],
+      {
+        id: 'ssh-rules',
+        ...skipped(
+          '`rules: []` in ssh.yml: this host has no SSH sessions, and is not checked for them',
+        ),
+      },
+    ];
   const run = runner(timeoutMs);
   const access = await Promise.all([
     run('ssh-rules', () => rulesFinding(known)),
@@ -103,7 +114,10 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const pam = await run('pam-session', async () => pamFinding(await pamFindings));
   const manager = await run('user-manager', userManagerFinding);
   const sshds = await checkRunningSshds(known.balancers, timeoutMs);
-  const pods = await checkPods(known, clusters, timeoutMs, user);
+  const pods = [
+    ...(await checkPods(known, clusters, timeoutMs, user)),
+    ...(await checkSlurm(known, timeoutMs, user)),
+  ];
   const first = [config, ...profileResults(known), ...access, pam, manager, ...sshds];
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),

@@ -5,7 +5,7 @@ import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import { escapedForTerminal } from '../log.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
-import { processStartTime } from '../system/process-start.ts';
+import { ownProcessId } from '../system/process-start.ts';
 import { runBounded } from '../system/run-bounded.ts';
 
 /** What `berth __test-session`, which runs as the user, prints if the session failed: one line of JSON. */
@@ -30,6 +30,9 @@ const hookMs = 60_000;
 
 /** How much of a text of the user's process is shown, in characters: podman says the cause last. */
 const shownLength = 3_000;
+
+/** How much of what the session printed at last is shown besides. Characters. */
+const saidLength = 1_000;
 
 const path = '/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -71,7 +74,7 @@ export async function runTestSessionProcess(
   profile: Profile,
   { name }: User,
 ): Promise<void> {
-  const connection = `${process.pid}.${processStartTime(process.pid) ?? ''}`;
+  const connection = ownProcessId();
   const words = ['-u', name, '--', program, '__test-session', configFile, profile.name, connection];
   // Up to the session, and the session itself.
   const limitMs = 2 * profile.deadlineMs + marginMs;
@@ -83,7 +86,7 @@ export async function runTestSessionProcess(
       code: 'test-session-failed',
       hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
     });
-  throw failureIn(stdout) ?? unknownError(endText(ended, limitMs), stderr);
+  throw failureIn(stdout, stderr) ?? unknownError(endText(ended, limitMs), stderr);
 }
 
 function endText(ended: number | string, limitMs: number): string {
@@ -91,7 +94,7 @@ function endText(ended: number | string, limitMs: number): string {
   return `ended with ${typeof ended === 'number' ? `status ${ended}` : ended}`;
 }
 
-function failureIn(output: string): BerthError | undefined {
+function failureIn(output: string, errors: string): BerthError | undefined {
   let failure: Mapping;
   try {
     failure = mappingOrEmpty(JSON.parse(output));
@@ -105,7 +108,9 @@ function failureIn(output: string): BerthError | undefined {
   const known = catalogue.flatMap(({ entries }) => entries).find((one) => one.code === code);
   if (known === undefined || message === undefined) return undefined;
   const why = cause === undefined || message.includes(cause) ? '' : `: ${cause}`;
-  return new BerthError(`${message}${why} [${known.code}]`, {
+  // What a session in a job, whose login is another process on another host, says itself.
+  const said = shown(errors.trim().slice(-saidLength));
+  return new BerthError(`${message}${why} [${known.code}]${said === '' ? '' : `: ${said}`}`, {
     code: 'test-session-failed',
     hint: `${known.next} For more: berth explain ${known.code}`,
   });

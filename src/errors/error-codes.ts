@@ -16,8 +16,10 @@ export const exitClasses = {
   'file-system-read-only': 'io',
   'disk-full': 'io',
   'disk-quota-exceeded': 'io',
+  'journal-unreadable': 'unavailable',
   'lock-timeout': 'temporary',
   'lock-unreadable': 'temporary',
+  'log-file-unreadable': 'io',
   'directory-unsafe': 'permission',
   'user-file-unsafe': 'permission',
   'user-file-too-large': 'permission',
@@ -34,6 +36,8 @@ export const exitClasses = {
   'init-file-unsafe': 'config',
   'init-file-changed': 'temporary',
   'init-running': 'temporary',
+  'verify-login-failed': 'unavailable',
+  'verify-not-cleaned-up': 'unavailable',
 
   // Configuration
   'config-missing': 'config',
@@ -66,6 +70,7 @@ export const exitClasses = {
   'profile-name-invalid': 'config',
   'profile-missing': ['config', 'usage'],
   'profile-not-matched': 'permission',
+  'profile-not-offered': 'permission',
   'template-invalid': 'config',
   'template-value-unsafe': 'config',
   'state-dir-unsafe': 'config',
@@ -202,6 +207,15 @@ export const exitClasses = {
   'hook-token-entry-shared': 'config',
 
   // SSH sessions
+  'slurm-choice-refused': 'permission',
+  'slurm-unavailable': 'temporary',
+  'slurm-refused': 'unavailable',
+  'slurm-wait-timeout': 'temporary',
+  'slurm-never-starts': 'unavailable',
+  'slurm-job-ended': 'temporary',
+  'slurm-connection-lost': 'temporary',
+  'slurm-job-silent': 'unavailable',
+  'allocation-keys-failed': 'io',
   'session-refused': 'permission',
   'session-unknown': 'unavailable',
   'session-not-ended': 'temporary',
@@ -351,6 +365,12 @@ export const exitClasses = {
   'ldap-refused': 'unavailable',
   'ldap-filter-invalid': 'config',
   'config-map-too-large': 'config',
+  'slurm-accounts-not-configured': 'config',
+  'slurm-accounts-invalid': 'config',
+  'slurm-accounts-unreadable': 'temporary',
+  'slurm-accounts-failed': 'temporary',
+  'slurm-parent-unknown': 'config',
+  'slurm-cluster-unknown': 'config',
 } as const satisfies Readonly<Record<string, ExitClass | readonly [ExitClass, ...ExitClass[]]>>;
 
 export type ErrorCode = keyof typeof exitClasses;
@@ -392,6 +412,7 @@ export const warningCodes = [
   'hub-namespace-differs',
   'hub-no-profile',
   'hub-job-failed',
+  'hub-pod-failed',
   'hub-pod-refused',
 ] as const;
 

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asBerthError } from '../errors/berth-error.ts';
-import type { PodTarget } from '../kube-exec/open-exec.ts';
 import type { Logger } from '../log.ts';
 import { readUserFile } from '../system/user-file.ts';
-import { type HelperConnection, startHelper } from './helper-connection.ts';
+import { type HelperConnection, startHelper, type StartProgram } from './helper-connection.ts';
 import { type Leadership, leadOrFollow } from './leader-election.ts';
 import { reservedPorts } from './sshd-listeners.ts';
 import { PortMirror } from './port-mirror.ts';
@@ -11,10 +10,22 @@ import { parsePortRanges } from './protocol/forwardable-endpoints.ts';
 import type { MultiplexerSink } from './protocol/multiplexer.ts';
 import { cookieFields, cookieOf } from './protocol/xauthority.ts';
 import { RelaySockets } from './relay-sockets.ts';
-import type { SocketDirectories } from './local-server.ts';
+import type { SocketDirectories } from './forwarding-directories.ts';
 import { UserQuota } from './user-quota.ts';
 
-export interface ForwarderInput extends PodTarget {
+/** Where connections are forwarded to. */
+export interface ForwardingTarget {
+  /** The same for all sessions in one place: one of them forwards its ports. */
+  readonly name: string;
+  readonly start: StartProgram;
+  /** Error codes of a place that does not exist or does not run yet. */
+  readonly notReady?: readonly string[];
+  /** Ports of Berth's own in this place. */
+  readonly ownPorts?: readonly number[];
+}
+
+export interface ForwarderInput {
+  readonly target: ForwardingTarget;
   readonly uid: number;
   /** A directory of the user, for the sockets and locks that the user's sessions on this host share. */
   readonly directory: string;
@@ -26,7 +37,7 @@ export interface ForwarderInput extends PodTarget {
   readonly x11?: { readonly display: number; readonly host: string; readonly authority: string };
 }
 
-/** Limits of a user on this host, over all sessions and pods: blocks, and the size of each. */
+/** Limits of a user on this host, over all sessions: blocks, and the size of each. */
 const userConnections = { name: 'connections', blocks: 16, size: 32 } as const;
 const userPlaces = { name: 'places', blocks: 4, size: 32 } as const;
 
@@ -37,8 +48,8 @@ const readyMs = 10_000;
 const lastMs = 1000;
 
 /**
- * Forwards connections between sshd's sockets on the login node and sockets in the pod. sshd opens its sockets on the
- * login node; a helper in the pod opens the others.
+ * Forwards connections between sshd's sockets on the login node and sockets where the session runs, in a pod or on a
+ * compute node. sshd opens its sockets on the login node; a helper beside the session opens the others.
  */
 export class Forwarder {
   readonly #input: ForwarderInput;
@@ -66,8 +77,8 @@ export class Forwarder {
   /**
    * Forwards agent and display of this session.
    *
-   * @returns the environment variables for the pod, without those of what could not be forwarded
-   * @throws {BerthError} as `openExec`
+   * @returns the environment variables for the session, without those of what could not be forwarded
+   * @throws {BerthError} the errors of the target's `start`
    */
   async own(): Promise<Readonly<Record<string, string>>> {
     const { agent, x11, log } = this.#input;
@@ -94,7 +105,7 @@ export class Forwarder {
     const word = await Promise.race([ready, ended, late]);
     if (typeof word === 'string' || 'why' in word) {
       const why = typeof word === 'string' ? word : String(word.why);
-      log.warning('the agent and the display are not forwarded to the pod', { why });
+      log.warning('the agent and the display are not forwarded to the session', { why });
       return {};
     }
     const display = displayOf(word.display);
@@ -110,11 +121,11 @@ export class Forwarder {
    * Forwards ports until the end; another session of the user may do it in place of this one. Resolves when they are
    * forwarded.
    *
-   * @throws {BerthError} as `openExec`, and `takeLock`
+   * @throws {BerthError} the errors of the target's `start`, and of `tryLock`
    */
   ports(): Promise<void> {
-    const { directory, server, pod } = this.#input;
-    const name = createHash('sha256').update(`${server.url} ${pod.namespace} ${pod.pod}`);
+    const { directory, target } = this.#input;
+    const name = createHash('sha256').update(target.name);
     const place = `${directory}/${name.digest('hex').slice(0, 16)}`;
     return new Promise((resolve, reject) => {
       const { signal } = this.#ending;
@@ -123,7 +134,7 @@ export class Forwarder {
     });
   }
 
-  /** Ends forwarding, after what the pod's programs have sent has arrived. */
+  /** Ends forwarding, after what the session's programs have sent has arrived. */
   async stop(): Promise<void> {
     const link = await this.#link?.catch(() => undefined);
     if (link !== undefined && this.#sockets.size > 0) {
@@ -143,19 +154,20 @@ export class Forwarder {
 
   async #lead(): Promise<Leadership | undefined> {
     if (this.#refused) return undefined;
-    const { uid, log, sockets: directories } = this.#input;
+    const { uid, log, sockets: directories, target } = this.#input;
+    const own = (target.ownPorts ?? []).map((port) => ({ from: port, to: port }));
     const { connections, ended } = await this.#opened();
     const ports = new PortMirror({
       ...{ uid, connections, directories, log },
       sockets: this.#sockets,
       seats: this.#seats.places,
-      reserved: parsePortRanges(reservedPorts()),
+      reserved: [...parsePortRanges(reservedPorts()), ...own],
     });
     this.#ports = ports;
     const first = await Promise.race([ports.start(), ended]);
     const over = ended.then(({ why, impossible, fault }) => {
       ports.stop();
-      if (impossible) log.info('ports are not forwarded to the pod', { why });
+      if (impossible) log.info('ports are not forwarded to the session', { why });
       else if (!this.#ending.signal.aborted && fault === undefined)
         log.warning('forwarding of ports has stopped', { why });
     });
@@ -166,7 +178,7 @@ export class Forwarder {
 
   #opened(): Promise<HelperConnection> {
     if (this.#link !== undefined) return this.#link;
-    const link = startHelper(this.#input, this.#sink());
+    const link = startHelper(this.#input.target.start, this.#sink());
     this.#link = link;
     link
       .then(({ ended }) => ended)
@@ -212,7 +224,7 @@ export class Forwarder {
     } catch (thrown) {
       why = asBerthError(thrown, 'reading the X11 cookie').message;
     }
-    log.warning('X11 is not forwarded to the pod', { display, file: authority, why });
+    log.warning('X11 is not forwarded to the session', { display, file: authority, why });
     return undefined;
   }
 }
@@ -233,7 +245,7 @@ const longestFile = 256 * 1024;
 
 /**
  * The cookie of a display from the user's Xauthority file, in base64, in the form that the entry for another display
- * needs. The pod can write the home too, so the file may be anything.
+ * needs. Pods and jobs can write the home too, so the file may be anything.
  *
  * @returns undefined if there is none
  * @throws {BerthError} `user-file-unsafe`, `user-file-too-large`, `user-file-unreadable`

@@ -1,6 +1,5 @@
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { ExecStream } from '../kube-exec/exec-stream.ts';
-import { type OpenedExec, openExec, type PodTarget } from '../kube-exec/open-exec.ts';
+import type { ExecSink } from '../kube-exec/exec-stream.ts';
 import type { ExecOutcome } from '../kube-exec/protocol/exec-status.ts';
 import { messageBody, messageSlot } from '../kube-exec/protocol/frame.ts';
 import { escapeControl } from '../log.ts';
@@ -15,7 +14,24 @@ import {
 } from './protocol/limits.ts';
 import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
 
-/** A helper that runs in the pod, and the connection to it. */
+/** A program that runs where the session does: its input and its end. */
+export interface ProgramStream {
+  /** From now on the sink is called. */
+  start(): void;
+  /**
+   * Sends standard input from a slot (`messageSlot`).
+   *
+   * @param sent called when the slot may be used again
+   */
+  input(slot: Buffer, length: number, sent: () => void): void;
+  /** Ends the program, and the sink gets the reason. */
+  giveUp(reason: BerthError): void;
+}
+
+/** Starts a program where the session runs, without the user's shell. */
+export type StartProgram = (argv: readonly string[], sink: ExecSink) => Promise<ProgramStream>;
+
+/** A helper that runs beside the session, and the connection to it. */
 export interface HelperConnection {
   readonly connections: Multiplexer;
   /** Resolves with the reason when it has ended and all connections are closed. */
@@ -37,19 +53,14 @@ const noProgram = 127;
 /** How much of the helper's standard error is kept, in characters. */
 const longestComplaint = 2000;
 
-/** @throws {BerthError} as `openExec` */
+/** @throws {BerthError} the errors of `start` */
 export async function startHelper(
-  { server, pod }: PodTarget,
+  start: StartProgram,
   sink: MultiplexerSink,
 ): Promise<HelperConnection> {
-  const target = { ...pod, argv: helperArgv(), tty: false };
-  return bridgeOver(await openExec({ server, target }), sink);
-}
-
-function bridgeOver(opened: OpenedExec, sink: MultiplexerSink): HelperConnection {
   const { promise, resolve } = Promise.withResolvers<HelperEnd>();
   let complaint = '';
-  const stream = new ExecStream(opened, {
+  const stream = await start(helperArgv(), {
     output: (channel, bytes) => {
       if (channel === 'stderr') {
         complaint = (complaint + bytes.toString('utf8')).slice(-longestComplaint);
@@ -58,7 +69,7 @@ function bridgeOver(opened: OpenedExec, sink: MultiplexerSink): HelperConnection
       try {
         connections.push(bytes);
       } catch (thrown) {
-        stream.giveUp(asBerthError(thrown, 'reading from the forwarding helper in the pod'));
+        stream.giveUp(asBerthError(thrown, 'reading from the forwarding helper'));
       }
     },
     end: (outcome) => {
@@ -83,12 +94,12 @@ function bridgeOver(opened: OpenedExec, sink: MultiplexerSink): HelperConnection
   return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
 }
 
-/** How many slots of the exec's standard input may be in transit, and their size. */
+/** How many slots of the helper's standard input may be in transit, and their size. */
 const slotCount = 4;
 const slotSize = 64 * 1024;
 
 /** @param drained called when a full outbox has room again */
-function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => void {
+function pumpOf(outbox: Outbox, stream: ProgramStream, drained: () => void): () => void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
   let planned = false;
   const pump = (): void => {
@@ -130,7 +141,7 @@ function stopped(): BerthError {
   return new BerthError('forwarding was stopped', { code: 'forwarding-stopped' });
 }
 
-/** The Python program that runs in the pod (`helper/helper.py`). It is sent on the exec's standard input. */
+/** The Python program that runs beside the session (`helper/helper.py`). It is sent on its standard input. */
 export const helperProgram = [
   `ROOM, MOST_PLACES = ${initialWindow}, ${4 * maxEndpoints}\n`,
   sourceText('./helper/listeners.py', import.meta.url),
@@ -138,7 +149,7 @@ export const helperProgram = [
 ].join('');
 
 /**
- * The argv of the exec: it reads `helperProgram` from standard input and runs it. It exits with 127, without a
+ * The helper's argv: it reads `helperProgram` from standard input and runs it. It exits with 127, without a
  * message, where the image has no Python 3: neither `python3` nor the interpreter that RHEL keeps for its own
  * tools.
  */
@@ -148,7 +159,7 @@ function helperArgv(): string[] {
   return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram)), bootstrap];
 }
 
-/** Frames that wait to be sent to the pod, in order, and their cost. */
+/** Frames that wait to be sent to the helper, in order, and their cost. */
 class Outbox {
   #waiting: Buffer[] = [];
   #cost = 0;

@@ -2,17 +2,6 @@ import { lstat, rm } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { isErrno } from '../errors/berth-error.ts';
 
-/**
- * Directories on the login node for the Unix sockets of forwards, below a directory that only the user can access: nobody
- * else can create a socket there.
- */
-export interface SocketDirectories {
-  /** A socket `/tmp/NAME` in the pod appears here as NAME, for `-L PORT:DIRECTORY/NAME`. */
-  readonly local: string;
-  /** A socket that sshd creates here for `-R DIRECTORY/NAME:…` appears in the pod as `/tmp/NAME`. */
-  readonly remote: string;
-}
-
 /** Listens on a port of 127.0.0.1 and ::1, or on a path. */
 export interface LocalServer {
   /** Stops accepting connections. */

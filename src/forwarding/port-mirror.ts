@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { asBerthError } from '../errors/berth-error.ts';
-import type { LogFields, Logger } from '../log.ts';
+import type { Logger } from '../log.ts';
+import type { LogEvent, LogEventFields } from '../log-events.ts';
 import type { ForwardedConnection, ConnectionSink } from './protocol/multiplexed-connection.ts';
 import type { Multiplexer } from './protocol/multiplexer.ts';
 import {
@@ -11,12 +12,8 @@ import {
   type Endpoint,
   type PortRange,
 } from './protocol/forwardable-endpoints.ts';
-import {
-  listenAtPath,
-  listenOnLoopback,
-  type LocalServer,
-  type SocketDirectories,
-} from './local-server.ts';
+import type { SocketDirectories } from './forwarding-directories.ts';
+import { listenAtPath, listenOnLoopback, type LocalServer } from './local-server.ts';
 import type { RelaySockets } from './relay-sockets.ts';
 import { SshdListeners, type Address } from './sshd-listeners.ts';
 import { PeerUids } from './peer-uids.ts';
@@ -27,9 +24,9 @@ export interface PortMirrorInput {
   readonly connections: Multiplexer;
   readonly sockets: RelaySockets;
   readonly directories: SocketDirectories;
-  /** The limit over all of the user's pods on this host. */
+  /** The limit over all of the user's sessions on this host. */
   readonly seats: UserQuota;
-  /** Ports that the site reserves for its services. */
+  /** Ports that are not forwarded: those that the site reserves for its services, and Berth's own. */
   readonly reserved: readonly PortRange[];
   readonly log: Logger;
 }
@@ -47,8 +44,8 @@ const followMs = 100;
 const mostLines = 32;
 
 /**
- * Mirrors listening ports and sockets: those of the pod on the login node, for sshd's `-L` and `-D`, and those that sshd
- * opens for `-R` in the pod.
+ * Mirrors listening ports and sockets: those of the user where sessions run on the login node, for sshd's `-L` and `-D`,
+ * and those that sshd opens for `-R` where sessions run.
  */
 export class PortMirror {
   readonly #input: PortMirrorInput;
@@ -102,7 +99,7 @@ export class PortMirror {
     if (typeof word.mirrored === 'number') {
       this.#waiting.get(word.mirrored)?.();
       for (const place of parseEndpoints(word.taken))
-        if (this.#mirrored?.has(place) === true) this.#warnTaken(place, 'in the pod');
+        if (this.#mirrored?.has(place) === true) this.#warnTaken(place, 'where the session runs');
     }
     if (word.listening === undefined) return;
     this.#inPod = parseEndpoints(word.listening, this.#input.reserved);
@@ -149,7 +146,7 @@ export class PortMirror {
   }
 
   #fault(thrown: unknown): void {
-    const error = asBerthError(thrown, 'forwarding ports to the pod');
+    const error = asBerthError(thrown, 'forwarding ports to the session');
     if (this.#isNew(error.message)) this.#input.log.error(error);
   }
 
@@ -203,8 +200,8 @@ export class PortMirror {
   }
 
   /** Logs each message once, and a limited number: the pod determines what is logged. */
-  #tell(message: string, fields: LogFields): void {
-    if (this.#isNew(JSON.stringify([message, fields]))) this.#input.log.warning(message, fields);
+  #tell<Event extends LogEvent>(event: Event, fields: LogEventFields<Event>): void {
+    if (this.#isNew(JSON.stringify([event, fields]))) this.#input.log.warning(event, fields);
   }
 
   #isNew(line: string): boolean {

@@ -1,19 +1,21 @@
 import { lstatSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../config/schema/profile/profile.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { forwardedDisplay } from './protocol/xauthority.ts';
 import type { SessionHost } from '../session/session-host.ts';
+import {
+  forwardingStateDir,
+  forwardSocketDirs,
+  type SocketDirectories,
+} from './forwarding-directories.ts';
 import { displayAddress, SshdListeners } from './sshd-listeners.ts';
-import { podNotReadyCodes } from '../kube-exec/open-exec.ts';
 import type { Forwarder, ForwarderInput } from './forwarder.ts';
 
-export type ForwardingInput = Pick<
-  ForwarderInput,
-  'server' | 'pod' | 'directory' | 'sockets' | 'log'
-> & {
+export type ForwardingInput = Pick<ForwarderInput, 'target' | 'log'> & {
   readonly host: SessionHost;
   readonly profile: Profile;
-  /** The environment that sshd set. */
+  /** The environment that sshd set: its agent and its display are forwarded. */
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
@@ -21,30 +23,36 @@ export type ForwardingInput = Pick<
 const laterMs = 1000;
 
 /**
- * sshd's forwards for a session in a pod. Most sessions end before they need any, so the forwarder is loaded and started
+ * sshd's forwards for a session in a pod or a job. Most sessions end before they need any, so the forwarder is loaded and started
  * only if sshd has already opened a forward, or when the session lasts.
  */
 export class Forwarding {
   readonly #input: ForwardingInput;
+  readonly #sockets: SocketDirectories;
   #bridge: Promise<Forwarder> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(input: ForwardingInput) {
     this.#input = input;
+    this.#sockets = forwardSocketDirs(input.host.runtimeDir);
   }
 
   /**
    * Forwards what a command may use at once.
    *
-   * @returns environment variables for the pod
-   * @throws {BerthError} as `openExec`, if the pod does not exist or cannot be reached
+   * @returns environment variables for the session
+   * @throws {BerthError} as `openExec`, if a pod does not exist or cannot be reached
    */
   async before(): Promise<Readonly<Record<string, string>>> {
     if (!this.#input.profile.pod.forwards) return {};
+    const { runtimeDir } = this.#input.host;
+    const { local, remote } = this.#sockets;
     try {
+      for (const each of [forwardingStateDir(runtimeDir), local, remote])
+        await mkdir(each, { recursive: true, mode: 0o700 });
       return await this.#atOnce();
     } catch (thrown) {
-      const error = asBerthError(thrown, 'forwarding to the pod');
+      const error = asBerthError(thrown, 'forwarding to the session');
       // The command would fail in the same way. Other errors only affect the forwards.
       if (error.code.startsWith('exec-')) throw error;
       this.#input.log.error(error);
@@ -52,7 +60,7 @@ export class Forwarding {
     }
   }
 
-  /** Call this if the pod has to be created first; `before` is called again afterwards. */
+  /** Call this if a pod has to be created first; `before` is called again afterwards. */
   postpone(): void {
     clearTimeout(this.#timer);
   }
@@ -63,13 +71,13 @@ export class Forwarding {
   }
 
   async #atOnce(): Promise<Readonly<Record<string, string>>> {
-    const { host, profile, env, sockets } = this.#input;
+    const { host, profile, env } = this.#input;
     const { uid } = host.user;
     const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
     const x11 = profile.x11 ? displayOf(host, env) : undefined;
     const bridge = () => this.#loaded({ ...(agent && { agent }), ...(x11 && { x11 }) });
     const own = agent !== undefined || x11 !== undefined ? await (await bridge()).own() : {};
-    if (new SshdListeners(uid, sockets.remote).now().size > 0) await (await bridge()).ports();
+    if (new SshdListeners(uid, this.#sockets.remote).now().size > 0) await (await bridge()).ports();
     else this.#later();
     return own;
   }
@@ -83,17 +91,19 @@ export class Forwarding {
     try {
       await (await this.#loaded({})).ports();
     } catch (thrown) {
-      const error = asBerthError(thrown, 'forwarding ports to the pod');
-      if (podNotReadyCodes.includes(error.code)) this.#later();
+      const error = asBerthError(thrown, 'forwarding ports to the session');
+      if (this.#input.target.notReady?.includes(error.code) === true) this.#later();
       else this.#input.log.error(error);
     }
   }
 
   #loaded(own: Pick<ForwarderInput, 'agent' | 'x11'>): Promise<Forwarder> {
-    const { host, log, directory, sockets, server, pod } = this.#input;
+    const { host, log, target } = this.#input;
     const { uid } = host.user;
+    const directory = forwardingStateDir(host.runtimeDir);
+    const sockets = this.#sockets;
     this.#bridge ??= import('./forwarder.ts').then(
-      (loaded) => new loaded.Forwarder({ ...own, uid, log, directory, sockets, server, pod }),
+      (loaded) => new loaded.Forwarder({ ...own, uid, log, directory, sockets, target }),
     );
     return this.#bridge;
   }

@@ -1,4 +1,3 @@
-import { backendOf } from '../backends/backends.ts';
 import type { PodmanPaths, Profile } from '../config/schema/profile/profile.ts';
 import type { ProgramCall } from '../program-call.ts';
 
@@ -14,8 +13,8 @@ export interface WantedImage {
 export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImage[] {
   const users = new Map<string, string[]>();
   for (const profile of profiles.values()) {
-    // The nodes of a cluster pull images themselves.
-    if (!backendOf(profile).runsHere) continue;
+    // The nodes of a Kubernetes cluster pull images themselves. For jobs of Slurm, this host may be a compute node.
+    if (profile.backend === 'pod') continue;
     const { name, image, failure } = profile;
     for (const one of new Set([image, failure.image]))
       if (one !== undefined) users.set(one, [...(users.get(one) ?? []), name]);

@@ -13,7 +13,8 @@ export function loginNodeNext(answers: LoginNodeAnswers, { elsewhere }: AccountS
   const { mode } = answers;
   const shell = installedPath('shell/login');
   return [
-    ...(answers.backend === 'pod' ? [] : imageLines(answers)),
+    ...(answers.backend === 'podman' ? imageLines(answers) : []),
+    ...(answers.backend === 'slurm' ? computeNodeLines() : []),
     ...elsewhere.map((name) =>
       mode === 'forced'
         ? `${name} is in a directory service: make the account a member of the group berth there`
@@ -37,17 +38,25 @@ export function loginNodeStart(
         : [`start it: systemctl enable --now ${[sshd, ...always, ...withSshd].join(' ')}`]
       : isRunning
         ? []
-        : [
-            `start it: ${startCommand(kindName)}; run \`berth reap\` and \`berth ${cronCommand(answers)}\` from cron`,
-          ]),
+        : [`start it: ${startCommand(kindName)}; run ${cronCommands(answers)} from cron`]),
     ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
     `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
   ];
 }
 
-function cronCommand({ backend, archive }: LoginNodeAnswers): string {
-  if (backend === 'pod') return 'token rotate';
-  return archive === undefined ? 'images pull' : 'images files';
+/** What init cannot do from here. */
+function computeNodeLines(): string[] {
+  const epilog = installedPath('share/etc/slurm/berth-epilog');
+  return [
+    'on each compute node: install the package berth-login, copy /etc/berth there, and run `berth images pull` (without a registry: `berth images pull --from-archive FILE IMAGE`) and `berth subid apply --directories`',
+    `on each compute node, so that killed jobs leave nothing: install -m 0755 ${epilog} /etc/slurm, with Epilog=/etc/slurm/berth-epilog in slurm.conf`,
+  ];
+}
+
+function cronCommands({ backend, archive }: LoginNodeAnswers): string {
+  if (backend === 'slurm') return '`berth reap`';
+  const images = archive === undefined ? 'images pull' : 'images files';
+  return `\`berth reap\` and \`berth ${backend === 'pod' ? 'token rotate' : images}\``;
 }
 
 function imageLines({ pull, archive }: LoginNodeAnswers): string[] {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { type Backend, backends } from '../config/schema/profile/profile.ts';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind.ts';
@@ -8,17 +9,21 @@ import { hasSystemd } from '../system/systemd-units.ts';
 import { exampleWith } from './rules/example-text.ts';
 import { type FileStep, whole } from './setup.ts';
 
-/** Where the sessions of a login node run. */
-export type Backend = 'podman' | 'pod';
-
 /** The name of the sshd, as in docs/getting-started-login-node.md. */
 export const kindName = 'login';
 export const sshYml = '/etc/berth/ssh.yml';
 
-const profileNames: Readonly<Record<Backend, string>> = { podman: 'minimal', pod: 'pod' };
+const profileNames: Readonly<Record<Backend, string>> = {
+  podman: 'minimal',
+  pod: 'pod',
+  slurm: 'allocation',
+};
 const profiles: Readonly<Record<Backend, string>> = {
   podman: sourceText('../../etc/berth/profiles/minimal.yml', import.meta.url),
   pod: withInstalledPaths(sourceText('../../etc/berth/profiles/pod-minimal.yml', import.meta.url)),
+  slurm: withInstalledPaths(
+    sourceText('../../etc/berth/profiles/allocation-minimal.yml', import.meta.url),
+  ),
 };
 const sshExample = withInstalledPaths(
   sourceText('../../etc/berth/ssh.yml.example', import.meta.url),
@@ -29,6 +34,8 @@ interface ProfileAnswers {
   readonly image: string;
   /** Of pods. */
   readonly cluster: string;
+  /** Of jobs; empty: Slurm's default. */
+  readonly partition: string;
 }
 
 /** What a former run has set, or the defaults. */
@@ -40,14 +47,15 @@ export interface PresentAnswers extends ProfileAnswers {
 
 /** @param asked the backend of this run. @throws system errors */
 export function presentAnswers(asked?: Backend): PresentAnswers {
-  const written = existsSync(profileFile('pod')) && !existsSync(profileFile('podman'));
-  const backend = asked ?? (written ? 'pod' : 'podman');
+  const written = backends.find((one) => existsSync(profileFile(one)));
+  const backend = asked ?? written ?? 'podman';
   const profile = readIfPresent(profileFile(backend));
   const kind = readIfPresent(kindFile(kindName));
   return {
     backend,
     image: /^image: *([^\s#]+)/m.exec(profile ?? profiles[backend])?.[1] ?? '',
     cluster: /^ +cluster: *([^\s#]+)/m.exec(profile ?? '')?.[1] ?? '',
+    partition: /^ +partition: *([^\s#]+)/m.exec(profile ?? '')?.[1] ?? '',
     port: /^Port (\d+)$/m.exec(kind ?? '')?.[1] ?? '332',
     addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
     mode: kindModeOf(kind ?? '') ?? 'login-shell',
@@ -57,14 +65,14 @@ export function presentAnswers(asked?: Backend): PresentAnswers {
 /** The profile of the sessions, and ssh.yml, which gives it to everybody. */
 export function profileSteps(answers: ProfileAnswers, present: ProfileAnswers): FileStep[] {
   const { backend, image } = answers;
-  const other = backend === 'pod' ? 'podman' : 'pod';
+  const others = backends.filter((one) => one !== backend);
   return [
     {
       ...whole(profileFile(backend), profileText(answers)),
       formerTexts: present.image === '' ? [] : [profileText(present)],
       ...(present.image === image ? {} : { askedBy: '--image' }),
     },
-    { ...whole(sshYml, sshText(backend)), formerTexts: [sshText(other)] },
+    { ...whole(sshYml, sshText(backend)), formerTexts: others.map(sshText) },
   ];
 }
 
@@ -72,10 +80,11 @@ function profileFile(backend: Backend): string {
   return `/etc/berth/profiles/${profileNames[backend]}.yml`;
 }
 
-function profileText({ backend, image, cluster }: ProfileAnswers): string {
+function profileText({ backend, image, cluster, partition }: ProfileAnswers): string {
   return profiles[backend]
     .replace(/^image: .*$/m, () => `image: ${image}`)
-    .replace(/^( +cluster:) .*$/m, (_all, key: string) => `${key} ${cluster}`);
+    .replace(/^( +cluster:) .*$/m, (_all, key: string) => `${key} ${cluster}`)
+    .replace(/^batch:$/m, partition === '' ? 'batch:' : `batch:\n  partition: ${partition}`);
 }
 
 function sshText(backend: Backend): string {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import type { Backend } from '../config/schema/profile/profile.ts';
 import type { ImageArchive } from '../images/image-archive.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
@@ -18,13 +19,7 @@ import {
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
 import { imageSteps } from './image-steps.ts';
 import { loginNodeNext, loginNodeStart } from './login-node-next.ts';
-import {
-  type Backend,
-  kindName,
-  presentAnswers,
-  profileSteps,
-  sshYml,
-} from './login-node-profile.ts';
+import { kindName, presentAnswers, profileSteps, sshYml } from './login-node-profile.ts';
 import { policySteps } from './policy-steps.ts';
 import type { ProgramOptions } from '../system/run-program.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
@@ -35,6 +30,8 @@ export interface LoginNodeAnswers {
   readonly backend: Backend;
   /** The cluster of sessions in pods. */
   readonly cluster?: ClusterAnswers;
+  /** The partition of jobs; empty: Slurm's default. */
+  readonly partition: string;
   /** Pods: install the admission policies on a cluster that has none. */
   readonly policies: boolean;
   readonly image: string;
@@ -76,6 +73,7 @@ const backendUnits: Readonly<Record<Backend, Readonly<Record<string, string>>>> 
     'berth-images.timer': sourceText('../../etc/systemd/berth-images.timer', import.meta.url),
   },
   pod: tokenUnits,
+  slurm: {},
 };
 
 /**
@@ -91,7 +89,7 @@ export async function loginNodeSetup(
   env: ProgramOptions['env'],
 ): Promise<Setup> {
   const { backend, start } = answers;
-  const isPod = backend === 'pod';
+  const runsHere = backend === 'podman';
   const accounts = await accountState(answers.users, group);
   const present = presentAnswers(answers.backend);
   const pam = readIfPresent(pamFile);
@@ -110,18 +108,18 @@ export async function loginNodeSetup(
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
     ...unitSteps({ ...units, ...backendUnits[backend] }),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
-    ...(isPod ? [] : await imageSteps(answers, sshYml)),
+    ...(runsHere ? await imageSteps(answers, sshYml) : []),
     ...(accounts.groupExists
       ? []
       : [{ argv: ['groupadd', '--force', group], undo: [['groupdel', group]] }]),
-    ...(isPod
-      ? []
-      : [
+    ...(runsHere
+      ? [
           {
             argv: ['berth', 'subid', 'apply', ...answers.users, '--directories'],
             unless: ['berth', 'subid', 'plan', ...answers.users, '--directories'],
           },
-        ]),
+        ]
+      : []),
   ];
   const kind = await kindStep(answers, { ...present, port: Number(present.port) });
   const found = hasSystemd() ? await startSteps(unitsOf(answers)) : { steps: [], running: [] };
@@ -170,6 +168,8 @@ function undoPresent(
 
 /** With the image, doctor can try it. */
 function sessionOption({ backend, pull, archive }: LoginNodeAnswers): string[] {
+  // Before the compute nodes have the files, no job can serve a session: doctor asks Slurm whether it accepts one.
+  if (backend === 'slurm') return [];
   return backend === 'pod' || pull || archive !== undefined ? ['--start-session'] : [];
 }
 
@@ -252,6 +252,7 @@ function unitsOf({ backend, archive }: LoginNodeAnswers): UnitsToStart {
     const always = ['berth-reap.timer', 'berth-token-rotate.timer'];
     return { sshd: sshdUnit, always, withSshd: [] };
   }
+  if (backend === 'slurm') return { sshd: sshdUnit, always: ['berth-reap.timer'], withSshd: [] };
   // Where there is no registry, the timer that pulls from it would fail every night.
   const withSshd = archive === undefined ? ['berth-images.timer'] : [];
   return { sshd: sshdUnit, always: ['berth-reap.timer'], withSshd };

@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import {
-  ChannelReader,
-  channels,
-  hasHalfClose,
-  resizeMessage,
-  type TerminalSize,
-} from './protocol/channels.ts';
+import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
 import {
   type ExecOutcome,
   lostOutcome,
@@ -15,6 +9,7 @@ import {
   parseStatus,
   protocolError,
 } from './protocol/exec-status.ts';
+import type { TerminalSize } from '../terminal-size.ts';
 import type { ExitMarkers } from './protocol/exit-marker.ts';
 import { closePayload, frameOf, frameInSlot, opcodes } from './protocol/frame.ts';
 import { FrameReader } from './protocol/frame-reader.ts';

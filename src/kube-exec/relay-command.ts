@@ -5,7 +5,7 @@ import { type CommandPreamble, preambleLines, StartMarker } from './protocol/com
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';
-import type { TerminalSize } from './protocol/channels.ts';
+import type { TerminalSize } from '../terminal-size.ts';
 import type { StdinSource } from './stdin-source.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 

@@ -3,7 +3,7 @@ import { ReadStream, WriteStream } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import { BerthError } from '../errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import type { TerminalSize } from './protocol/channels.ts';
+import type { TerminalSize } from '../terminal-size.ts';
 import { relayCommand, type RelayInput, type RelayTerminal } from './relay-command.ts';
 import { processStdin } from './stdin-source.ts';
 import { processOutput } from './stdout-sink.ts';

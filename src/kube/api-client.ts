@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from '../errors/berth-error.ts';
+import { userAgent } from '../session-id.ts';
 import type { ApiServer } from './api-server.ts';
 import type { WireResponse, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';
@@ -70,7 +71,7 @@ export function apiClient(
   const prefix = base.pathname.replace(/\/$/, '');
   const headers = {
     accept: 'application/json',
-    'user-agent': 'berth',
+    'user-agent': userAgent(server.session),
     ...(server.token === undefined ? {} : { authorization: `Bearer ${server.token}` }),
   };
   let connection: Promise<Connection> | undefined;

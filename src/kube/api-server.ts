@@ -12,6 +12,8 @@ export interface ApiServer {
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly token?: string;
+  /** ID of the session that makes the requests. */
+  readonly session?: string;
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
   /** Connects through a proxy with HTTP/1.1, with its own TLS options; in admin commands only. */
   readonly agent?: Agent;

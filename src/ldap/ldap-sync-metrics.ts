@@ -1,56 +1,30 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
-import { writeMetrics, type Metric } from '../system/metrics-file.ts';
+import { gauge, type SyncRun, writeSyncMetrics } from '../directory/sync-metrics.ts';
+import type { Metric } from '../system/metrics-file.ts';
 import type { LdapSyncReport } from './sync-clusters.ts';
 
-export interface MetricsOptions {
-  /** Start of the run, in seconds since the epoch. */
-  readonly started: number;
-  readonly seconds: number;
-}
-
 /**
- * Writes metrics in the format of node_exporter's textfile collector, atomically and readable by all. A
- * failed run keeps the time of the last success.
+ * Writes the metrics of a run.
  *
  * @param report Undefined if the directory could not be read completely.
- * @throws `file-system-read-only`, `disk-full` and the others of `writeAtomically`
+ * @throws as `writeSyncMetrics`
  */
 export async function writeLdapSyncMetrics(
   file: string,
   report: LdapSyncReport | undefined,
-  { started, seconds }: MetricsOptions,
+  times: Pick<SyncRun, 'started' | 'seconds'>,
 ): Promise<void> {
   const success =
     report?.clusters.every((one) => 'synced' in one && one.synced.error === undefined) === true;
-  const last = success ? Math.floor(started) : formerSuccess(file);
-  await writeMetrics(file, [
-    gauge('success', '1 if the last run completed without an error, otherwise 0.', success ? 1 : 0),
-    gauge('last_run_timestamp_seconds', 'Start time of the last run.', Math.floor(started)),
-    ...(last === undefined
-      ? []
-      : [gauge('last_success_timestamp_seconds', 'Start time of the last successful run.', last)]),
-    gauge('duration_seconds', 'Duration of the last run, in seconds.', seconds),
-    ...(report === undefined ? [] : peopleMetrics(report)),
-  ]);
+  const run = { ...times, prefix: 'berth_ldap_sync_', success, people: report?.people };
+  await writeSyncMetrics(file, run, report === undefined ? [] : clusterMetrics(report));
 }
 
-function peopleMetrics({ people, clusters }: LdapSyncReport): Metric[] {
-  const refused = (what: 'user' | 'group'): number =>
-    people.refused.filter((one) => one.what === what).length;
+function clusterMetrics({ clusters }: LdapSyncReport): Metric[] {
   const each = (count: (synced: Synced) => number): Metric['value'] =>
     new Map(clusters.flatMap((one) => ('synced' in one ? [[one.cluster, count(one.synced)]] : [])));
   const of = (kind: string): Metric['value'] =>
     each(({ changes }) => changes.filter((change) => change.kind === kind).length);
   return [
-    gauge('users', 'Users of the directory.', people.users.size),
-    gauge('groups', 'Groups of the directory.', people.groups),
-    gauge('refused_users', 'Users whose LDAP entries were rejected as invalid.', refused('user')),
-    gauge(
-      'refused_groups',
-      'Groups whose LDAP entries were rejected as invalid.',
-      refused('group'),
-    ),
     gauge('updated_namespaces', 'Namespaces whose annotations changed.', of('update')),
     gauge(
       'marked_namespaces',
@@ -76,18 +50,3 @@ function peopleMetrics({ people, clusters }: LdapSyncReport): Metric[] {
 }
 
 type Synced = Extract<LdapSyncReport['clusters'][number], { synced: unknown }>['synced'];
-
-function gauge(name: string, help: string, value: Metric['value']): Metric {
-  return { name: `berth_ldap_sync_${name}`, type: 'gauge', help, value };
-}
-
-function formerSuccess(file: string): number | undefined {
-  try {
-    const before = readFileSync(file, 'utf8');
-    const seconds = /^berth_ldap_sync_last_success_timestamp_seconds (\d+)$/m.exec(before)?.[1];
-    return seconds === undefined ? undefined : Number(seconds);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-}

@@ -1,5 +1,7 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
+import { assertEnoughEntries } from '../directory/rules/enough-entries.ts';
+import type { LdapUsers } from '../directory/rules/ldap-users.ts';
 import { collectionPath } from '../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { withApiClient, type ApiClient } from '../kube/api-client.ts';
@@ -12,10 +14,9 @@ import {
   changeOperations,
   directoryMap,
   type NamespaceChange,
+  namespaceLosses,
   planNamespaces,
 } from './rules/namespace-annotations.ts';
-import type { LdapUsers } from './rules/ldap-users.ts';
-import { assertEnoughEntries } from './rules/possible-people.ts';
 
 export interface SyncOptions {
   readonly ldap: LdapSettings;
@@ -73,7 +74,12 @@ export async function syncCluster(
     ]);
     const plan = planNamespaces(namespaces, people, now);
     if (!options.acceptFewer)
-      assertEnoughEntries(people, remembered?.data ?? {}, plan, options.ldap.keepPercent);
+      assertEnoughEntries(
+        people,
+        remembered?.data ?? {},
+        namespaceLosses(plan),
+        options.ldap.keepPercent,
+      );
     const maps = await planMaps(client, people, options.ldap);
     if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown) };
 
@@ -102,7 +108,7 @@ async function remember(
   people: LdapUsers,
   live: LiveConfigMap | undefined,
 ): Promise<void> {
-  const numbers = { users: String(people.users.size), groups: String(people.groups) };
+  const numbers = { users: String(people.users.size), groups: String(people.groupNames.length) };
   if (!sameData(live?.data, numbers)) await writeConfigMap(client, memory, numbers, live);
 }
 

@@ -1,24 +1,12 @@
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import { beforeDeadline } from '../clusters/cluster-outcome.ts';
-import type { LdapSettings } from '../config/schema/ldap-settings.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';
-import type { Deadline } from '../system/deadline.ts';
-import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
-import { ldapNobody } from './ldap-errors.ts';
-import { searchAll } from './ldap-search.ts';
-import { type LdapAnswers, type LdapEntry, nameAttributes } from './rules/possible-people.ts';
-import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
+import { type DirectoryInput, readPeople } from '../directory/read-people.ts';
+import type { LdapUsers } from '../directory/rules/ldap-users.ts';
+import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
 
-export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {
-  readonly ldap: LdapSettings;
-  readonly secrets: LdapSecrets;
-  readonly minimumUid: number;
+export interface LdapSyncInput
+  extends DirectoryInput, Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {
   readonly targets: readonly ClusterTarget[];
-  readonly deadline: Deadline;
-  /** Called with a description of the current step. */
-  readonly onProgress?: (what: string) => void;
 }
 
 export interface LdapSyncReport {
@@ -40,18 +28,8 @@ export type ClusterSyncResult = { readonly cluster: string } & (
  * @throws BerthError `ldap-…` if the directory could not be read completely
  */
 export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport> {
-  const { ldap, secrets, deadline, onProgress = () => undefined } = input;
-  const answers = await beforeDeadline(
-    readDirectory(ldap, {
-      ...secrets,
-      timeoutMs: ldap.timeoutMs,
-      onProgress: (what, count) => onProgress(`reading the directory: ${count} ${what}`),
-    }),
-    deadline,
-  );
-  const people = ldapUsersOf(answers, { ...ldap, minimumUid: input.minimumUid });
-  if (people.users.size === 0) throw ldapNobody('users', ldap.users.bases, ldap.users.filter);
-  if (people.groups === 0) throw ldapNobody('groups', ldap.groups.bases, ldap.groups.filter);
+  const { deadline, onProgress = () => undefined } = input;
+  const { url, people } = await readPeople({ ...input, onProgress });
   const clusters = await Promise.all(
     input.targets.map(async (target): Promise<ClusterSyncResult> => {
       const cluster = target.name;
@@ -67,71 +45,5 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
       }
     }),
   );
-  return { url: answers.url, people, clusters };
-}
-
-interface ReadOptions extends LdapConnectOptions {
-  readonly onProgress?: (what: 'users' | 'groups', count: number) => void;
-}
-
-/**
- * Reads all users and groups from the first server that can be reached, over one connection.
- *
- * @throws BerthError those of `LdapConnection` and `searchAll`; there is no partial result
- */
-async function readDirectory(settings: LdapSettings, options: ReadOptions): Promise<LdapAnswers> {
-  const connection = await firstReachable(settings, options);
-  const { users, groups, pageSize } = settings;
-  const ask = async (
-    what: 'users' | 'groups',
-    search: LdapSettings['users' | 'groups'],
-    attributes: readonly string[],
-  ): Promise<LdapEntry[]> => {
-    // By DN: bases may overlap.
-    const found = new Map<string, LdapEntry>();
-    for (const base of search.bases) {
-      const before = found.size;
-      const entries = await searchAll(connection, search, {
-        ...{ base, what, attributes, pageSize },
-        onPage: (count) => options.onProgress?.(what, before + count),
-      });
-      // Of several bases, too, none may be misspelled or hidden.
-      if (entries.length === 0) throw ldapNobody(what, [base], search.filter);
-      for (const entry of entries) found.set(entry.dn, entry);
-    }
-    return [...found.values()];
-  };
-  const memberOf = groups.schema === 'memberof';
-  try {
-    return {
-      url: connection.url,
-      users: await ask('users', users, [
-        ...[users.name, users.uid, users.gid, users.home, ...nameAttributes],
-        ...(memberOf ? [groups.member] : []),
-      ]),
-      groups: await ask('groups', groups, [
-        ...[groups.name, groups.gid],
-        ...(memberOf ? [] : [groups.member]),
-      ]),
-    };
-  } finally {
-    connection.close();
-  }
-}
-
-async function firstReachable(
-  { servers }: LdapSettings,
-  options: ReadOptions,
-): Promise<LdapConnection> {
-  let away: BerthError | undefined;
-  for (const server of servers) {
-    try {
-      return await LdapConnection.open(server, options);
-    } catch (error) {
-      // The next server is tried only if this one is unreachable, not if it refuses the request.
-      if (!(error instanceof BerthError) || error.exit !== 'temporary') throw error;
-      away ??= error;
-    }
-  }
-  throw away ?? new Error('ldap.url names no server');
+  return { url, people, clusters };
 }

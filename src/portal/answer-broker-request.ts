@@ -22,6 +22,9 @@ export interface BrokerResult {
   readonly answer: BrokerAnswer;
   readonly error?: BerthError;
   readonly uid?: number;
+  readonly cluster?: string;
+  /** See `BrokerToken`. */
+  readonly session?: string | undefined;
 }
 
 /**
@@ -43,8 +46,8 @@ export async function answerBrokerRequest(
         refused(why === 'silence' ? 'broker-no-request' : 'broker-request-invalid', message),
     );
     const { cluster } = parseRequest(line);
-    const { token, expiry } = await brokerToken(uid, cluster, deps);
-    return { answer: { token, expiry }, uid };
+    const { token, expiry, session } = await brokerToken(uid, cluster, deps);
+    return { answer: { token, expiry }, uid, cluster, session };
   } catch (thrown) {
     const error = asBerthError(thrown, 'renewing a credential');
     return { answer: errorAnswer(error), error, uid };

@@ -44,7 +44,7 @@ export async function brokerToken(
   uid: number,
   clusterName: string,
   deps: BrokerDeps,
-): Promise<{ readonly token: string; readonly expiry: number }> {
+): Promise<BrokerToken> {
   const path = storedCredentialPath(deps.stateDir, uid, clusterName);
   const name = await deps.nameOf(uid);
   if (name === undefined) throw unknownUid(uid);
@@ -52,7 +52,7 @@ export async function brokerToken(
   const stored = readStoredCredential(path);
   if (stored?.username !== name) throw missing(clusterName);
   const now = deps.now();
-  if (isFresh(stored, now)) return { token: stored.token, expiry: stored.expiry };
+  if (isFresh(stored, now)) return tokenOf(stored);
 
   const cluster = (await deps.clusters()).find(({ name }) => name === clusterName);
   if (cluster === undefined) {
@@ -61,7 +61,7 @@ export async function brokerToken(
       exit: 'config',
     });
   }
-  const { token, expiry } = await renewUnderLock(
+  const renewed = await renewUnderLock(
     {
       path,
       lock: storedCredentialLock(path, stored),
@@ -72,7 +72,19 @@ export async function brokerToken(
     },
     stored,
   );
-  return { token, expiry };
+  return tokenOf(renewed);
+}
+
+export interface BrokerToken {
+  readonly token: string;
+  /** Seconds since the epoch. */
+  readonly expiry: number;
+  /** ID of the login at the portal that the credential is from. */
+  readonly session: string | undefined;
+}
+
+function tokenOf({ token, expiry, session }: StoredCredential): BrokerToken {
+  return { token, expiry, session };
 }
 
 interface Subject {

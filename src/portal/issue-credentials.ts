@@ -45,6 +45,8 @@ export interface IssueInput {
   /** Reads a trusted file as root. */
   readonly read: (file: string) => string;
   readonly deadline: Deadline;
+  /** ID of this login. */
+  readonly session: string;
   readonly log: Logger;
   /** Seconds since the epoch. */
   readonly now: () => number;
@@ -71,6 +73,7 @@ export async function issueCredentials(input: IssueInput): Promise<IssuedCredent
     stateDir: settings.stateDir,
     mintToken: input.mintToken,
     lockWaitMs: deadline.remaining(),
+    session: input.session,
   };
   const outcomes = await Promise.all(
     forEachCluster(clusters, deadline, async (cluster) =>

@@ -30,6 +30,8 @@ export interface HookInput {
   /** Which of the hook's two jobs to do: OSC has a script for each. */
   readonly parts: { readonly bootstrap: boolean; readonly credentials: boolean };
   readonly tokens: OnDemandTokens;
+  /** ID of this login, which its requests and its credentials have. */
+  readonly session: string;
   readonly log: Logger;
   /** Seconds since the epoch. */
   readonly now: () => number;
@@ -64,7 +66,7 @@ interface Hook extends Omit<HookInput, 'files' | 'username'> {
 
 async function readSettingsAndUser({ username, files, ...input }: HookInput): Promise<Hook> {
   const { settings, broken } = await loadSiteSettings(files);
-  const log = input.log.with({ user: username });
+  const log = input.log.with({ user: username, session: input.session });
   for (const { message, ...fields } of settings.warnings) log.warning(message, fields);
   for (const { cluster, error } of broken) log.error(error, { cluster });
 
@@ -78,6 +80,7 @@ async function readSettingsAndUser({ username, files, ...input }: HookInput): Pr
     read: cachingReader(),
     deadline: deadline.signal,
     clusterCount: clusters.length,
+    session: input.session,
   };
   const record = readLoginRecord(stateDir, user.name);
   return { ...input, log, settings, broken, user, deadline, record, access };
@@ -189,7 +192,7 @@ function logBootstrap(
   if (error !== undefined) log.error(error, fields);
   if (result === undefined) return;
   const repaired = result.namespace === 'kept' && result.applied.length > 0;
-  log.info(`namespace ${result.namespace}`, {
+  log.info(`namespace ${result.namespace}` as const, {
     ...fields,
     ...(repaired ? { repaired: result.applied.join(', ') } : {}),
   });

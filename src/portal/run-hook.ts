@@ -1,5 +1,8 @@
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { logfmtLogger, type Logger } from '../log.ts';
+import { logfmtLogger } from '../log.ts';
+import { sessionId } from '../session-id.ts';
+import { ownProcessId } from '../system/process-start.ts';
+import { exitThroughLogger, logToSyslog } from '../system/syslog.ts';
 import { tuneStartup } from '../system/tune-startup.ts';
 import { stderrSink } from '../system/exit-now.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
@@ -12,7 +15,7 @@ export type Parser<Request> = (args: string[]) => Request;
 
 /**
  * Runs a hook once. The log goes to standard error: nginx_stage drops it if the hook succeeds, and makes one long line
- * of it if the hook fails. So warnings and errors are also written to syslog, one line each.
+ * of it if the hook fails. So warnings and errors are also written to syslog, one line each, and one line that the login was.
  *
  * @returns the exit code
  */
@@ -23,13 +26,16 @@ export async function runHook(
 ): Promise<number> {
   tuneStartup(env);
   const write = stderrSink();
-  const problems: string[] = [];
+  const forSyslog: string[] = [];
+  const session = sessionId(ownProcessId());
   const log = logfmtLogger((line) => {
     write(line);
-    if (!line.startsWith('level=info')) problems.push(line);
+    if (!line.startsWith('level=info')) forSyslog.push(line);
   });
-  const exitCode = await run(args, env, parse, log);
-  if (problems.length > 0) await writeToSyslog(problems);
+  const { exitCode, user } = await run(args, env, parse, { session, log });
+  const syslog = logfmtLogger((line) => forSyslog.push(line), { user, session });
+  syslog.info('portal login', { exit: exitCode, took_ms: Math.round(performance.now()) });
+  await writeToSyslog(forSyslog, exitCode);
   return exitCode;
 }
 
@@ -37,20 +43,21 @@ async function run(
   args: string[],
   env: Record<string, string | undefined>,
   parse: Parser<HookRequest>,
-  log: Logger,
-): Promise<number> {
+  context: Pick<HookInput, 'session' | 'log'>,
+): Promise<{ readonly exitCode: number; readonly user?: string }> {
+  let user: string | undefined;
   try {
+    const request = parsed(args, parse);
+    user = request.username;
     const failed = await prePunHook({
-      ...parsed(args, parse),
-      tokens: portalTokens(env),
-      log,
+      ...{ ...request, ...context, tokens: portalTokens(env) },
       now: () => Date.now() / 1000,
     });
-    return failed?.exitCode ?? 0;
+    return { exitCode: failed?.exitCode ?? 0, user };
   } catch (thrown) {
     const error = asBerthError(thrown, 'the hook');
-    log.error(error);
-    return error.exitCode;
+    context.log.error(error, { user, session: context.session });
+    return { exitCode: error.exitCode, user };
   }
 }
 
@@ -72,10 +79,11 @@ function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDema
   };
 }
 
-/** The module is loaded only if needed, because loading it takes time. */
-async function writeToSyslog(lines: readonly string[]): Promise<void> {
-  const { logToSyslog } = await import('../system/syslog.ts');
-  for (const line of lines) await logToSyslog(line);
+/** The last line, usually the only one, replaces the process of a hook that has succeeded: that needs no fork. */
+async function writeToSyslog(lines: readonly string[], exitCode: number): Promise<void> {
+  const last = exitCode === 0 ? lines.at(-1) : undefined;
+  for (const line of last === undefined ? lines : lines.slice(0, -1)) await logToSyslog(line);
+  if (last !== undefined) exitThroughLogger(last);
 }
 
 /** @throws {BerthError} `usage`, for any error of the parser */

@@ -19,17 +19,10 @@ export function sessionEnvironment(
   { profile, host }: { readonly profile: Profile; readonly host: SessionHost },
 ): Readonly<Record<string, string>> {
   const { user, connection } = host;
-  const allowed = [
-    ...always,
-    ...(profile.agent ? ['SSH_AUTH_SOCK'] : []),
-    ...(profile.x11 ? ['DISPLAY'] : []),
-    ...profile.environment.pass,
-  ];
-  const passed = Object.entries(given).flatMap(([name, value]): [string, string][] =>
-    value !== undefined && allowed.some((pattern) => fits(name, pattern))
-      ? [[name, name === 'SSH_AUTH_SOCK' ? agentInside(value) : value]]
-      : [],
-  );
+  const passed = passedVariables(profile, given).map(([name, value]): [string, string] => [
+    name,
+    name === 'SSH_AUTH_SOCK' ? agentInside(value) : value,
+  ]);
   return {
     ...Object.fromEntries(inside.env.map(pair)),
     HOME: user.home,
@@ -40,6 +33,22 @@ export function sessionEnvironment(
     ...profileEnvironment(profile, (template) => fillTemplate(template, user)),
     ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
   };
+}
+
+/** What a session gets of the environment that sshd set. */
+export function passedVariables(
+  profile: Profile,
+  given: Readonly<Record<string, string | undefined>>,
+): [string, string][] {
+  const allowed = [
+    ...always,
+    ...(profile.agent ? ['SSH_AUTH_SOCK'] : []),
+    ...(profile.x11 ? ['DISPLAY'] : []),
+    ...profile.environment.pass,
+  ];
+  return Object.entries(given).flatMap(([name, value]): [string, string][] =>
+    value !== undefined && allowed.some((pattern) => fits(name, pattern)) ? [[name, value]] : [],
+  );
 }
 
 /**

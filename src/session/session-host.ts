@@ -11,9 +11,15 @@ export interface SessionHost {
   readonly podman: PodmanPaths;
   /** `PID.STARTTIME` of the sshd process that serves the connection; absent at a console. */
   readonly connection?: string;
+  /** Podman's directory if this is a job of Slurm, whose cgroup limits the container and ends it. */
+  readonly jobDirectory?: string;
 }
 
 /** The user's directory below the storage: podman's HOME. It is not visible inside containers. */
-export function userStorageDir({ storage, user }: Pick<SessionHost, 'storage' | 'user'>): string {
-  return `${storage}/users/${user.uid}`;
+export function userStorageDir({
+  storage,
+  user,
+  jobDirectory,
+}: Pick<SessionHost, 'storage' | 'user' | 'jobDirectory'>): string {
+  return jobDirectory ?? `${storage}/users/${user.uid}`;
 }

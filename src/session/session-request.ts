@@ -8,6 +8,8 @@ export interface SessionRequest {
   /** Exactly as the client sent it. It is passed to a shell inside, never to a shell on the host. */
   readonly command?: string;
   readonly tty: boolean;
+  /** What runs in place of a shell with the command; only Berth itself asks for it. */
+  readonly argv?: readonly string[];
   /** `--profile` and `--config`: from root, since only a ForceCommand line can contain them. */
   readonly profile?: string;
   readonly configFile?: string;
@@ -88,13 +90,14 @@ const umaskInside = 0o022;
  * @param umask The login's umask (pam_umask); without this the runtime's own would apply.
  */
 export function sessionArgv(
-  { kind, command }: SessionRequest,
+  { kind, command, argv: own }: SessionRequest,
   inside: { readonly shell: string; readonly hasBundledTools: boolean },
   umask = umaskInside,
 ): string[] {
   const octal = umask === umaskInside ? undefined : umask.toString(8).padStart(3, '0');
   if (kind === 'sftp' && command !== undefined)
     return sftpArgv(command, inside.hasBundledTools, octal);
+  if (own !== undefined) return [...own];
   const argv =
     kind === 'shell' || command === undefined
       ? [inside.shell, '-l']

@@ -10,5 +10,5 @@ export function userAdvice({ forUser, hint, exit }: BerthError): string {
   const ask = 'send this line to the admins of this machine';
   return exit === 'temporary'
     ? `Try again in a few minutes. If it happens again, ${ask}.`
-    : `Please ${ask}. They can find the cause by the session number.`;
+    : `Please ${ask}.`;
 }

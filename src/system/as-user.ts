@@ -141,6 +141,7 @@ export async function asUserThenRoot<T>(user: Credentials, work: () => Promise<T
   try {
     return await asUser(user, work);
   } finally {
-    await asRoot(() => undefined);
+    // A process of the user itself was never root.
+    if (process.getuid?.() === 0) await asRoot(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { BerthError } from '../errors/berth-error.ts';
 import type { ProgramCall } from '../program-call.ts';
-import { holdsRawBytes, throughShell } from '../raw-bytes.ts';
+import { passingRawBytes } from '../raw-bytes.ts';
 
 /**
  * Replaces this process with a program (execve(2)): the PID, terminal, pipes and parent stay the same, and nothing
@@ -15,9 +15,7 @@ export function execProcess(call: ProgramCall): never {
   try {
     // If execve(2) fails, Node aborts and prints its stack, so check first.
     accessSync(call.file, constants.X_OK);
-    const { file, args } = call.args.some(holdsRawBytes)
-      ? { file: '/bin/sh', args: throughShell([call.file, ...call.args.slice(1)]) }
-      : call;
+    const { file, args } = passingRawBytes(call);
     process.execve?.(file, [...args], { ...call.env });
   } catch (thrown) {
     cause = thrown;

@@ -11,6 +11,11 @@ export function processStartTime(pid: number): string | undefined {
   return fields === undefined || isZombie(fields) ? undefined : fields[19];
 }
 
+/** `PID.STARTTIME` of this process. */
+export function ownProcessId(): string {
+  return `${process.pid}.${processStartTime(process.pid) ?? 0}`;
+}
+
 /** The fields of /proc/PID/stat from the third (state) on; undefined for a process that has ended. */
 export function procStatFields(pid: number): readonly string[] | undefined {
   try {

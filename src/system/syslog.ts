@@ -5,9 +5,20 @@ const logger = '/usr/bin/logger';
 /** Longest line, in characters. An argument that is too long would make execve fail. */
 const longest = 8192;
 
-/** Facility authpriv, as sshd's own lines: only root should see who logged in when. */
+/**
+ * Facility authpriv, as sshd's own lines: only root should see who logged in when. Without a syslog, it ends with 0: that is
+ * no failure of a login.
+ */
 const words = (line: string): string[] => [
-  ...['-S', String(longest), '-t', 'berth', '-p', `authpriv.${priorityOf(line)}`],
+  ...[
+    '--socket-errors=off',
+    '-S',
+    String(longest),
+    '-t',
+    'berth',
+    '-p',
+    `authpriv.${priorityOf(line)}`,
+  ],
   ...['--', line.slice(0, longest)],
 ];
 

@@ -95,6 +95,8 @@ interface SocketStatistics extends TcpConnection {
   readonly inode: string;
   /** Milliseconds since the peer last sent data; acknowledgements do not count. */
   readonly sinceReceivedMs: number;
+  /** Of data, received and acknowledged by the peer. */
+  readonly bytes: number;
 }
 
 /** Milliseconds. Of 60,000 connections the kernel selects one in 20. */
@@ -127,8 +129,15 @@ function statisticsOf(line: string): SocketStatistics[] {
   if (local === undefined || peer === undefined || inode === undefined) return [];
   // The kernel's clock counts from the connection's start; without data ss prints nothing.
   const sinceReceivedMs = Number(/ lastrcv:(\d+)/.exec(line)?.[1] ?? 0);
+  const bytes = [...line.matchAll(/ bytes_(?:acked|received):(\d+)/g)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
   return [
-    { local: endpoint(local, localPort), peer: endpoint(peer, peerPort), inode, sinceReceivedMs },
+    {
+      ...{ local: endpoint(local, localPort), peer: endpoint(peer, peerPort) },
+      ...{ inode, sinceReceivedMs, bytes },
+    },
   ];
 }
 

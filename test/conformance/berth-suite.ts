@@ -1,24 +1,8 @@
 import { NodesBehindBalancer } from '../rig/balancer/nodes-behind-balancer.ts';
 import { standardProfile } from '../rig/login-node/ssh-host.ts';
 import type { LoginMode } from '../rig/login-node/sshd-config.ts';
+import { knownFailures } from '../../src/verify/suite.ts';
 import { conformance } from './define-tests.ts';
-
-const runtimeExitCode =
-  'an OCI runtime exits with 128 + N both when signal N killed the command and when the command exited with 128 + N';
-const ownTmp = "sshd creates the socket in the host's /tmp, and the session has its own /tmp";
-
-/** Cases that fail for a session in a container, because sshd itself runs on the host. */
-const expectedFailures = {
-  'a shell killed by a signal: the client exits with 255': runtimeExitCode,
-  'the client receives the name of the signal (AsyncSSH)': runtimeExitCode,
-  '-L: to a Unix socket in /tmp of the session': ownTmp,
-  '-R: from a Unix socket in /tmp of the session': ownTmp,
-};
-
-const expectedFailuresWhenForced = {
-  'signals sent by the client reach the command (AsyncSSH)':
-    'sshd does not deliver signals to a session with a forced command',
-};
 
 const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
 
@@ -61,9 +45,6 @@ export function berthConformance(mode: Exclude<LoginMode, 'plain'>, first: numbe
       return { host: site.front, stop: () => site.stop() };
     },
     ...{ users: userTitles, first },
-    expectedFailures: {
-      ...expectedFailures,
-      ...(mode === 'forced' ? expectedFailuresWhenForced : {}),
-    },
+    expectedFailures: knownFailures(mode === 'forced' ? ['podman', 'forced'] : ['podman']),
   });
 }

@@ -4,9 +4,9 @@ import { soak } from '../rig/soak.ts';
 import { motd } from '../rig/login-node/host-files.ts';
 import type { SshServer } from '../rig/login-node/live-session.ts';
 import { SshHost, type SshHostOptions } from '../rig/login-node/ssh-host.ts';
-import type { Case } from './case.ts';
-import { Client } from './client.ts';
-import { runCase, conformanceCases, type Subject } from './suite.ts';
+import type { Case } from '../../src/verify/case.ts';
+import { Client } from '../../src/verify/client.ts';
+import { runCase, conformanceCases, type Subject } from '../../src/verify/suite.ts';
 
 const allSubjects = Object.keys(conformanceCases) as readonly Subject[];
 
@@ -41,13 +41,15 @@ export function conformance(
   title: string,
   { start, users, subjects = allSubjects, first = 0, expectedFailures = {} }: ConformanceOptions,
 ): void {
-  const all = Object.values(conformanceCases).flat();
+  const all: readonly Case[] = Object.values(conformanceCases).flat();
   for (const name of Object.keys(expectedFailures))
     if (!all.some((each) => each.name === name)) throw new Error(`there is no case ${name}`);
   describe(title, () => {
     let started: StartedHost;
     beforeAll(async () => {
-      await ensurePackages(all.flatMap(({ packages = [] }) => packages));
+      await ensurePackages([
+        ...new Set(all.flatMap(({ programs = {} }) => Object.values(programs))),
+      ]);
       started = await start();
     }, 600_000);
     afterAll(() => started.stop());
@@ -61,7 +63,7 @@ export function conformance(
           const { host } = started;
           client = await Client.connect({
             ...{ host: host.address, port: host.port, user, key: host.key(user) },
-            motd: motd.trim(),
+            ...{ motd: motd.trim(), path: process.env.PATH ?? '', everyExitCode: soak },
           });
         });
         afterAll(() => client.cleanUp());

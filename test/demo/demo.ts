@@ -6,6 +6,7 @@ import { openSite, type Site } from '../rig/site/site.ts';
 import { stopSite } from '../rig/site/start.ts';
 import { ownNamespaces } from './own-namespace.ts';
 import { namespaceOf, resetUsers, demoUsers } from './users.ts';
+import { endNotebook, notebook, showNotebook, type Notebook } from './notebook.ts';
 import { planAfter, planBefore } from './plans.ts';
 import { podSession } from './pod-session.ts';
 import { portalLogins } from './portal-login.ts';
@@ -13,9 +14,10 @@ import { sshSession } from './ssh-session.ts';
 import { Story } from './story.ts';
 import { timing } from './timing.ts';
 
-/** `npm run demo`: two users log in to a portal and use kubectl; one of them also logs in with ssh. */
+/** `npm run demo`: two users log in to a portal and use kubectl; one of them also comes by ssh and has a notebook. */
 async function demo(story: Story): Promise<void> {
   const site = await openSite();
+  await endNotebook();
   const portal = await step('installing Berth', async () => {
     await installBerth();
     await resetUsers(site);
@@ -29,8 +31,9 @@ async function demo(story: Story): Promise<void> {
   await timing(story);
   await sshSession(story);
   await podSession(story, site);
+  const opened = await notebook(story);
   if (process.env.CI === 'true') await step('stopping the site', stopSite);
-  else showNextCommands(story, site, portal);
+  else showNextCommands(story, site, portal, opened);
 }
 
 function showSite(story: Story, site: Site, portal: Portal): void {
@@ -45,8 +48,9 @@ function showSite(story: Story, site: Site, portal: Portal): void {
   );
 }
 
-function showNextCommands(story: Story, site: Site, portal: Portal): void {
+function showNextCommands(story: Story, site: Site, portal: Portal, opened: Notebook): void {
   story.step('The site is still running');
+  showNotebook(story, site, opened);
   story.say('Commands to look around:');
   story.command('root', `export KUBECONFIG=${site.adminKubeconfig}`);
   story.command(

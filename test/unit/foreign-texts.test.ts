@@ -7,7 +7,7 @@ import { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfi
 import { decodeUnverifiedClaims } from '../../src/credentials/oidc/verify-token.ts';
 import { BerthError } from '../../src/errors/berth-error.ts';
 import { findImage, layersOf, parseImageIndex } from '../../src/images/image-index.ts';
-import { firstRdn, normalDn } from '../../src/ldap/rules/ldap-dn.ts';
+import { firstRdn, normalDn } from '../../src/directory/rules/ldap-dn.ts';
 import { planText } from '../../src/cli/plan/plan-text.ts';
 import { cookieOf } from '../../src/forwarding/protocol/xauthority.ts';
 import { parseStatus } from '../../src/kube-exec/protocol/exec-status.ts';

@@ -20,6 +20,10 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
     socket = settings["socket"]
     # Servers outlive a restart of the hub, which finds them again.
     c.JupyterHub.cleanup_servers = False
+    # A job may wait in the queue, and a node may have to pull the image. What cannot start is reported earlier.
+    c.Spawner.start_timeout = 300
+    # The spawners read the choice themselves. Without this, JupyterHub warns at each start.
+    c.Spawner.apply_user_options = lambda spawner, options: None
     profiles = read_profiles(settings["profiles"])
     backends = {one.backend for one in profiles}
     if "pod" in backends:
@@ -30,6 +34,8 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
         c.BerthKubeSpawner.berth_profiles = profiles
         # The hub has no right to it, and claims belong to their users.
         c.BerthKubeSpawner.delete_pvc = False
+        # KubeSpawner's default is the command of the image, and no arguments.
+        c.BerthKubeSpawner.cmd = ["jupyterhub-singleuser"]
     if "slurm" in backends:
         c.JupyterHub.spawner_class = "berth_jupyterhub.slurm.BerthSlurmSpawner"
         c.BerthSlurmSpawner.berth_socket = socket
@@ -37,8 +43,6 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
         c.BerthSlurmSpawner.req_jobs = settings["jobs"]
     if len(backends) > 1:
         c.JupyterHub.spawner_class = "berth_jupyterhub.pods_or_jobs.BerthSpawner"
-        # A job may wait in the queue.
-        c.BerthSpawner.start_timeout = 300
     if "ldap" in settings:
         _configure_ldap(c, settings["ldap"], socket)
     if "oidc" in settings:
@@ -57,7 +61,7 @@ def _configure_ldap(c: Any, traits: Mapping[str, Any], socket: str) -> None:
         if name == "ca_file":
             continue
         if name == "lookup_dn_search_password_file":
-            authenticator.lookup_dn_search_password = Path(value).read_text(encoding="utf-8").rstrip("\n")
+            authenticator.lookup_dn_search_password = _secret(value)
         else:
             setattr(authenticator, name, value)
 
@@ -73,12 +77,20 @@ def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
     authenticator.token_url = endpoints["token_endpoint"]
     authenticator.userdata_url = endpoints["userinfo_endpoint"]
     authenticator.client_id = settings["client_id"]
-    authenticator.client_secret = Path(settings["client_secret_file"]).read_text(encoding="utf-8").strip()
+    authenticator.client_secret = _secret(settings["client_secret_file"])
     authenticator.username_claim = settings["username_claim"]
     authenticator.scope = ["openid", "profile", *(["email"] if settings["username_claim"] == "email" else [])]
     authenticator.login_service = settings["issuer"].split("/")[2]
     if ca_file is not None:
         authenticator.http_request_kwargs = {"ca_certs": ca_file}
+
+
+def _secret(path: str) -> str:
+    """The line in a file. Raises SystemExit, with which the hub ends."""
+    try:
+        return Path(path).read_text(encoding="utf-8").rstrip("\n")
+    except OSError as error:
+        raise SystemExit(f"berth: cannot read {path}: {error.strerror}. Make it a file of the hub's account, mode 0600.") from error
 
 
 def _discover(issuer: str, ca_file: str | None) -> dict[str, Any]:

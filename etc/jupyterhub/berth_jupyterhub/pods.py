@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,15 @@ from traitlets import List, Unicode
 
 from .account import Account, AccountError, bootstrap, look_up
 from .profiles import Profile, allowed_profiles, chosen_profile, fill
+
+#: How often a pod is looked at that does not run yet. Seconds.
+WATCH_SECONDS = 1.0
+
+#: Reasons of the kubelet after which waiting does not help, or only seldom.
+HOPELESS = frozenset(
+    ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError")
+    + ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+)
 
 
 class BerthKubeSpawner(KubeSpawner):
@@ -39,17 +49,42 @@ class BerthKubeSpawner(KubeSpawner):
 
     async def start(self) -> Any:
         """Bootstraps the namespace and starts the pod."""
+        # Earlier than JupyterHub, which would give no reason.
+        ends = asyncio.get_running_loop().time() + self.start_timeout - 2 * WATCH_SECONDS
         account = await bootstrap(self.berth_socket, self.user.name, self.berth_cluster)
         if account.namespace != self.namespace:
             message = f"your namespace is {account.namespace}, but this hub is configured for {self.namespace}"
             raise AccountError(message, "hub-namespace-differs")
         self._account = account
+        starting = super().start()
         try:
-            return await super().start()
+            while not (await asyncio.wait({starting}, timeout=WATCH_SECONDS))[0]:
+                reason, is_final = obstacle_of(self._own_pod())
+                if is_final:
+                    raise AccountError(f"your server could not start: {reason}", "hub-pod-failed")
+                if asyncio.get_running_loop().time() > ends:
+                    message = f"your server did not start within {self.start_timeout} s: {reason}"
+                    raise AccountError(message, "hub-pod-failed")
+            return starting.result()
         except ApiException as error:
             raise AccountError(answer_of(error), "hub-pod-refused") from error
         finally:
+            starting.cancel()
             self._account = None
+
+    def _own_pod(self) -> Mapping[str, Any]:
+        """As the API server had it last; empty before there is one."""
+        pods = {} if self.pod_reflector is None else self.pod_reflector.pods
+        pod: Mapping[str, Any] = pods.get(f"{self.namespace}/{self.pod_name}", {})
+        return pod
+
+    async def get_pod_manifest(self) -> Any:
+        """The pod. KubeSpawner logs one that the API server refuses, and the environment has the server's token."""
+        return unlogged(await super().get_pod_manifest())
+
+    def get_secret_manifest(self, owner_reference: Any) -> Any:
+        """The Secret of `internal_ssl`, whose keys would be logged, too."""
+        return unlogged(super().get_secret_manifest(owner_reference))
 
     async def account(self) -> Account:
         """The user's account. A start has just asked for it; a form asks for it anew, since groups change."""
@@ -84,6 +119,31 @@ def answer_of(error: ApiException) -> str:
         return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
         return f"the API server answered {error.status} {error.reason}"
+
+
+def obstacle_of(pod: Mapping[str, Any]) -> tuple[str, bool]:
+    """Why a pod (v1.Pod) does not run yet, in the cluster's words, and whether it never will."""
+    status = pod.get("status", {})
+    for container in status.get("containerStatuses") or []:
+        state = container.get("state") or {}
+        ended, waiting = state.get("terminated"), state.get("waiting") or {}
+        if ended:
+            return f"it ended with exit status {ended.get('exitCode')} {ended.get('message') or ''}".strip(), True
+        if waiting.get("message"):
+            return f"{waiting['reason']}: {waiting['message']}", waiting["reason"] in HOPELESS
+    if status.get("phase") in ("Failed", "Succeeded"):
+        return status.get("message") or status.get("reason") or status["phase"], True
+    for condition in status.get("conditions") or []:
+        if condition["status"] == "False" and condition.get("message"):
+            return condition["message"], False
+    return "its pod does not run yet" if pod else "it has no pod yet", False
+
+
+def unlogged(manifest: Any) -> Any:
+    """An object of whose text nothing but its name is shown."""
+    text = f"{manifest.kind} {manifest.metadata.name}, whose content is not logged"
+    manifest.to_str = lambda: text
+    return manifest
 
 
 def own_namespace(prefix: str, name: str) -> str:

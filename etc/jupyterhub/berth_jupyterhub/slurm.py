@@ -12,13 +12,20 @@ from batchspawner.api import BatchSpawnerAPIHandler
 from batchspawner.batchspawner import JobStatus
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from tornado.web import HTTPError, authenticated
-from traitlets import List, Unicode, default
+from traitlets import List, Unicode
 
 from .account import AccountError, look_up
 from .profiles import allowed_profiles, chosen_profile
 
 #: How often a job is looked at that has not told its port. Seconds.
 WATCH_SECONDS = 2.0
+
+
+class _Environment(dict[str, str]):
+    """Variables of which a log shows the names."""
+
+    def __repr__(self) -> str:
+        return str(sorted(self))
 
 
 class BerthSlurmSpawner(SlurmSpawner):
@@ -43,11 +50,6 @@ class BerthSlurmSpawner(SlurmSpawner):
     # An answer that is no state is not the end of the job, unless Slurm does not know the job.
     state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
 
-    @default("apply_user_options")
-    def _apply_in_start(self) -> Any:
-        """Nothing: without it JupyterHub warns at each start."""
-        return lambda spawner, options: None
-
     async def options_form(self, spawner: Any) -> str:
         """A list of the user's profiles."""
         account = await look_up(self.berth_socket, self.user.name)
@@ -55,7 +57,7 @@ class BerthSlurmSpawner(SlurmSpawner):
             f'<option value="{escape(one.name)}">{escape(one.name)}: {escape(one.description)}</option>'
             for one in allowed_profiles(self.berth_profiles, account)
         )
-        return f'<label for="profile">Profile</label><select class="form-control" name="profile">{choices}</select>'
+        return f'<label for="profile">Profile</label><select class="form-select" id="profile" name="profile">{choices}</select>'
 
     def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
         """What the form sends."""
@@ -74,6 +76,10 @@ class BerthSlurmSpawner(SlurmSpawner):
             return job
         except RuntimeError as error:
             raise AccountError(f"the job could not be submitted: {error}", "hub-job-failed") from error
+
+    def get_env(self) -> dict[str, str]:
+        """The environment of sbatch(1), with the server's token. batchspawner logs it at the level DEBUG."""
+        return _Environment(super().get_env())
 
     async def _while_running(self, starting: Coroutine[Any, Any, tuple[str, int]]) -> tuple[str, int]:
         """batchspawner would wait for the port until `start_timeout`, also for a job that has ended."""

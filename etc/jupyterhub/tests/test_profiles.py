@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth_jupyterhub.account import parse_answer
-from berth_jupyterhub.pods import literal, own_namespace, traits_of
+from berth_jupyterhub.pods import literal, obstacle_of, own_namespace, traits_of
 from berth_jupyterhub.profiles import allowed_profiles, fill, read_profiles
 
 from .test_account import ALICE
@@ -71,3 +71,27 @@ def test_kubespawner_expands_nothing() -> None:
 
 def test_the_namespace_is_that_of_ondemand() -> None:
     assert own_namespace("u-", "a.b@example.org") == "u-a-b-example-org"
+
+
+def waiting(**state: object) -> dict[str, Any]:
+    return {"status": {"phase": "Pending", "containerStatuses": [{"state": state}]}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason", "is_final"),
+    [
+        ({}, "it has no pod yet", False),
+        (waiting(waiting={"reason": "ContainerCreating"}), "its pod does not run yet", False),
+        (waiting(waiting={"reason": "ErrImagePull", "message": "EOF"}), "ErrImagePull: EOF", False),
+        (waiting(waiting={"reason": "ErrImageNeverPull", "message": "no"}), "ErrImageNeverPull: no", True),
+        (waiting(terminated={"exitCode": 0, "reason": "Completed"}), "it ended with exit status 0", True),
+        ({"status": {"phase": "Failed", "reason": "Evicted"}}, "Evicted", True),
+        (
+            {"status": {"conditions": [{"status": "False", "message": "0/1 nodes are available"}]}},
+            "0/1 nodes are available",
+            False,
+        ),
+    ],
+)
+def test_a_pod_that_does_not_run(pod: dict[str, Any], reason: str, is_final: bool) -> None:
+    assert obstacle_of(pod) == (reason, is_final)

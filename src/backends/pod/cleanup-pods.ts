@@ -16,7 +16,7 @@ import {
   writeRemainingPods,
   type PodGrant,
 } from './pod-grant-file.ts';
-import { connectionMark, hostLabel } from './objects/pod-object.ts';
+import { hostLabel, sessionId } from '../../session-id.ts';
 import { claimsToRenew, renewClaims, UserClaims } from './presence/user-claims.ts';
 import { cleanupLockPath } from '../../connections/state-paths.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
@@ -97,7 +97,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
             : await claims.announceClosing(since);
         const circumstances = {
           ...{ grant, client, signal, open, since, shared, now },
-          closed: closed.flatMap((id) => [id, connectionMark(id, hostname())]),
+          closed: closed.flatMap((id) => [id, sessionId(id, hostname())]),
           openNow: openMarks(site, user, claims),
           mayDeleteShared: async () => (await claims?.isClosingStill()) ?? true,
         };

@@ -3,15 +3,18 @@ import { objectPath } from '../../kube/objects/kube-object.ts';
 import { namespaceLabel, sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
 import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { withApiClient } from '../../kube/api-client.ts';
+import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
-import { deleteObject, waitForPodDeletion } from '../../kube/delete-object.ts';
+import { deleteObject, type PodId, waitForPodDeletion } from '../../kube/delete-object.ts';
 import { listUserNamespaces, reduceListPages } from '../../kube/list-all.ts';
 import { requestToken, serverWithToken } from '../../kube/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { podSelector } from './objects/pod-object.ts';
 import { readPod } from './read-pod.ts';
 import { podOwners, podSession, type PodSession, podUsage, type PodUsage } from './pod-session.ts';
+
+/** Quotas do not count those that have ended, so that a user could make any number of them. */
+export const notEndedPods = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /**
  * The pods of all users' SSH sessions on a cluster, whichever login node they were opened on.
@@ -34,8 +37,7 @@ export async function listClusterPods(
       const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
       const pods = await reduceListPages(client, '/api/v1/pods', {
         ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
-        // Quotas do not count those, so that a user could make any number of them.
-        fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
+        fieldSelector: notEndedPods,
         begin: (): PodSession[] => [],
         add: (all, pod) => {
           const session = podSession(pod, place);
@@ -94,16 +96,26 @@ export async function endPodSession(
   const { token } = await withApiClient(server, deadline, (client) =>
     requestToken(client, { namespace, account: sessionServiceAccount, lifetimeSeconds: 600 }),
   );
-  const pod = { namespace, name, uid };
+  return withApiClient(serverWithToken(server, token), deadline, (client) =>
+    endPod(client, { namespace, name, uid }),
+  );
+}
+
+/**
+ * Deletes a pod and waits for its end.
+ *
+ * @returns whether it was still there
+ * @throws {BerthError} `session-not-ended`, the `api-…` errors
+ */
+export async function endPod(client: ApiClient, pod: PodId): Promise<boolean> {
+  const { namespace, name, uid } = pod;
   const what = `pod ${namespace}/${name}`;
-  return withApiClient(serverWithToken(server, token), deadline, async (client) => {
-    const path = objectPath({ kind: 'Pod', metadata: { name, namespace } });
-    const how = { preconditions: { uid }, gracePeriodSeconds: 1 };
-    if (!(await deleteObject(client, { what, path, ...how }))) return false;
-    await waitForPodDeletion(client, pod, patienceMs);
-    if ((await readPod(client, pod))?.metadata?.uid === uid) throw notEnded(what);
-    return true;
-  });
+  const path = objectPath({ kind: 'Pod', metadata: { name, namespace } });
+  const how = { preconditions: { uid }, gracePeriodSeconds: 1 };
+  if (!(await deleteObject(client, { what, path, ...how }))) return false;
+  await waitForPodDeletion(client, pod, patienceMs);
+  if ((await readPod(client, pod))?.metadata?.uid === uid) throw notEnded(what);
+  return true;
 }
 
 function explained(thrown: unknown): BerthError {

@@ -26,7 +26,7 @@ import { handOverError, handOverGrant, isGrantUnchanged } from './pod-handover.t
 import { type ClaimPlace, untilNotClosing } from './presence/node-claims.ts';
 import { releaseSecret, retainSecret } from './presence/session-secret.ts';
 
-export interface PodGrantContext extends Pick<SessionContext, 'run'> {
+export interface PodGrantContext extends Pick<SessionContext, 'run' | 'session'> {
   readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
@@ -50,7 +50,7 @@ export async function grantPodAccess(
   user: User,
   to: 'login' | 'root',
 ): Promise<readonly BerthError[]> {
-  const { clusters, deps, failed } = await sessionClusters(site.settings, user);
+  const { clusters, deps, failed } = await sessionClusters(site, user);
   const stored = await Promise.all(
     clusters.map((cluster) => attempt(cluster, () => storedGrant(site, user, cluster, deps))),
   );
@@ -154,7 +154,7 @@ export async function revokePodAccess(
   const { run, now } = site;
   const names = podGrantClusters({ run }, user.uid);
   if (names.length === 0) return 0;
-  const { clusters, deps } = await sessionClusters(site.settings, user);
+  const { clusters, deps } = await sessionClusters(site, user);
   const held = clusters.filter(({ name }) => names.includes(name));
   for (const cluster of held) {
     const server = await hookAccess(cluster, deps);
@@ -216,7 +216,7 @@ const clusterPatienceMs = 8_000;
 
 /** The clusters of the profiles' pods, and what root needs for requests to them. */
 export async function sessionClusters(
-  settings: Pick<SshSettings, 'profiles' | 'rules'>,
+  { settings, session }: Pick<PodGrantContext, 'settings' | 'session'>,
   user: User,
 ): Promise<SessionClusters> {
   const loaded = await loadSiteSettings({});
@@ -232,7 +232,7 @@ export async function sessionClusters(
     }
   }
   const deps = {
-    ...{ stateDir: loaded.settings.stateDir, remember: true },
+    ...{ stateDir: loaded.settings.stateDir, remember: true, session },
     ...{
       deadline: deadlineIn(clusterPatienceMs).signal,
       clusterCount: loaded.settings.clusters.length,

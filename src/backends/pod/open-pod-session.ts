@@ -1,27 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { writeSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { BerthError } from '../../errors/berth-error.ts';
+import { sessionId } from '../../session-id.ts';
 import { transferProgram } from '../../session/session-request.ts';
-import {
-  connectionMark,
-  groupsText,
-  podContainer,
-  podName,
-  podObject,
-} from './objects/pod-object.ts';
+import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
+import { forwardingToPod } from './forwarding-to-pod.ts';
 import { podSession } from './objects/exec-argv.ts';
 import type { LoginSession } from '../backend.ts';
 import { groupNamesById } from '../../system/group-names.ts';
-import { isTerminal } from '../../system/controlling-terminal.ts';
+import { terminalProgress } from '../../system/terminal-progress.ts';
 import type { PodGrant } from './pod-grant-file.ts';
-import {
-  forwardingStateDir,
-  forwardSocketDirs,
-  receivedGrant,
-  invalidateGrant,
-} from './pod-handover.ts';
+import { receivedGrant, invalidateGrant } from './pod-handover.ts';
 import { Forwarding } from '../../forwarding/start-forwarding.ts';
 import { podNotReadyCodes, type PodTarget } from '../../kube-exec/open-exec.ts';
 import { relaySession, terminalSize } from '../../kube-exec/relay-session.ts';
@@ -47,18 +36,17 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
   input.welcome();
   const umask = process.umask(0o022);
   const loginHost = hostname();
-  const grant = await receivedGrant(host.user, profile.pod.cluster);
+  const connection = host.connection && sessionId(host.connection, loginHost);
+  const received = await receivedGrant(host.user, profile.pod.cluster);
+  const server = { ...received.server, session: connection };
+  const grant = { ...received, server };
+  const { namespace } = grant;
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost });
-  const { server, namespace } = grant;
-  const connection = host.connection && connectionMark(host.connection, loginHost);
   const place: PodTarget = { server, pod: { namespace, pod, container: podContainer, connection } };
-  const { runtimeDir } = host;
-  const [directory, sockets] = [forwardingStateDir(runtimeDir), forwardSocketDirs(runtimeDir)];
-  for (const each of [directory, sockets.local, sockets.remote])
-    await mkdir(each, { recursive: true, mode: 0o700 });
-  const newForwards = (): Forwarding => new Forwarding({ ...input, ...place, directory, sockets });
+  const newForwards = (): Forwarding =>
+    new Forwarding({ ...input, target: forwardingToPod(place) });
   let forwards = newForwards();
   const ending = new AbortController();
   const run = async (groups?: string) => {
@@ -70,6 +58,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     };
     const { opening, ...exec } = podSession({ ...host, connection }, profile, session);
     began = Date.now();
+    if (hasLimits) void noteLimits(input, grant, pod);
     return relaySession({
       ...{ server, nonce, opening, signal: ending.signal },
       unanswered: endingWhereLost(grant, pod, ending),
@@ -81,6 +70,8 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
   };
+  const { idleMs, hardMs } = profile.timeouts;
+  const hasLimits = (idleMs ?? hardMs) !== undefined;
   /** Other connections use the pod too, which may have been created before the user's groups changed. */
   const shared = profile.lifetime.kind !== 'connection' || host.connection === undefined;
   const { exitCode, reason } = await run(shared ? groupsText(host.user) : undefined)
@@ -123,6 +114,20 @@ function endingWhereLost(grant: PodGrant, pod: string, ending: AbortController):
   return new IdleWatchdog(silentMs, () => void ask());
 }
 
+/** Says for the reaper when this session ends. The cluster is asked beside the session, and only for a time limit. */
+async function noteLimits(
+  { host, profile }: LoginSession,
+  grant: PodGrant,
+  pod: string,
+): Promise<void> {
+  const [{ writeLimitNote }, { podEnd }] = await Promise.all([
+    import('../limit-notes.ts'),
+    import('./read-pod.ts'),
+  ]);
+  const endsAt = profile.timeouts.hardMs === undefined ? undefined : await podEnd(grant, pod);
+  await writeLimitNote(host, { profile: profile.name, place: `pod ${pod}`, endsAt });
+}
+
 /** For a file transfer, installs the program if the pod does not have it. */
 async function bring(
   { request, toolsDir: directory, profile }: LoginSession,
@@ -150,35 +155,10 @@ async function start({ host, profile, request }: LoginSession, grant: PodGrant):
     ...{ user, profile, namespace: grant.namespace, loginHost: hostname(), groupNames },
     connection,
   });
-  const progress = terminalProgress(quietMs[request.kind]);
+  const progress = terminalProgress(request.kind);
   try {
     await startPod({ grant, pod, deadlineMs: profile.deadlineMs, onState: progress.show });
   } finally {
     progress.clear();
   }
-}
-
-/** Progress is shown after this time; later for a command, because its output matters more. Milliseconds. */
-const quietMs = { shell: 1_000, command: 10_000, sftp: 10_000 } as const;
-
-/** A line on the user's terminal that is erased at the end. Nothing is written to a pipe. */
-function terminalProgress(afterMs: number): { show: (text: string) => void; clear: () => void } {
-  if (!isTerminal(2)) return { show: () => undefined, clear: () => undefined };
-  let text = '';
-  let shown = false;
-  const draw = (): void => {
-    writeSync(2, `\r\u001b[Kyour session: ${text} …`);
-    shown = true;
-  };
-  const timer = setTimeout(draw, afterMs);
-  return {
-    show: (next) => {
-      text = next;
-      if (shown) draw();
-    },
-    clear: () => {
-      clearTimeout(timer);
-      if (shown) writeSync(2, '\r\u001b[K');
-    },
-  };
 }

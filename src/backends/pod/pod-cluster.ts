@@ -3,14 +3,6 @@ import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 
-/** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */
-export function usesPods({ profiles, rules }: Pick<SshSettings, 'profiles' | 'rules'>): boolean {
-  return (
-    [...profiles.values()].some(({ backend }) => backend === 'pod') ||
-    rules.some(({ backend }) => backend === 'pod')
-  );
-}
-
 /** The profiles whose sessions may be pods, because the profile or a rule says so. */
 export function podProfiles({
   profiles,

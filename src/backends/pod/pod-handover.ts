@@ -6,7 +6,7 @@ import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
-import type { SocketDirectories } from '../../forwarding/local-server.ts';
+import { forwardSocketDirs } from '../../forwarding/forwarding-directories.ts';
 
 /**
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
@@ -14,17 +14,6 @@ import type { SocketDirectories } from '../../forwarding/local-server.ts';
  */
 function handoverDirectory(runtimeDir: string): string {
   return `${runtimeDir}/berth-pods`;
-}
-
-/** The directory for sockets and locks that the user's sessions share. */
-export function forwardingStateDir(runtimeDir: string): string {
-  return `${runtimeDir}/berth-bridge`;
-}
-
-/** The directories for the sockets of the user's forwards. sshd creates some of them before the session starts. */
-export function forwardSocketDirs(runtimeDir: string): SocketDirectories {
-  const directory = `${runtimeDir}/berth-forwards`;
-  return { local: `${directory}/local`, remote: `${directory}/remote` };
 }
 
 function grantFile(runtimeDir: string, cluster: string): string {
@@ -95,6 +84,32 @@ export async function receivedGrant(user: User, cluster?: string): Promise<PodGr
   }
   const refused = cluster ?? clusters('.refused').map(decodeURIComponent)[0];
   throw missing(refused && (await readText(refusalFile(runtimeDir, refused), user)), cluster);
+}
+
+/**
+ * All grants of the user, as the login.
+ *
+ * @returns also an error for each cluster that refused one, and if there is neither
+ */
+export async function receivedGrants(
+  user: User,
+): Promise<{ readonly grants: readonly PodGrant[]; readonly failed: readonly BerthError[] }> {
+  const runtimeDir = findRuntimeDir(user);
+  const names =
+    runtimeDir === undefined
+      ? []
+      : await firstDirectoryNames(handoverDirectory(runtimeDir), mostNames);
+  const clusters = new Set(names.map((name) => decodeURIComponent(name.replace(/\.\w+$/, ''))));
+  const [grants, failed]: [PodGrant[], BerthError[]] = [[], []];
+  for (const cluster of clusters.size === 0 ? [undefined] : clusters) {
+    try {
+      grants.push(await receivedGrant(user, cluster));
+    } catch (error) {
+      if (!(error instanceof BerthError)) throw error;
+      failed.push(error);
+    }
+  }
+  return { grants, failed };
 }
 
 /** A site has a few clusters, so this is never reached. */

@@ -19,6 +19,26 @@ export async function readPod(
   return answer.body;
 }
 
+/**
+ * When the cluster ends a pod, whoever uses it. Milliseconds since the epoch.
+ *
+ * @returns undefined if it has no time limit, does not run, or cannot be read
+ */
+export async function podEnd(
+  { server, namespace }: PodGrant,
+  name: string,
+): Promise<number | undefined> {
+  const pod = await withApiClient(server, deadlineIn(patienceMs).signal, (client) =>
+    readPod(client, { name, namespace }),
+  ).catch(() => undefined);
+  return pod && endOf(pod);
+}
+
+function endOf({ spec, status }: PodStatus): number | undefined {
+  const end = Date.parse(status?.startTime ?? '') + (spec?.activeDeadlineSeconds ?? NaN) * 1000;
+  return Number.isNaN(end) ? undefined : end;
+}
+
 type PodMetadata = NonNullable<PodStatus['metadata']>;
 
 /** Time limit; the user waits meanwhile. Milliseconds. */
@@ -55,6 +75,9 @@ export async function podLoss(
 function fateOf(pod: PodStatus, isAnother: (metadata: PodMetadata) => boolean): string | undefined {
   const state = podState(pod);
   if (state.kind === 'ending') return 'deleted';
-  if (state.kind === 'failed') return `ended (${state.detail})`;
-  return isAnother(pod.metadata ?? {}) ? 'deleted' : undefined;
+  if (state.kind === 'failed')
+    return state.code === 'pod-time-limit' ? 'ended at its time limit' : `ended (${state.detail})`;
+  if (isAnother(pod.metadata ?? {})) return 'deleted';
+  // The node ends its processes before the cluster says so.
+  return (endOf(pod) ?? Infinity) <= Date.now() ? 'ended at its time limit' : undefined;
 }

@@ -50,7 +50,7 @@ export function containerCleanup(site: SessionContext, connection?: string): Cle
 }
 
 /**
- * Removes expired containers: those of closed connections, and those whose duration or grace period is over. After
+ * Removes expired containers: those of closed connections, and those whose grace period or time limit is over. After
  * the last container of a user without a connection, ends the support processes that keep the namespaces too.
  *
  * A login during the cleanup is noticed: it writes its record before it checks the lock, and waits for the lock
@@ -148,6 +148,7 @@ export async function findExpiredContainers(
   const circumstances = {
     ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
     starting: processes.some((one) => one.part === 'podman'),
+    endsConnected: site.endsConnected === true,
   };
   return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
 }
@@ -171,26 +172,25 @@ interface Circumstances {
   /** Milliseconds since the epoch; undefined while there is a connection. */
   readonly idleSince: number | undefined;
   readonly now: number;
+  readonly endsConnected: boolean;
 }
 
 /** How long podman may take from listing a new container until it runs. Milliseconds. */
 const startMs = 60_000;
 
 function isOver(container: BerthContainer, circumstances: Circumstances): boolean {
-  const { name, lifetime, created, connection } = container;
-  const { open, busy, running, starting, idleSince, now } = circumstances;
-  if (connection !== undefined) return !open.has(connection);
+  const { name, lifetime, timeouts, created, connection } = container;
+  const { open, busy, running, starting, idleSince, now, endsConnected } = circumstances;
+  if (connection !== undefined)
+    return (
+      !open.has(connection) || (endsConnected && created + (timeouts.hardMs ?? Infinity) <= now)
+    );
   // It ended by itself, or the machine was rebooted.
   if (!running.has(name) && !starting && created + startMs <= now) return true;
-  switch (lifetime.kind) {
-    case 'duration':
-      return created + lifetime.durationMs <= now;
-    case 'connection':
-      return idleSince !== undefined;
-    case 'user':
-      if (idleSince === undefined || (lifetime.linger && busy.has(name))) return false;
-      return idleSince + lifetime.graceMs <= now;
-  }
+  const { softMs = Infinity, hardMs = Infinity } = timeouts;
+  if (idleSince === undefined) return endsConnected && created + hardMs <= now;
+  if (lifetime.kind === 'connection' || created + Math.min(softMs, hardMs) <= now) return true;
+  return !(lifetime.linger && busy.has(name)) && idleSince + lifetime.graceMs <= now;
 }
 
 function writeIdle(site: SessionContext, uid: number, since: number): void {

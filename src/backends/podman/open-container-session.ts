@@ -32,8 +32,7 @@ export async function openContainerSession(
   const umask = process.umask(0o022);
   const session = {
     ...containerSession(host, container, { request, profile, env, umask }),
-    ...(request.tty &&
-      container.terminalRelay === 'runtime' && { terminalSize: await controllingTerminalSize() }),
+    ...(request.tty && { terminalSize: await controllingTerminalSize() }),
   };
   const { startFile, ...call } = sessionCommand(host, container, session, startFilePath(host));
   writeStartFile(startFile);
@@ -46,13 +45,14 @@ async function startAnew(login: LoginSession, name: string): ReturnType<typeof S
   return startWithFallback(login, name);
 }
 
-/** Lets the user find a container on another login node. Does nothing for a command in a running container. */
+/** Lets the user find a container on another login node. Does nothing in a job, and for a command in a running container. */
 async function noteAndTell(
-  { host: { user }, profile, request, env }: LoginSession,
+  { host: { user, jobDirectory }, profile, request, env }: LoginSession,
   isNew: boolean,
 ): Promise<void> {
   const isInteractive = request.kind === 'shell' && request.tty;
-  if (profile.lifetime.kind === 'connection' || !(isNew || isInteractive)) return;
+  const isFoundOtherwise = jobDirectory !== undefined || profile.lifetime.kind === 'connection';
+  if (isFoundOtherwise || !(isNew || isInteractive)) return;
   const { tellOtherContainers, writeContainerNote } = await import('./container-notes.ts');
   const here = { host: hostname(), profile: profile.name };
   const port = serverPort(env.SSH_CONNECTION);

@@ -1,5 +1,5 @@
 import { rm, unlink } from 'node:fs/promises';
-import type { Lifetime } from '../../config/schema/profile/profile.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
@@ -11,6 +11,7 @@ import {
 } from '../../system/stored-containers.ts';
 import { firstDirectoryNames, readUserFile } from '../../system/user-file.ts';
 import type { RemovalResult } from '../backend.ts';
+import { sessionNameParts } from '../own-session.ts';
 import {
   isBerthSupport,
   type ProcessOwner,
@@ -21,11 +22,13 @@ import { podmanAsUser } from './podman-as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
 import { containerFilesDir, removePauseFile } from './running-container.ts';
 
+/** When the container of a profile ends. */
+type Limits = Pick<Profile, 'lifetime' | 'timeouts'>;
+
 /** A container of Berth's in a user's store. */
-export interface BerthContainer extends StoredContainer {
+export interface BerthContainer extends StoredContainer, Limits {
   /** Name of the profile. */
   readonly profile: string;
-  readonly lifetime: Lifetime;
   /** Set for a container that serves one connection. */
   readonly connection: string | undefined;
 }
@@ -34,7 +37,10 @@ const removalMs = 15_000;
 /** Files that are checked; a user has a few. */
 const mostNotes = 1_000;
 /** For a profile that was removed from the configuration: the container is removed. */
-const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+const unknownProfile: Limits = {
+  lifetime: { kind: 'user', graceMs: 0, linger: false },
+  timeouts: { warnMs: [] },
+};
 
 /** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are left alone. */
 export async function listBerthContainers(
@@ -43,11 +49,10 @@ export async function listBerthContainers(
 ): Promise<readonly BerthContainer[]> {
   const stored = await storedContainers(owner.directory, user);
   return stored.flatMap((container) => {
-    const [, name, connection] =
-      /^berth-([a-z0-9-]+?)(?:-([0-9]+\.[0-9]+))?$/.exec(container.name) ?? [];
-    if (name === undefined) return [];
-    const lifetime = settings.profiles.get(name)?.lifetime ?? unknownProfile;
-    return [{ ...container, profile: name, lifetime, connection }];
+    const parts = sessionNameParts(container.name);
+    if (parts === undefined) return [];
+    const { lifetime, timeouts } = settings.profiles.get(parts.profile) ?? unknownProfile;
+    return [{ ...container, ...parts, lifetime, timeouts }];
   });
 }
 

@@ -24,7 +24,7 @@ export interface ResolvedMounts {
  */
 export function resolveMounts(
   profile: Profile,
-  host: Pick<SessionHost, 'user' | 'storage' | 'runtimeDir'>,
+  host: Pick<SessionHost, 'user' | 'storage' | 'runtimeDir' | 'jobDirectory'>,
   toolsDir: string,
 ): ResolvedMounts {
   const mounts: ResolvedMount[] = [];
@@ -55,13 +55,19 @@ export function resolveMounts(
 function harmless(
   source: string,
   { name }: Profile,
-  { storage, runtimeDir }: Pick<SessionHost, 'storage' | 'runtimeDir'>,
+  {
+    storage,
+    runtimeDir,
+    jobDirectory,
+  }: Pick<SessionHost, 'storage' | 'runtimeDir' | 'jobDirectory'>,
 ): string | undefined {
   const found = existsSync(source) ? realpathSync(source) : undefined;
   const real = found ?? source;
   const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
   const run = resolved(runtimeDir);
-  if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
+  // In a job, users run programs outside of the container anyway, and the directory may be below /tmp.
+  const exposed = jobDirectory === undefined && (isWithin(real, run) || isWithin(run, real));
+  if (problem === undefined && !exposed) return found;
   const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
   throw new BerthError(`profile ${name} mounts ${source}, which ${what}`, {
     code: 'session-mount-forbidden',

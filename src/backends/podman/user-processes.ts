@@ -5,6 +5,7 @@ import type { User } from '../../identity/nss.ts';
 import { type IdRange, parseSubordinateFile } from '../../identity/subordinate-file.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
+import { isInJob } from '../../system/job-cgroup.ts';
 import {
   executableId,
   fileId,
@@ -105,9 +106,10 @@ const sshdPrograms = [
   '/usr/libexec/openssh/sshd-session',
 ];
 
-/** All processes of the user in /proc, with their parts. */
+/** All processes of the user in /proc, with their parts. A job of Slurm on this host is Slurm's to end: none of its processes. */
 export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
-  const own = [...runningProcesses((uid) => belongs(uid, owner))];
+  const found = [...runningProcesses((uid) => belongs(uid, owner))];
+  const own = found.filter(({ pid }) => !isInJob(pid, owner.uid));
   if (own.length === 0) return [];
   const support = filesOf(supportPrograms);
   const sshd = filesOf(sshdPrograms);
@@ -176,7 +178,8 @@ export function receivesHangup(process_: BerthProcess, all: readonly BerthProces
   return parent?.part !== 'inside';
 }
 
-function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean {
+/** Whether a real UID is the user's, or one of their containers'. */
+export function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean {
   return uid === own || subordinate.some(({ start, count }) => uid >= start && uid < start + count);
 }
 

@@ -21,13 +21,13 @@ import { clusterName } from './cluster.ts';
  * What an admin of a login node is asked.
  *
  * @param asks whether there is an admin to ask: the address is asked for only where there are several
- * @param pods the questions about the cluster of sessions in pods; none for containers
+ * @param ofBackend the questions about where the sessions run
  */
 export function loginNodeQuestions(
   present: PresentAnswers,
   archive: ImageArchive | undefined,
   asks: boolean,
-  pods: readonly Question[],
+  ofBackend: readonly Question[],
 ): Question[] {
   const address: Question = {
     option: 'address',
@@ -66,9 +66,7 @@ export function loginNodeQuestions(
       problem: (answer) =>
         kindModes.some((mode) => mode === answer) ? undefined : 'must be login-shell or forced',
     },
-    ...(pods.length === 0
-      ? [{ option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo }]
-      : pods),
+    ...ofBackend,
     {
       ...{ option: 'start', text: 'Start the sshd and the timers', fallback: 'yes' },
       ...{ problem: yesOrNo, asked: hasSystemd() },
@@ -95,8 +93,29 @@ function addressesProblem(answer: string): string | undefined {
     : problems.find((problem) => problem !== undefined);
 }
 
-/** What an admin of a login node is asked about the cluster, in the place of the image's source. */
-export async function podQuestions(name: string): Promise<Question[]> {
+/** What an admin of a login node is asked about where the sessions run. @param cluster the one on the command line */
+export async function backendQuestions(
+  present: PresentAnswers,
+  cluster = present.cluster,
+): Promise<Question[]> {
+  switch (present.backend) {
+    case 'podman':
+      return [{ option: 'pull', text: 'Pull the image now', fallback: 'yes', problem: yesOrNo }];
+    case 'pod':
+      return podQuestions(cluster);
+    case 'slurm':
+      return [
+        {
+          ...{ option: 'partition', text: "Partition of the jobs, or nothing for Slurm's default" },
+          fallback: present.partition,
+          problem: (answer) =>
+            /^[\w.,-]*$/.test(answer) ? undefined : 'must be the name of a partition',
+        },
+      ];
+  }
+}
+
+async function podQuestions(name: string): Promise<Question[]> {
   const { presentCluster } = await import('../../init/present-portal.ts');
   const { access, namespacePrefix = '' } = presentCluster(name);
   return [

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { type Backend, backends } from '../../config/schema/profile/profile.ts';
 import { usageError } from '../../errors/usage-error.ts';
-import type { Backend } from '../../init/login-node-profile.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, list, text } from '../kit/options.ts';
@@ -10,8 +10,8 @@ import type { Terminal } from '../kit/terminal.ts';
 const options = {
   ...flowOptions,
   backend: choice(
-    ['podman', 'pod'] satisfies Backend[],
-    'podman: sessions are containers on this host; pod: they are pods on a cluster [default: podman]',
+    backends,
+    "podman: sessions are containers on this host; pod: they are pods on a cluster; slurm: they are in the user's own job on a compute node [default: podman]",
   ),
   cluster: text('cluster', 'Pods: name of the cluster, as on the portal'),
   kubeconfig: text(
@@ -32,6 +32,7 @@ const options = {
     'Pods: install the admission policies if the cluster has none [default: as --apply]',
   ),
   kubectl: text('file', 'Pods: path of kubectl [default: /usr/bin/kubectl]'),
+  partition: text('PARTITION', "Slurm: partition of the jobs [default: Slurm's]"),
   image: text('image', 'Image of the sessions'),
   user: list('user', 'Account that may log in; several: --user alice --user bob'),
   port: text('PORT', "Port of the sessions' own sshd, which should be below 1024 [default: 332]"),
@@ -51,10 +52,10 @@ const options = {
   start: choice(yesAndNo, 'Start the sshd and the timers now'),
 };
 
-/** `berth init login-node`: SSH sessions in containers on this host, or in pods. */
+/** `berth init login-node`: SSH sessions in containers on this host, in pods, or in jobs of Slurm. */
 export const initLoginNodeCommand = command({
   command: 'login-node',
-  describe: 'Set up sessions in containers or pods for SSH users on this host',
+  describe: 'Set up sessions in containers, pods or jobs for SSH users on this host',
   options,
   without: { '--pull': ['--from-archive'] },
   examples: [
@@ -71,6 +72,10 @@ export const initLoginNodeCommand = command({
       'berth init login-node --backend pod --cluster prod --kubeconfig admin.kubeconfig',
       'Sessions are pods: also prepare the cluster, and ask the rest',
     ],
+    [
+      'berth init login-node --backend slurm --partition interactive --user alice',
+      "Sessions are in the users' own jobs of Slurm",
+    ],
     ['berth init login-node --yes --dry-run', 'Print what the defaults would change'],
   ],
   epilogue:
@@ -78,23 +83,32 @@ export const initLoginNodeCommand = command({
   run,
 });
 
-const podOnly = [
-  ...['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'policies', 'kubectl'],
-];
-const podmanOnly = ['pull', 'from-archive'];
+/** The options of one backend only. */
+const ownOptions: Readonly<Record<Backend, readonly string[]>> = {
+  podman: ['pull', 'from-archive'],
+  pod: ['cluster', 'kubeconfig', 'context', 'namespace-prefix', 'apply', 'policies', 'kubectl'],
+  slurm: ['partition'],
+};
+
+const imageIsElsewhere: Readonly<Record<Backend, string>> = {
+  podman: '',
+  pod: "the cluster's nodes pull the image",
+  slurm: 'each compute node needs the image: run `berth images pull` there',
+};
 
 /** @throws {BerthError} `usage` for an option that the backend does not have */
 function assertOptionsOf(backend: Backend, args: Readonly<Record<string, unknown>>): void {
-  const foreign = backend === 'pod' ? podmanOnly : podOnly;
-  const given = foreign.filter((option) => args[option] !== undefined);
-  if (given.length === 0) return;
-  const names = given.map((option) => `--${option}`).join(', ');
-  throw usageError(
-    'berth init login-node',
-    backend === 'pod'
-      ? `${names} cannot be used with --backend pod: the cluster's nodes pull the image`
-      : `${names} ${given.length === 1 ? 'needs' : 'need'} --backend pod`,
-  );
+  for (const [other, options] of Object.entries(ownOptions)) {
+    const given = options.filter((option) => args[option] !== undefined);
+    if (other === backend || given.length === 0) continue;
+    const names = given.map((option) => `--${option}`).join(', ');
+    throw usageError(
+      'berth init login-node',
+      other === 'podman'
+        ? `${names} cannot be used with --backend ${backend}: ${imageIsElsewhere[backend]}`
+        : `${names} ${given.length === 1 ? 'needs' : 'need'} --backend ${other}`,
+    );
+  }
 }
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
@@ -104,7 +118,7 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
     { runSetup },
     { stepEnvironment },
     { readImageArchive },
-    { loginNodeQuestions, podClusterAnswers, podQuestions },
+    { backendQuestions, loginNodeQuestions, podClusterAnswers },
     { allAddresses },
   ] = await Promise.all([
     import('../../init/login-node-setup.ts'),
@@ -122,18 +136,19 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
   assertOptionsOf(backend, { ...args });
   assertRoot();
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
-  const pods = backend === 'pod' ? await podQuestions(args.cluster ?? present.cluster) : [];
-  const questions = loginNodeQuestions(present, archive, asking.asks, pods);
-  const { cluster, kubeconfig, apply, 'namespace-prefix': prefix } = args;
+  const ofBackend = await backendQuestions(present, args.cluster);
+  const questions = loginNodeQuestions(present, archive, asking.asks, ofBackend);
+  const { cluster, kubeconfig, apply, 'namespace-prefix': prefix, partition } = args;
   const answers = await asking.answers(questions, {
     ...{ image, port, mode, start, user: user?.join(' '), address: address?.join(' ') },
-    ...{ cluster, kubeconfig, apply, 'namespace-prefix': prefix },
+    ...{ cluster, kubeconfig, apply, 'namespace-prefix': prefix, partition },
     pull: archive === undefined ? pull : 'no',
   });
   const setup = await loginNodeSetup(
     {
       backend,
       ...(backend === 'pod' ? { cluster: await podClusterAnswers(answers, args) } : {}),
+      partition: answers.get('partition') ?? '',
       policies: (args.policies ?? answers.get('apply')) === 'yes',
       image: answers.get('image') ?? '',
       users: splitAnswer(answers.get('user') ?? ''),

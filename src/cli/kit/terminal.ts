@@ -101,7 +101,10 @@ export function reportErrors(
 }
 
 /** Writes an error to standard error, as JSON if JSON was asked for, and makes its exit status the process's. */
-export function reportError(terminal: Terminal, error: BerthError): void {
+export function reportError(
+  terminal: Pick<Terminal, 'stderr' | 'wantsJson' | 'wanted' | 'finish'>,
+  error: BerthError,
+): void {
   terminal.stderr.write(terminal.wantsJson === true ? errorJson(error) : errorText(error));
   terminal.wanted?.debug?.(error);
   if (terminal.wanted !== undefined) terminal.wanted.failed = true;

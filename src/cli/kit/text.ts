@@ -57,7 +57,7 @@ export function timestamp(epoch: number): string {
   return new Date(epoch * 1000).toISOString().replace('.000Z', 'Z');
 }
 
-/** In the admin's time zone, as `loginctl` and `who` show it. */
+/** In this process's time zone, as `loginctl` and `who` show it. */
 export function localTime(epoch: number): string {
   const at = new Date(epoch * 1000);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -65,7 +65,7 @@ export function localTime(epoch: number): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** `40s`, `5m`, `3h05m`, `2d4h`; `-` without a terminal. */
+/** `40s`, `5m`, `3h05m`, `2d4h`; `-` if unknown. */
 export function shortTime(seconds: number | undefined): string {
   if (seconds === undefined) return '-';
   const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit));

@@ -101,7 +101,14 @@ export function writePlan(
 
 /** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {
-  const { user, outcome, reason, mistakes, obstacles, session, pod } = plan;
+  const { user, outcome, reason, mistakes, obstacles, session, pod, job } = plan;
+  if (job !== undefined)
+    return [
+      `${escapedForTerminal(user)} gets profile ${job.profile}: ${escapedForTerminal(reason)}`,
+      `job ${job.name}, submitted if the user has none with this name`,
+      '',
+      ...escapeInvisible(job.script).trimEnd().split('\n'),
+    ].join('\n');
   if (pod !== undefined)
     return [
       `${escapedForTerminal(user)} gets profile ${pod.profile}: ${escapedForTerminal(reason)}`,

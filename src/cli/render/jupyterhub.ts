@@ -17,6 +17,7 @@ import {
   siteOptions,
 } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import { warnOfMissingImages } from './warn-of-missing-images.ts';
 import { writeFiles } from './write-files.ts';
 
 const positionals = {
@@ -34,7 +35,10 @@ const options = {
     'For a hub on a host, the scripts of its jobs, values of the Zero to JupyterHub chart, or a Kustomize component',
     { default: 'config' },
   ),
-  directory: text('directory', 'Where to write the component'),
+  directory: text(
+    'directory',
+    'Where to write it: berth.py, berth-values.yaml or the component [default: print it]',
+  ),
   slurm: list('profile', 'Profiles that users can choose as jobs of Slurm'),
   jobs: text(
     'directory',
@@ -71,7 +75,6 @@ export const renderJupyterhubCommand = command({
   positionals,
   options,
   needs: {
-    '--directory': '--form component',
     '--jobs': '--slurm',
     '--hub-account': '--form jobs',
     '--ldap-password-file': '--login ldap',
@@ -82,16 +85,17 @@ export const renderJupyterhubCommand = command({
   without: {
     '--slurm': ['--form chart', '--form component'],
     '--cluster': ['--form jobs'],
+    '--directory': ['--form jobs'],
     '--socket': ['--form jobs'],
     '--login': ['--form jobs'],
   },
   examples: [
     [
-      'berth render jupyterhub notebook gpu --login ldap >/etc/jupyterhub/berth.py',
+      'berth render jupyterhub notebook gpu --login ldap --directory /etc/jupyterhub',
       'For a hub on this host',
     ],
     [
-      'berth render jupyterhub notebook --form chart --socket tls://portal.example.org:8444 >values.yaml',
+      'berth render jupyterhub notebook --form chart --socket tls://portal.example.org:8444 --directory .',
       'Values for `helm upgrade hub jupyterhub/jupyterhub`',
     ],
     [
@@ -107,12 +111,18 @@ export const renderJupyterhubCommand = command({
 async function render(args: HubArguments, terminal: Terminal): Promise<void> {
   const { profile, slurm = [], form, jobs = '/etc/jupyterhub/berth-jobs' } = args;
   if (profile.length + slurm.length === 0) throw wrong('name a profile, or give --slurm PROFILE');
+  if ((form === 'chart' || form === 'component') && !args.socket.startsWith('tls://'))
+    throw wrong(
+      `--form ${form} needs --socket tls://HOST:PORT: a pod does not have ${args.socket}`,
+    );
   if (!/^(?:\/[\w.-]+)+$/.test(jobs)) throw wrong('--jobs is not an absolute path of plain names');
   // `--config` is berth.yml.
   const ssh = await loadSsh({ 'config-dir': args['config-dir'] });
   const { hubPodProfile } = await import('../../doors/rules/hub-profile.ts');
   const { hubJobFiles, hubJobProfile } = await import('../../doors/rules/hub-jobs.ts');
-  const pods = profile.map((name) => hubPodProfile(namedProfile(ssh, name)));
+  const podProfiles = profile.map((name) => namedProfile(ssh, name));
+  warnOfMissingImages(podProfiles, terminal);
+  const pods = podProfiles.map(hubPodProfile);
   const choices = slurm.map((name) => hubJobProfile(namedProfile(ssh, name), profile));
   if (form === 'jobs') {
     if (choices.length === 0) throw wrong('--form jobs needs --slurm');
@@ -131,25 +141,16 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
     profiles: [...pods, ...choices.map(({ choice }) => choice)],
     ...(await loginOf(args, cluster)),
   };
-  const files = await import('../../doors/rules/hub-files.ts');
-  switch (form) {
-    case 'config':
-      terminal.stdout.write(files.hubConfigFile(hub));
-      return;
-    case 'chart':
-      terminal.stdout.write(files.hubChartValues(hub, await packageFiles()));
-      return;
-    case 'component': {
-      const { directory } = args;
-      if (directory === undefined) throw wrong('--form component needs --directory');
-      await write(
-        terminal,
-        '--directory',
-        directory,
-        files.hubComponent(hub, await packageFiles()),
-      );
-    }
-  }
+  if (pods.length > 0 && !cluster?.jupyterhub)
+    terminal.stderr.write(
+      `warning: berth.yml has no section jupyterhub for the cluster ${cluster?.name ?? ''}: it will let the hub start no pods\n`,
+    );
+  const { hubFiles } = await import('../../doors/rules/hub-files.ts');
+  const files = hubFiles(form, hub, form === 'config' ? {} : await packageFiles());
+  const { directory } = args;
+  if (directory !== undefined) await write(terminal, '--directory', directory, files);
+  else if (form === 'component') throw wrong('--form component needs --directory');
+  else terminal.stdout.write(Object.values(files).join(''));
 }
 
 /** `/a`, `/a/b` and `/a/b/c` of `/a/b/c`. */

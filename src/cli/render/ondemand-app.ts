@@ -2,10 +2,11 @@ import { namedProfile } from '../../config/schema/profile/named-profile.ts';
 import { appKinds } from '../../doors/rules/ondemand-app.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
+import { type ArgumentsOf, choice, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { configDirOption, loadSsh } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import { warnOfMissingImages } from './warn-of-missing-images.ts';
 import { writeFiles } from './write-files.ts';
 
 const positionals = {
@@ -24,7 +25,9 @@ const options = {
   kind: choice(appKinds, 'What the app starts in the image', { default: 'jupyter' }),
   command: text('COMMAND', 'With --kind web: the command of the server, for `sh -c`'),
   cluster: text('CLUSTER', "OnDemand's name of the cluster", { demandOption: true }),
-  slurm: flag('The cluster is one of Slurm: the app runs in a job'),
+  backend: choice(['pod', 'slurm'], 'What sessions of the app run in: pods, or jobs of Slurm', {
+    default: 'pod',
+  }),
 };
 
 /** `berth render ondemand-app`: a profile as an interactive app of Open OnDemand. */
@@ -39,7 +42,7 @@ export const renderOndemandAppCommand = command({
       'Write an app whose sessions are pods',
     ],
     [
-      "berth render ondemand-app login app --kind web --command 'exec my-server' --cluster hpc --slurm",
+      "berth render ondemand-app login app --kind web --command 'exec my-server' --cluster hpc --backend slurm",
       'Write an app that runs a server of your own in jobs of Slurm',
     ],
   ],
@@ -52,7 +55,8 @@ async function render(
   args: ArgumentsOf<typeof options & typeof positionals>,
   terminal: Terminal,
 ): Promise<void> {
-  const { kind, command: server, cluster, slurm } = args;
+  const { kind, command: server, cluster } = args;
+  const slurm = args.backend === 'slurm';
   const usage = (problem: string, hint: string) => new BerthError(problem, { code: 'usage', hint });
   if ((kind === 'web') !== (server !== undefined))
     throw usage(
@@ -75,6 +79,7 @@ async function render(
   const { keysWithoutEffect, ondemandApp } = await import('../../doors/rules/ondemand-app.ts');
   const app = { profile, kind, cluster, command: server, slurm: slurm ? settings : undefined };
   await writeFiles(terminal, directory, ondemandApp(app));
+  if (!slurm) warnOfMissingImages([profile], terminal);
   const left = slurm ? [] : keysWithoutEffect(profile);
   if (left.length > 0)
     terminal.stderr.write(

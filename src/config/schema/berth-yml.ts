@@ -128,8 +128,9 @@ export const siteSchema = z.strictObject({
   clusters_dir: z.optional(path),
   defaults: z.optional(clusterSchema),
   clusters: z.optional(z.record(z.string(), z.unknown())),
-  // Checked by `berth ldap-sync` alone, so that a mistake in it does not affect the hook.
+  // Checked by `berth ldap-sync` and `slurm-sync` alone, so that a mistake in them does not affect the hook.
   ldap: z.optional(z.unknown()),
+  slurm_accounts: z.optional(z.unknown()),
 });
 
 export type ClusterOptions = z.output<typeof clusterSchema>;

@@ -11,7 +11,7 @@ import {
 } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
+import { backends, type BrokenProfile, type Profile, type SshSettings } from './profile/profile.ts';
 import {
   accountName,
   directoryPath,
@@ -37,6 +37,8 @@ const balancer = z
       'must be an IP address or a CIDR',
     ),
   );
+const wordMessage = 'must be one word, a-z, 0-9, _ and -, or false';
+const commandWord = z.string().check(z.regex(/^[a-z][a-z0-9_-]{0,31}$/, wordMessage));
 const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
 
 /** The keys of `ssh.yml`; `SshSettings` explains them. */
@@ -45,10 +47,11 @@ export const sshSchema = z.strictObject({
     z.array(
       z.strictObject({
         profile: profileName,
-        backend: z.optional(z.enum(['podman', 'pod'])),
+        backend: z.optional(z.enum(backends)),
         users: z.optional(nonEmptyArray(accountName)),
         groups: z.optional(nonEmptyArray(accountName)),
         ports: z.optional(nonEmptyArray(port)),
+        on_request: z.optional(z.boolean()),
       }),
     ),
   ),
@@ -59,6 +62,7 @@ export const sshSchema = z.strictObject({
   registry_auth: z.optional(directoryPath),
   profiles_dir: z.optional(directoryPath),
   balancer_log: z.optional(directoryPath),
+  self_service: z.optional(z.union([z.literal(false), commandWord], { error: wordMessage })),
   podman: z.optional(
     z.strictObject({
       podman: z.optional(directoryPath),
@@ -75,7 +79,7 @@ type SshDocument = z.output<typeof sshSchema>;
 
 /**
  * Checks a parsed `ssh.yml`. Defaults: no rules (only `--profile` gives a session); a user without a profile
- * is refused; no host shell; no balancers; /var/lib/berth-ssh and /etc/berth/profiles; podman, crun, nsenter and
+ * is refused; no host shell; no balancers; /var/lib/berth-ssh and /etc/berth/profiles; `berth`; podman, crun, nsenter and
  * fuse-overlayfs in /usr/bin, catatonit in podman's own directory, cgroups managed by systemd.
  *
  * @throws BerthError `ssh-yml-invalid`, with the path, line and column of each problem; exit 78
@@ -94,12 +98,14 @@ export function parseSshSettings(
     podman.mount_program === undefined ? '/usr/bin/fuse-overlayfs' : podman.mount_program;
   const options: SshOptions = {
     rules: (data.rules ?? []).map(ruleOf),
+    noSessions: (data.rules?.length === 0 && data.otherwise !== 'host-shell') || undefined,
     otherwise: data.otherwise ?? 'refuse',
     hostShellGroups: data.host_shell_groups ?? [],
     balancers: data.balancers ?? [],
     storage: data.storage ?? '/var/lib/berth-ssh',
     registryAuth: data.registry_auth,
     balancerLog: data.balancer_log,
+    ...(data.self_service === false ? {} : { selfService: data.self_service ?? 'berth' }),
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {
       podman: podman.podman ?? '/usr/bin/podman',
@@ -116,13 +122,14 @@ export function parseSshSettings(
 }
 
 function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['rules'][number] {
-  const { profile, backend, users, groups, ports } = rule;
+  const { profile, backend, users, groups, ports, on_request: onRequest } = rule;
   return {
     profile,
     backend,
     users,
     groups,
     ports,
+    onRequest,
   };
 }
 

@@ -29,6 +29,18 @@ export type PackageFiles = Readonly<Record<string, string>>;
 /** Where Zero to JupyterHub's chart and the component put the package in a hub's container. */
 const packageParent = '/usr/local/share/berth/jupyterhub';
 
+/** What a hub is configured with, by path: a file for `config` and `chart`, a directory for `component`. */
+export function hubFiles(
+  form: 'config' | 'chart' | 'component',
+  settings: HubSettings,
+  files: PackageFiles,
+): Record<string, string> {
+  if (form === 'component') return hubComponent(settings, files);
+  return form === 'chart'
+    ? { 'berth-values.yaml': hubChartValues(settings, files) }
+    : { 'berth.py': hubConfigFile(settings) };
+}
+
 /** Lines for `jupyterhub_config.py`. */
 export function hubConfigFile(settings: HubSettings): string {
   // JSON has no """ in it: a quote in a text has a backslash before it, and nothing else begins after an empty text.
@@ -90,7 +102,7 @@ export function hubChartValues(settings: HubSettings, files: PackageFiles): stri
 }
 
 /** A Kustomize component for a Deployment `hub`, by path. */
-export function hubComponent(settings: HubSettings, files: PackageFiles): Record<string, string> {
+function hubComponent(settings: HubSettings, files: PackageFiles): Record<string, string> {
   const config = 'berth-jupyterhub';
   const component = {
     apiVersion: 'kustomize.config.k8s.io/v1alpha1',

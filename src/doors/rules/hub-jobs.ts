@@ -1,7 +1,7 @@
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { bashWord } from './bash-words.ts';
-import { cullingArgs, type HubProfile } from './hub-profile.ts';
+import { bashWord } from '../../session/bash-words.ts';
+import { cullingArgs, memoryText, type HubProfile } from './hub-profile.ts';
 import { jobScript } from './sbatch.ts';
 
 /** The jobs of a hub: whom sudo lets submit them, and where their scripts are on the hub's host. */
@@ -39,7 +39,7 @@ export function hubJobProfile(profile: Profile, pods: readonly string[]): JobCho
     ...(batch.partition === undefined ? [] : [`partition ${batch.partition}`]),
     ...(batch.gres === undefined ? [] : [batch.gres]),
     ...(limits.cpus === undefined ? [] : [`${limits.cpus} CPU`]),
-    ...(limits.memory === undefined ? [] : [`${(limits.memory / 1024 ** 3).toFixed(1)}Gi memory`]),
+    ...(limits.memory === undefined ? [] : [memoryText(limits.memory)]),
   ];
   const description = [`${image} in Slurm`, ...parts].join(', ');
   const name = pods.includes(profile.name) ? `${profile.name}-slurm` : profile.name;
@@ -78,9 +78,9 @@ function jobScriptOf(
   name: string,
   settings: Pick<SshSettings, 'podman' | 'storage'>,
 ): string {
-  const { environment, lifetime } = profile;
+  const { environment } = profile;
   const pass = [...environment.pass, 'JUPYTERHUB_*'];
-  const command = ['batchspawner-singleuser', 'jupyterhub-singleuser', ...cullingArgs(lifetime)];
+  const command = ['batchspawner-singleuser', 'jupyterhub-singleuser', ...cullingArgs(profile)];
   return jobScript({ ...profile, environment: { ...environment, pass } }, settings, {
     about: `A notebook server of the profile ${profile.name}, printed by \`berth render jupyterhub\`.`,
     // The directory of the hub, where the job is submitted, is none of the user's.

@@ -1,4 +1,4 @@
-import type { Lifetime, Profile } from '../../config/schema/profile/profile.ts';
+import type { Profile } from '../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
 import { podLabels } from '../../backends/pod/objects/pod-object.ts';
 import { profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
@@ -41,7 +41,7 @@ export function hubPodProfile(profile: Profile): HubProfile {
       volumes: pod.volumes,
       volume_mounts: pod.volumeMounts,
       environment: { ...profile.environment.set, BERTH_PROFILE: profile.name },
-      args: cullingArgs(profile.lifetime),
+      args: cullingArgs(profile),
       extra_labels: {
         [podLabels.profile]: profile.name,
         // By which the chart's NetworkPolicy of the hub knows servers.
@@ -60,15 +60,23 @@ export function hubPodProfile(profile: Profile): HubProfile {
   };
 }
 
-function describe({ pod, lifetime }: Profile, { image, resources }: ProfilePod): string {
+function describe(
+  { pod, timeouts: { hardMs } }: Profile,
+  { image, resources }: ProfilePod,
+): string {
   const { cpu, memory, ...extended } = resources.limits;
   const parts = [
     `${cpu} CPU`,
-    `${memory?.endsWith('Gi') ? memory : `${(Number(memory) / 1024 ** 3).toFixed(1)}Gi`} memory`,
+    memory?.endsWith('Gi') ? `${memory} memory` : memoryText(Number(memory)),
     ...Object.entries(extended).map(([name, count]) => `${count} ${name}`),
-    ...(lifetime.kind === 'duration' ? [`ends after ${timeText(lifetime.durationMs)}`] : []),
+    ...(hardMs === undefined ? [] : [`ends after ${timeText(hardMs)}`]),
   ];
   return `${image}${pod.cluster === undefined ? '' : ` on ${pod.cluster}`}: ${parts.join(', ')}`;
+}
+
+/** `8Gi memory`, `0.5Gi memory`. @param bytes limit */
+export function memoryText(bytes: number): string {
+  return `${Number((bytes / 1024 ** 3).toFixed(1))}Gi memory`;
 }
 
 /** `2 h`, `90 min`. */
@@ -100,10 +108,13 @@ const idleWithoutConnection = 3600;
 
 /**
  * Arguments of the server, which ends by itself when it has been idle as long as a session of the profile would stay.
- * With a duration it ends then, idle or not.
+ * With a lifetime that is a time it ends then, idle or not.
  */
-export function cullingArgs(lifetime: Lifetime): string[] {
-  if (lifetime.kind === 'duration') return [];
+export function cullingArgs({
+  lifetime,
+  timeouts: { hardMs = Infinity },
+}: Pick<Profile, 'lifetime' | 'timeouts'>): string[] {
+  if (lifetime.kind === 'user' && lifetime.graceMs >= hardMs) return [];
   const idle = lifetime.kind === 'user' ? seconds(lifetime.graceMs) : idleWithoutConnection;
   return [
     `--ServerApp.shutdown_no_activity_timeout=${idle}`,

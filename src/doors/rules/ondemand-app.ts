@@ -1,10 +1,11 @@
+import { jobTimeLimit, sbatchOptions } from '../../backends/slurm/argv/sbatch-options.ts';
 import { profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { profileEnvironment } from '../../session/session-environment.ts';
 import { sourceText } from '../../source-text.ts';
 import { accountLine, erbFill, erbText, erbYaml, RubyValue } from './erb-yaml.ts';
-import { containerFunction, sbatchOptions } from './sbatch.ts';
-import { bashWord } from './bash-words.ts';
+import { containerFunction } from './sbatch.ts';
+import { bashWord } from '../../session/bash-words.ts';
 
 /** What an app starts in the image of the profile. */
 export const appKinds = ['jupyter', 'rstudio', 'web'] as const;
@@ -48,9 +49,14 @@ export function ondemandApp(app: OndemandApp): AppFile[] {
     role: 'batch_connect',
     description: `${server.title} in the image ${profile.image}, with your files and groups as in SSH sessions.`,
   };
+  const hoursField = {
+    label: 'Number of hours',
+    help: `The session ends then. At most ${hours}.`,
+    ...{ value: 1, min: 1, max: hours },
+  };
   const form = {
     cluster,
-    attributes: hours === undefined ? {} : { bc_num_hours: { value: 1, min: 1, max: hours } },
+    attributes: hours === undefined ? {} : { bc_num_hours: hoursField },
     form: hours === undefined ? [] : ['bc_num_hours'],
   };
   return [
@@ -208,7 +214,7 @@ function homeIsMounted({ mounts }: Profile): boolean {
   return mounts.some(({ source, target = source }) => /^\$(HOME|\{HOME\})$/.test(target));
 }
 
-/** For a pod whose profile has no duration. */
+/** For a pod whose profile has no time limit. */
 const usualHours = 12;
 
 /** What a user may choose at most; undefined if there is nothing to choose. */
@@ -217,13 +223,13 @@ function longestHours(profile: Profile, inJob: boolean): number | undefined {
   return seconds === undefined || seconds < 2 * 3600 ? undefined : Math.floor(seconds / 3600);
 }
 
-function jobSeconds({ batch, lifetime }: Profile): number | undefined {
-  const ms = batch.timeMs ?? (lifetime.kind === 'duration' ? lifetime.durationMs : undefined);
+function jobSeconds(profile: Profile): number | undefined {
+  const ms = jobTimeLimit(profile);
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
-function podSeconds({ lifetime }: Profile): number {
-  return lifetime.kind === 'duration' ? Math.ceil(lifetime.durationMs / 1000) : usualHours * 3600;
+function podSeconds({ timeouts: { hardMs } }: Profile): number {
+  return hardMs === undefined ? usualHours * 3600 : Math.ceil(hardMs / 1000);
 }
 
 function serverOf({ kind, command = '' }: OndemandApp): Server {

@@ -1,12 +1,13 @@
-import { podmanOptions } from '../../backends/podman/argv/podman-argv.ts';
 import {
   mountArgs,
   profileRunArgs,
   type ResolvedMount,
 } from '../../backends/podman/argv/podman-run.ts';
+import { podmanDirectoryScript } from '../../backends/slurm/argv/podman-directory-script.ts';
+import { sbatchOptions } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { Profile, ProfileMount, SshSettings } from '../../config/schema/profile/profile.ts';
 import { profileEnvironment, profileMounts } from '../../session/session-environment.ts';
-import { bashFill, bashVariable, bashWord } from './bash-words.ts';
+import { bashFill, bashLines, bashWord } from '../../session/bash-words.ts';
 
 /**
  * A profile as a job script of Slurm: the `#SBATCH` lines that ask for what the profile says, and a function of bash that
@@ -56,36 +57,6 @@ interface JobLines {
   readonly run: string;
 }
 
-/** What the profile asks of Slurm, as options of sbatch(1). */
-export function sbatchOptions(
-  { name, batch, limits, lifetime }: Profile,
-  more: JobLines['options'] = {},
-): string[] {
-  const { timeMs, partition, account, qos, gres, constraint } = batch;
-  const time = timeMs ?? (lifetime.kind === 'duration' ? lifetime.durationMs : undefined);
-  const options = {
-    ...{ 'job-name': name, partition, account, qos, gres, constraint },
-    time: time === undefined ? undefined : slurmTime(time),
-    ntasks: 1,
-    'cpus-per-task': limits.cpus === undefined ? undefined : Math.ceil(limits.cpus),
-    mem: limits.memory === undefined ? undefined : `${Math.ceil(limits.memory / 1024)}K`,
-    ...more,
-  };
-  return Object.entries(options).flatMap(([option, value]) =>
-    value === undefined ? [] : [value === '' ? `--${option}` : `--${option}=${value}`],
-  );
-}
-
-/** `D-HH:MM:SS`. */
-function slurmTime(ms: number): string {
-  const seconds = Math.ceil(ms / 1000);
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)];
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return `${Math.floor(hours / 24)}-${[hours % 24, minutes % 60, seconds % 60].map(two).join(':')}`;
-}
-
-const state = bashVariable('state');
-
 /**
  * bash: the function `in_container COMMAND [ARGUMENT]…`, and what it needs.
  *
@@ -96,16 +67,13 @@ export function containerFunction(
   settings: Pick<SshSettings, 'podman' | 'storage'>,
   passed: readonly string[] = [],
 ): string {
-  const { podman, storage } = settings;
-  const cgroupManager = 'cgroupfs';
-  const ofJob = { storage, podman: { ...podman, cgroupManager }, runtimeDir: state } as const;
   const { always, optional } = jobMounts(profile);
   const environment = { HOME: '$HOME', USER: '$USER', LOGNAME: '$USER' };
   const run = [
     ...['--rm', '--interactive', '--cgroups', 'disabled'],
     ...['--userns', 'keep-id', '--group-add', 'keep-groups'],
     ...['--passwd-entry', passwdLine(profile)],
-    ...['--log-driver', 'none', '--init', '--init-path', podman.init],
+    ...['--log-driver', 'none', '--init', '--init-path', settings.podman.init],
     ...always,
     ...Object.entries(environment).flatMap(([name, value]) => [
       ...['--env', `${name}=${bashFill(value)}`],
@@ -126,23 +94,7 @@ for name in $(compgen -e); do
   esac
 done
 
-# Podman's directory for this job. With all options here, podman reads no file of the home.
-state=$(mktemp -d "\${TMPDIR:-/tmp}/berth-job-XXXXXX")
-podman_of_job() (
-  export -n "\${dropped[@]}"
-  export HOME="$state" XDG_RUNTIME_DIR="$state" PATH=/usr/sbin:/usr/bin:/sbin:/bin
-  exec ${bashLines([podman.podman, ...podmanOptions(ofJob, state)], ' \\')} "$@"
-)
-remove_state() {
-  local pause
-  podman_of_job rm --all --force --time 0 >/dev/null || true
-  pause=$(cat "$state/libpod/tmp/pause.pid" 2>/dev/null) || true
-  podman_of_job unshare sh -c 'umount -l "$0/storage/overlay"; rm -rf "$0"' "$state" || true
-  [ -z "$pause" ] || kill -KILL "$pause" || true
-  # Podman wrote there once more when it ended.
-  rm -rf "$state"
-}
-trap remove_state EXIT
+${podmanDirectoryScript(settings)}trap remove_state EXIT
 
 ${workingDirectory(profile)}
 container=(
@@ -152,16 +104,6 @@ ${optional.join('')}in_container() {
   podman_of_job run "\${passed[@]}" "\${container[@]}" --workdir "$workdir" ${bashWord(profile.image)} "$@"
 }
 `;
-}
-
-/** Words of bash, an option a line, each line with this end. */
-function bashLines(words: readonly string[], end = ''): string {
-  return words
-    .map(bashWord)
-    .reduce(
-      (text, word) =>
-        `${text}${word.startsWith('--') ? `${end}\n${end === '' ? '  ' : '    '}` : ' '}${word}`,
-    );
 }
 
 function passwdLine({ shell = '/bin/sh' }: Profile): string {

@@ -137,9 +137,7 @@ def connect(id, target):
             send(CLOSE, id)
         return
     port = int(target[4:])
-    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
-        if not address_listens(family, port):
-            continue
+    for family, address in listening_addresses(port):
         sock = socket.socket(family)
         sock.setblocking(False)
         failed = sock.connect_ex((address, port))

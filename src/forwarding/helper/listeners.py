@@ -3,7 +3,7 @@
 import errno, os, socket, struct
 ANY = {socket.inet_pton(socket.AF_INET, a) for a in ('0.0.0.0', '127.0.0.1')}
 ANY |= {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1', '::ffff:127.0.0.1')}
-V4 = {a for a in ANY if a != socket.inet_pton(socket.AF_INET6, '::1')}
+V6 = {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1')}
 NAMES = set('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+@-')
 table = []
 
@@ -50,8 +50,18 @@ def look():
                 pass
     table = [(a, p) for a, p, uid in found if a in ANY and uid == os.getuid()]
 
-def address_listens(family, port):
-    return any(p == port and (a in V4 if family == socket.AF_INET else True) for a, p in table)
+def listening_addresses(port):
+    # Others of the node may listen on the other address: 127.0.0.1 is the last choice for a socket of ::, which
+    # serves both, but where there is no ::1.
+    look()
+    own = {a for a, p in table if p == port}
+    v4, v6 = (socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')
+    if own - V6:
+        yield v4
+    if own & V6:
+        yield v6
+    if own and not own - V6:
+        yield v4
 
 def unix_paths():
     with open('/proc/net/unix', errors='replace') as lines:

@@ -1,3 +1,5 @@
+import type { TerminalSize } from '../../terminal-size.ts';
+
 /**
  * The channels of a remote command. The first byte of each message is the channel
  * (k8s.io/apimachinery/pkg/util/remotecommand/constants.go).
@@ -44,12 +46,6 @@ export class ChannelReader {
     // An empty message only shows that the connection is alive.
     if (this.#channel !== undefined && data.length > 0) this.#sink(this.#channel, data);
   }
-}
-
-/** In characters; 0 if the terminal does not report it. */
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
 }
 
 /** A message for the channel `resize`; undefined for a terminal that reports size 0. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BerthError } from '../../errors/berth-error.ts';
+import { userAgent } from '../../session-id.ts';
 import { execProtocols, type ExecProtocol } from './channels.ts';
 import { protocolError } from './exec-status.ts';
 
@@ -10,7 +11,7 @@ export interface ExecTarget {
   /** May be absent if the pod has only one. */
   readonly container?: string;
   readonly argv: readonly string[];
-  /** `connectionMark` of its SSH connection. Processes in a pod without such a mark are ended. */
+  /** ID of its session. Processes in a pod without such a mark are ended. */
   readonly connection?: string;
   /** With a pseudo-terminal, standard error is part of standard output. */
   readonly tty: boolean;
@@ -69,7 +70,7 @@ export function upgradeRequest({
     `Sec-WebSocket-Key: ${key}`,
     `Sec-WebSocket-Protocol: ${offered.join(', ')}`,
     ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
-    'User-Agent: berth',
+    `User-Agent: ${userAgent(target.connection)}`,
     '\r\n',
   ].join('\r\n');
 }

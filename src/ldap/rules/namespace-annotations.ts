@@ -1,8 +1,9 @@
 import type { ConfigMapKind } from '../../config/schema/ldap-schema.ts';
 import type { LiveObject } from '../../kube/objects/kube-object.ts';
 import { annotations } from '../../kube/objects/well-known-names.ts';
-import { caseIgnoreKey } from './ldap-dn.ts';
-import type { LdapUser, LdapUsers } from './ldap-users.ts';
+import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
+import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
+import type { LdapUser, LdapUsers } from '../../directory/rules/ldap-users.ts';
 
 /** When the user was first missing in the directory: epoch seconds, as a string. */
 const removedAnnotation = 'openondemand.org/removed';
@@ -68,6 +69,12 @@ export function planNamespaces(
     else if (reason === undefined) unchanged += 1;
   }
   return { changes, unchanged, active, ownerless, held };
+}
+
+/** The namespaces that the plan marks as removed. */
+export function namespaceLosses({ changes, active }: NamespacePlan): PlannedLosses {
+  const losses = changes.filter(({ kind }) => kind === 'mark').length;
+  return { command: 'ldap-sync', what: 'namespace', losses, active };
 }
 
 function identityOf({ uid, gid, groups }: LdapUser): Annotations {

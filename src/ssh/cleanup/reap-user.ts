@@ -4,7 +4,6 @@ import {
   type ContainerExpiry,
   findExpiredContainers,
 } from '../../backends/podman/clean-up-containers.ts';
-import type { BerthContainer } from '../../backends/podman/remove-containers.ts';
 import {
   closingRecordPath,
   parseConnectionId,
@@ -17,14 +16,12 @@ import {
   type SessionContext,
   userConnectionsDir,
 } from '../../connections/state-paths.ts';
-import { countText } from '../../count-text.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { sessionId } from '../../session-id.ts';
 import { type User, userOfUid } from '../../identity/nss.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { isRunning } from '../../system/processes.ts';
-import { openConnectionsOf, type UserService, userServices } from '../sessions/list-sessions.ts';
-import { connectionUsages } from '../sessions/session-processes.ts';
-import { tellSessions } from '../sessions/session-terminal.ts';
+import { type UserService, userServices } from '../sessions/list-sessions.ts';
 import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
@@ -75,7 +72,8 @@ export async function reapUser(
   }
 }
 
-async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<UserReap> {
+async function reap(context: SessionContext, user: User, dryRun: boolean): Promise<UserReap> {
+  const site = { ...context, endsConnected: true };
   const connections: EndedConnection[] = [];
   const failed: BerthError[] = [];
   let processes = 0;
@@ -88,19 +86,27 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
       return { open: openConnections(site, user.uid), all: [], over: [] };
     }
   };
-  const before = await look(await readUserState(site, user));
-  if (!dryRun) warnOfEnd(site, user.uid, before.all);
+  const state = await readUserState(site, user);
+  const before = await look(state);
+  if (!dryRun && hasLimits(site.settings)) {
+    const { enforceLimits } = await import('./enforce-limits.ts');
+    failed.push(...(await enforceLimits(site, state, before.all)));
+  }
   for (const id of goneConnections(site, user.uid, dryRun)) {
     connections.push({ user: user.name, id });
     if (dryRun) continue;
     const file = connectionRecordPath(site, user.uid, id);
     const record = readConnectionRecord(file) ??
       readConnectionRecord(closingRecordPath(file)) ?? { user: user.name, ...unknownRecord };
-    const ended = await closeConnection(site, user, { id, record, gone: true });
+    const session = sessionId(id);
+    const log = site.log.with({ user: user.name, session });
+    const ended = await closeConnection({ ...site, log, session }, user, {
+      ...{ id, record, gone: true },
+    });
     processes += ended.processes;
     failed.push(...ended.failed);
-    site.log.info('session closed', {
-      ...{ user: user.name, connection: id, by: 'reaper', rhost: record.rhost },
+    log.info('session closed', {
+      ...{ by: 'reaper', rhost: record.rhost },
       ...{ processes: ended.processes, containers: ended.containers },
     });
   }
@@ -123,6 +129,16 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
     sessionsOpen: after.open.size,
     containersLeft: left.size,
   };
+}
+
+/** Whether connected users may have to be told or ended: see `enforceLimits`. */
+function hasLimits({ profiles, rules }: SessionContext['settings']): boolean {
+  return (
+    [...profiles.values(), ...rules].some(({ backend }) => backend === 'slurm') ||
+    [...profiles.values()].some(
+      ({ timeouts: { idleMs, hardMs } }) => (idleMs ?? hardMs) !== undefined,
+    )
+  );
 }
 
 /** Replaces a record that was truncated because the disk was full. The connection's ID is enough to find its processes. */
@@ -154,37 +170,4 @@ function goneConnections(site: SessionContext, uid: number, dryRun: boolean): Re
 function ageOf(path: string, now: number): number {
   const status = lstatSync(path, { throwIfNoEntry: false });
   return status === undefined ? 0 : now - status.ctimeMs;
-}
-
-/** How long before its end the users of a container are told. Milliseconds. */
-const lastCallMs = 300_000;
-
-/**
- * Tells the user at the terminals of these containers that they end soon, or now: one whose `lifetime` is a duration ends
- * then, whoever is connected. Called by the reaper, so it is repeated about once a minute, as by shutdown(8).
- */
-function warnOfEnd(
-  site: Pick<SessionContext, 'run' | 'settings' | 'now'>,
-  uid: number,
-  containers: readonly BerthContainer[],
-): void {
-  const ending = containers.flatMap(({ name, profile, lifetime, created }) => {
-    if (lifetime.kind !== 'duration') return [];
-    const leftMs = created + lifetime.durationMs - site.now();
-    const isTold = leftMs <= lastCallMs && site.settings.profiles.get(profile)?.notices !== false;
-    return isTold ? [{ name, leftMs }] : [];
-  });
-  if (ending.length === 0) return;
-  const usages = [...connectionUsages(openConnectionsOf(site.run, uid)).values()];
-  for (const { name, leftMs } of ending) {
-    const minutes = countText(Math.ceil(leftMs / 60_000), 'minute');
-    const when = leftMs > 0 ? `in about ${minutes}. Save your work.` : 'now.';
-    const sessions = usages.flatMap(({ container, terminals }) =>
-      container === name ? { uid, terminals } : [],
-    );
-    tellSessions(
-      sessions,
-      `The lifetime of your container ${name} is nearly over: it ends ${when}`,
-    );
-  }
 }

@@ -4,7 +4,12 @@ import type { OpenedSession } from '../../backends/backend.ts';
 import { openInBackend } from '../../backends/open-in-backend.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
-import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
+import {
+  chooseProfile,
+  offeredProfiles,
+  type ProfileChoice,
+  type ProfileRequest,
+} from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
@@ -12,6 +17,7 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser, type User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
+import { isSelfService } from '../../session/self-service-command.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { isLoginShell, serverPort, type SessionRequest } from '../../session/session-request.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
@@ -26,29 +32,58 @@ export interface OpenSessionInput {
   readonly toolsDir: string;
   /** Path of the login program, as in passwd where it is the user's shell. */
   readonly itself: string;
+  /** Answers a command that is for the login itself. @returns the exit code */
+  readonly answer: (given: SelfServiceInput) => Promise<number>;
+}
+
+/** A command that is for the login itself, from a user who may have a session here. */
+export interface SelfServiceInput {
+  readonly command: string;
+  readonly settings: SshSettings;
+  readonly user: User;
+  /** What the rules of ssh.yml are applied to. */
+  readonly asked: ProfileRequest;
+  readonly log: Logger;
 }
 
 /**
  * Decides what a connection gets and returns the program that replaces this process: the user's shell or the
- * client's command in their container.
+ * client's command in their container. A command for the login itself is answered.
  *
  * @throws {BerthError} `session-refused`, the code of a broken profile, `nss-failed`, `group-names-missing`, the errors of `loadSshSettings`,
  *   `runtimeDirOf` and `openInBackend`
  */
 export async function openSession(input: OpenSessionInput): Promise<OpenedSession> {
-  const { request, env } = input;
-  const settings = await loadSshSettings({ configFile: request.configFile });
+  const settings = await loadSshSettings({ configFile: input.request.configFile });
   const user = currentUser({ minimumUid: 1 });
-  const choice = await choose(settings, user, request, env);
+  // Loaded only if the sshd of a job may have started this.
+  const job =
+    input.env.BERTH_JOB_DIRECTORY === undefined
+      ? undefined
+      : await import('../../backends/slurm/session-in-job.ts');
+  const inJob = job?.sessionInJob(settings, user, input);
+  const { request, env } = inJob ?? input;
+  const asked = await profileRequest(settings, user, request, env);
+  const choice = chooseProfile(settings, asked);
+  const { command } = request;
+  // In a job, the login on the login node has passed it on.
+  if (inJob === undefined && isSelfService(command, settings.selfService)) {
+    if (isAnswered(choice, settings, asked)) {
+      const { log } = input;
+      return { exitCode: await input.answer({ command, settings, user, asked, log }) };
+    }
+  }
   if (choice.kind === 'refuse') throw refused(choice);
   if (choice.kind === 'host-shell') {
     input.log.warning('a shell on the host instead of a session', { why: choice.reason });
     return hostShell(user, request, env);
   }
   const opened = await openInBackend({
-    host: sessionHost(settings, user, env),
-    ...{ profile: choice.profile, request, env, toolsDir: input.toolsDir, log: input.log },
+    host: inJob?.host ?? sessionHost(settings, user, env),
+    profile: (inJob && job?.profileInJob(choice.profile)) ?? choice.profile,
+    ...{ request, env, toolsDir: input.toolsDir, log: input.log },
     welcome: () => {
+      if (inJob !== undefined) return;
       // sshd shows it, but not with ForceCommand.
       const isForced = user.shell !== input.itself;
       if (request.kind === 'shell' && request.tty && isForced) showMessageOfTheDay(user.home);
@@ -57,19 +92,29 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   return opened === 'host-shell' ? hostShell(user, request, env) : opened;
 }
 
-/** Applies the rules of ssh.yml. Looks up group names only if a rule or a profile has `groups`. */
-async function choose(
+/** What the rules of ssh.yml are applied to. Looks up group names only if a rule or a profile has `groups`. */
+async function profileRequest(
   settings: SshSettings,
   user: User,
   { profile }: SessionRequest,
-  { SSH_CONNECTION: connection }: OpenSessionInput['env'],
-): Promise<ProfileChoice> {
-  return chooseProfile(settings, {
+  { SSH_CONNECTION: connection, BERTH_PROFILE: requested }: OpenSessionInput['env'],
+): Promise<ProfileRequest> {
+  return {
     user: user.name,
     groups: namesGroups(settings) ? await groupNames() : [],
     wanted: profile,
+    requested: requested === '' ? undefined : requested,
     port: serverPort(connection),
-  });
+  };
+}
+
+/** Whether the login answers commands: also to who gets no session for this request, but could ask for another profile. */
+function isAnswered(choice: ProfileChoice, settings: SshSettings, asked: ProfileRequest): boolean {
+  if (choice.kind === 'profile') return choice.profile.selfService;
+  return (
+    choice.kind === 'refuse' &&
+    offeredProfiles(settings, asked).some(({ selfService }) => selfService)
+  );
 }
 
 function namesGroups({ rules, profiles, broken, hostShellGroups }: SshSettings): boolean {
@@ -109,6 +154,14 @@ function connectionClosed(): BerthError {
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
+  if (code === 'profile-not-offered')
+    return new BerthError(`no such session for you on this machine: ${reason}`, {
+      ...{
+        code,
+        forUser: true,
+        hint: 'Ask for one of these with `ssh -o SetEnv=BERTH_PROFILE=NAME`, or for none.',
+      },
+    });
   const isRule = code === 'profile-not-matched';
   const message = isRule
     ? 'no session is available for you on this machine'

@@ -13,6 +13,9 @@ import { sessionRequest } from '../../session/session-request.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
 
+/** How long it waits for a job in the queue: `berth doctor` waits a little longer. Milliseconds. */
+const mostWaitMs = 60_000;
+
 export interface TestSessionInput {
   /** Path of ssh.yml. */
   readonly configFile: string;
@@ -25,7 +28,7 @@ export interface TestSessionInput {
 }
 
 /**
- * Runs `true` as a session of the user that runs this process, with the arguments of a login, in a container or pod of its own: one
+ * Runs `true` as a session of the user that runs this process, with the arguments of a login, in a container, pod or job of its own: one
  * that other connections of the user share is not touched. The connection must be recorded before, and its close
  * removes it.
  *
@@ -49,6 +52,7 @@ export async function runTestSession({
     ...chosen,
     lifetime: { kind: 'connection' },
     pod: { ...chosen.pod, forwards: false },
+    batch: { ...chosen.batch, waitMs: mostWaitMs },
     failure: { ...chosen.failure, action: 'refuse' },
   };
   const user = currentUser({ minimumUid: 1 });

@@ -4,6 +4,7 @@ import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { callingMonitor } from '../../connections/open-connections.ts';
+import { sessionId } from '../../session-id.ts';
 import { connectionRecordPath } from '../../connections/state-paths.ts';
 
 export interface PamCloseInput {
@@ -20,19 +21,20 @@ export interface PamCloseInput {
 
 /** PAM's close of a connection: cleans up what it started. Does nothing if its open was not recorded. */
 export async function pamClose(input: PamCloseInput): Promise<number> {
-  const { name, configFile, run, log, now } = input;
+  const { name, configFile, run, now } = input;
   if (name === 'root') return 0;
   const id = connectionId(callingMonitor(input.parent));
   const user = lookupUser(name, { minimumUid: 1 });
   const record = readConnectionRecord(connectionRecordPath({ run }, user.uid, id));
   if (record === undefined) return 0;
   const settings = await loadSshSettings({ configFile });
-  const site = { settings, run, log, now };
+  const session = sessionId(id);
+  const log = input.log.with({ user: name, session });
+  const site = { settings, run, log, now, session };
   const closed = await closeConnection(site, user, { id, record, gone: false });
-  const fields = { user: name, connection: id };
-  for (const error of closed.failed) log.error(error, fields);
+  for (const error of closed.failed) log.error(error);
   log.info('session closed', {
-    ...{ ...fields, rhost: record.rhost, seconds: Math.round(now() / 1000 - record.opened) },
+    ...{ rhost: record.rhost, seconds: Math.round(now() / 1000 - record.opened) },
     ...{ processes: closed.processes, containers: closed.containers },
   });
   return closed.failed[0]?.exitCode ?? 0;

@@ -2,13 +2,15 @@ import { backendsIn } from '../../backends/backends.ts';
 import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import type { ConnectionRecord } from '../../connections/connection-record.ts';
+import { connectionId, type ConnectionRecord } from '../../connections/connection-record.ts';
 import { callingMonitor } from '../../connections/open-connections.ts';
 import { type PamItems, registerConnection } from '../../connections/register-connection.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { lookupUser, type User } from '../../identity/nss.ts';
 import { installedPath } from '../../installed-path.ts';
-import type { LogFields, Logger } from '../../log.ts';
+import type { Logger } from '../../log.ts';
+import type { LogEventFields } from '../../log-events.ts';
+import { sessionId } from '../../session-id.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 
@@ -67,13 +69,15 @@ interface OpenInput extends PamSessionInput {
 }
 
 async function open(input: OpenInput): Promise<number> {
-  const { name, pam, configFile, hostProcesses, log } = input;
+  const { name, pam, configFile, hostProcesses } = input;
   if (name === 'root') return 0;
   const user = lookupUser(name, { minimumUid: 1 });
   const { settings } = await updateSshSettingsCache({ configFile }, input.now());
   if (!mayGetProfile(settings, user)) return 0;
   const monitor = callingMonitor(input.parent);
-  const site = { settings, run: runDir, log, now: input.now };
+  const session = sessionId(connectionId(monitor));
+  const log = input.log.with({ user: name, session });
+  const site = { settings, run: runDir, log, now: input.now, session };
   const prepared = backendsIn(settings).flatMap((one) => one.prepareLogin?.bind(one) ?? []);
   const isSlow = prepared.length > 0;
   if (isSlow) input.onSlow();
@@ -92,16 +96,10 @@ async function open(input: OpenInput): Promise<number> {
     now: Math.floor(input.now() / 1000),
     patienceMs: isSlow ? 6_000 : 2_500,
   });
-  for (const prepare of prepared)
-    for (const error of await prepare(site, user)) log.error(error, { user: name });
+  for (const prepare of prepared) for (const error of await prepare(site, user)) log.error(error);
   if (opened.record.placesUnknown === true)
-    log.warning('the address of the client was not looked up: too many TCP connections', {
-      ...{ user: name, connection: opened.id },
-    });
-  log.info('session opened', {
-    ...{ user: name, rhost: pam.rhost, connection: opened.id },
-    ...placesOf(opened.record),
-  });
+    log.warning('the address of the client was not looked up: too many TCP connections');
+  log.info('session opened', { rhost: pam.rhost, ...placesOf(opened.record) });
   return 0;
 }
 
@@ -109,7 +107,7 @@ async function open(input: OpenInput): Promise<number> {
  * Where the connection comes from. Behind a balancer, `peer` is the address that the balancer's log calls `source` and
  * `source_port`; `client` is read from that line of the log, if it is there yet.
  */
-function placesOf({ client, peer, local }: ConnectionRecord): LogFields {
+function placesOf({ client, peer, local }: ConnectionRecord): LogEventFields<'session opened'> {
   return {
     ...(client === undefined ? {} : { client: endpointText(client) }),
     ...(peer === undefined ? {} : { peer: endpointText(peer) }),

@@ -15,9 +15,12 @@ import { runningMonitor } from '../../connections/open-connections.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
 import type { Session } from './list-sessions.ts';
 
+/** An open connection that can be ended. */
+type Endable = Pick<Session, 'id' | 'user' | 'uid'>;
+
 /** What became of a session. */
-export interface EndedSession {
-  readonly session: Session;
+export interface EndedSession<One extends Endable = Session> {
+  readonly session: One;
   /** `left`: it ended by itself before its time was over. */
   readonly outcome: 'ended' | 'left' | 'failed';
   /** What could not be ended or cleaned up; `berth reap` tries again. */
@@ -29,11 +32,11 @@ export interface EndingSite extends Omit<SessionContext, 'settings'> {
   readonly settings: SessionContext['settings'] | BerthError;
 }
 
-export interface EndSessionsOptions {
+export interface EndSessionsOptions<One extends Endable> {
   /** How long sessions may go on. Milliseconds. */
   readonly graceMs: number;
   /** Called when a session is over. */
-  readonly onEnd?: (ended: EndedSession) => void;
+  readonly onEnd?: (ended: EndedSession<One>) => void;
 }
 
 /** How long sshd's monitor may take until its cleanup begins, then until it is done, as in PAM's hook. Milliseconds. */
@@ -49,16 +52,16 @@ const everyMs = 50;
  *
  * @returns one result for each session, after it is gone
  */
-export async function endSessions(
+export async function endSessions<One extends Endable>(
   site: EndingSite,
-  sessions: readonly Session[],
-  { graceMs, onEnd }: EndSessionsOptions,
-): Promise<readonly EndedSession[]> {
+  sessions: readonly One[],
+  { graceMs, onEnd }: EndSessionsOptions<One>,
+): Promise<readonly EndedSession<One>[]> {
   const end = performance.now() + graceMs;
   const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
   while (performance.now() < end && monitors.some(isRunning)) await sleep(everyMs);
   return await mapConcurrent(sessions, atOnce, async (session) => {
-    const ended = await endSession(site, session).catch((thrown: unknown): EndedSession => ({
+    const ended = await endSession(site, session).catch((thrown: unknown): EndedSession<One> => ({
       ...{ session, outcome: 'failed' },
       failed: [asBerthError(thrown, `ending session ${session.id} of ${session.user}`)],
     }));
@@ -67,7 +70,10 @@ export async function endSessions(
   });
 }
 
-async function endSession(site: EndingSite, session: Session): Promise<EndedSession> {
+async function endSession<One extends Endable>(
+  site: EndingSite,
+  session: One,
+): Promise<EndedSession<One>> {
   const { id, uid } = session;
   const named = parseConnectionId(id);
   const monitor = named === undefined ? undefined : runningMonitor(named);
@@ -89,7 +95,7 @@ async function killMonitor(monitor: SignalTarget): Promise<void> {
 }
 
 /** Does what PAM's hook did not: nothing is left to do if the record is gone. */
-async function cleanUp(site: EndingSite, session: Session): Promise<readonly BerthError[]> {
+async function cleanUp(site: EndingSite, session: Endable): Promise<readonly BerthError[]> {
   const { id, uid } = session;
   const { settings } = site;
   const file = connectionRecordPath(site, uid, id);
@@ -109,14 +115,14 @@ async function waitFor(done: () => boolean, mostMs: number): Promise<void> {
   while (!done() && performance.now() < end) await sleep(everyMs);
 }
 
-function notCleanedUp({ id, user }: Session, { message, code, hint }: BerthError): BerthError {
+function notCleanedUp({ id, user }: Endable, { message, code, hint }: BerthError): BerthError {
   return new BerthError(`session ${id} of ${user} ended and is not cleaned up: ${message}`, {
     code,
     hint: `${hint} Then run \`berth reap\`.`,
   });
 }
 
-function notEnded({ id, user }: Session): BerthError {
+function notEnded({ id, user }: Endable): BerthError {
   return new BerthError(`sshd of session ${id} of ${user} survived SIGKILL`, {
     code: 'session-not-ended',
   });

@@ -148,10 +148,10 @@ function sessionOf(
   },
 ): Session {
   const { user, opened, peer, local, unit, rhost } = record;
-  const { container, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
+  const { containers, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
   return {
     ...{ id, user, uid, opened, peer, local, unit, terminals },
-    ...{ processes, cpuSeconds, memoryBytes, claimedName: container },
+    ...{ processes, cpuSeconds, memoryBytes, claimedName: containers[0] },
     ...{ profile: undefined, backend: undefined, name: undefined },
     idleSeconds:
       lastInput === undefined

@@ -5,6 +5,7 @@ import {
   type ProcessId,
   withAncestors,
 } from '../../system/processes.ts';
+import { sessionNameParts } from '../../backends/own-session.ts';
 import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
@@ -21,33 +22,39 @@ export interface ConnectionUsage {
   readonly processes: number;
   readonly cpuSeconds: number;
   readonly memoryBytes: number;
-  /** Berth's container that the connection's processes are in. */
-  readonly container: string | undefined;
+  /** Berth's containers that the connection's processes are in. */
+  readonly containers: readonly string[];
   readonly terminals: readonly string[];
   /** The last input at any of its terminals. Milliseconds since the epoch. */
   readonly lastInput: number | undefined;
+  /** PIDs of sshd's processes for it, the monitor's first. */
+  readonly sshd: readonly number[];
 }
 
 /**
  * What each connection runs, with one look at all processes of the host. A process belongs to a connection by its
  * audit session, which only root can change, or as a descendant of sshd's monitor.
+ *
+ * @param wanted which real UIDs to look at besides the monitors; default: all
  */
-export function connectionUsages(
-  owners: readonly ConnectionOwner[],
-): ReadonlyMap<ConnectionOwner, ConnectionUsage> {
+export function connectionUsages<Owner extends ConnectionOwner>(
+  owners: readonly Owner[],
+  wanted?: (uid: number) => boolean,
+): ReadonlyMap<Owner, ConnectionUsage> {
   if (owners.length === 0) return new Map();
-  const all = [...runningProcesses()];
+  const all = [...runningProcesses(wanted)];
   const byPid = new Map(all.map((facts) => [facts.pid, facts]));
   const names = containerNames(all);
   const monitors = new Map(owners.map((owner) => [owner.monitor.pid, owner]));
   const sessions = new Map(
     owners.flatMap((owner) => (owner.session === undefined ? [] : [[owner.session, owner]])),
   );
-  const parts = new Map<ConnectionOwner, ProcessFacts[]>(owners.map((owner) => [owner, []]));
+  const parts = new Map<Owner, ProcessFacts[]>(owners.map((owner) => [owner, []]));
   for (const facts of all) {
     const above = withAncestors(facts, byPid, 64);
     const owner =
-      sessions.get(facts.session ?? -1) ?? above.map(({ pid }) => monitors.get(pid)).find(Boolean);
+      sessions.get(facts.session ?? -1) ??
+      above.map(({ pid, parent }) => monitors.get(pid) ?? monitors.get(parent)).find(Boolean);
     if (owner !== undefined) parts.get(owner)?.push(facts);
   }
   return new Map(
@@ -66,29 +73,28 @@ function usageOf(
   { byPid, names }: Surroundings,
 ): ConnectionUsage {
   let [cpuSeconds, memoryBytes] = [0, 0];
-  let container: string | undefined;
+  const containers = new Set<string>();
   const terminals = new Map<string, number>();
   for (const facts of processes) {
     const usage = processUsage(facts.pid);
     if (usage === undefined) continue;
     cpuSeconds += usage.cpuSeconds;
     memoryBytes += usage.memoryBytes;
-    if (facts.pids.length > 1) container ??= ofBerth(containerAround(facts, byPid, names));
+    const container = facts.pids.length > 1 ? containerAround(facts, byPid, names) : undefined;
+    if (container !== undefined && sessionNameParts(container) !== undefined)
+      containers.add(container);
     if (usage.pty === undefined || !isStartedBySshd(facts, owner, byPid)) continue;
     const terminal = lookAtTerminal(usage.pty, owner.uid);
     if (terminal !== undefined) terminals.set(terminal.path, terminal.lastInput);
   }
   return {
-    ...{ processes: processes.length, cpuSeconds, memoryBytes, container },
+    ...{ processes: processes.length, cpuSeconds, memoryBytes, containers: [...containers] },
     terminals: [...terminals.keys()].sort(),
+    sshd: [owner.monitor, ...processes.filter((one) => one.parent === owner.monitor.pid)].map(
+      ({ pid }) => pid,
+    ),
     lastInput: terminals.size === 0 ? undefined : Math.max(...terminals.values()),
   };
-}
-
-function ofBerth(name: string | undefined): string | undefined {
-  return name !== undefined && /^berth-[a-z0-9-]+(?:-[0-9]+\.[0-9]+)?$/.test(name)
-    ? name
-    : undefined;
 }
 
 /**

@@ -29,7 +29,16 @@ const loaders: readonly string[] = [
 /** Variables that make a program of the host use other files or servers. */
 const misleaders: readonly string[] = [
   ...['DOCKER_*', 'REGISTRY_AUTH_FILE', 'KUBECONFIG', 'SSL_CERT_*', 'TMPDIR', 'HOME', 'LOCPATH'],
-  ...['GODEBUG', 'NOTIFY_SOCKET', 'LISTEN_*', 'BERTH_*', 'SSH_*', 'RES_OPTIONS', 'HOSTALIASES'],
+  ...[
+    'GODEBUG',
+    'NOTIFY_SOCKET',
+    'LISTEN_*',
+    'BERTH_JOB_*',
+    'BERTH_ENV_*',
+    'SSH_*',
+    'RES_OPTIONS',
+    'HOSTALIASES',
+  ],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'],
 ];
 

@@ -78,7 +78,7 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
   },
   'tcp-forwarding': {
     opens: "the host's network, which not all sessions have",
-    closedBy: '`AllowTcpForwarding no`, or `network: host`',
+    closedBy: '`AllowTcpForwarding no`, or `network: host`; see Forwards',
   },
   'gateway-ports': { opens: 'ports of the host, on the network', closedBy: '`GatewayPorts no`' },
   'permit-tunnel': { opens: 'tun devices of the host', closedBy: '`PermitTunnel no`' },

@@ -34,7 +34,8 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
         sample.sessionNetwork === 'other'
           ? "-L, -R, -D and -W use the host's network, but not all profiles have `network: host`"
           : "-L, -R, -D and -W use the host's network; no profile could be read, so it is not known whether sessions use it too",
-      closedBy: 'AllowTcpForwarding no; or, with Podman, `network: host` in every profile',
+      closedBy:
+        'AllowTcpForwarding no; or, with Podman, `network: host` in every profile. Ports of sessions in pods and jobs, and VS Code there, need AllowTcpForwarding: to keep it, write `# berth-accepts: tcp-forwarding` into the file, which `berth sshd check` obeys',
     });
   if (remote && options.gatewayPorts)
     findings.push({

@@ -1,7 +1,8 @@
 /**
  * `npm run bench:ssh [PART …]` measures sessions next to plain sshd, a forced `podman run` and a forced `kubectl exec`,
  * in the same run, interleaved. Parts: warm fresh share bulk idle; for sessions in pods pod-warm pod-fresh pod-stream
- * pod-idle.
+ * pod-idle; for sessions in jobs, next to a forced srun and ssh with pam_slurm_adopt, job-warm job-stream job-many, and
+ * job-users alone.
  */
 import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../rig/site/debian-packages.ts';
@@ -9,6 +10,10 @@ import { machine } from '../measure.ts';
 import { heading, printLine } from '../report.ts';
 import { bulk } from './bulk.ts';
 import { idle } from './idle.ts';
+import type { SlurmSite } from '../../rig/slurm/slurm-site.ts';
+import { openJobs, type JobNodes } from './job-nodes.ts';
+import { jobUsers, openUsers } from './job-users.ts';
+import { jobMany, jobStream, jobWarm } from './job-sessions.ts';
 import { fresh, share, warm } from './logins.ts';
 import { openNodes, type Nodes } from './nodes.ts';
 import { podIdle } from './pod-idle.ts';
@@ -33,7 +38,17 @@ const pods: Parts<PodNodes> = {
   'pod-idle': ['100 idle sessions in pods', podIdle],
 };
 
-const known = [...Object.keys(containers), ...Object.keys(pods)];
+const jobs: Parts<JobNodes> = {
+  'job-warm': ['A command in a running job', jobWarm],
+  'job-stream': ['256 MiB out of a job and into it', jobStream],
+  'job-many': ['100 sessions in jobs at once', jobMany],
+};
+
+const users: Parts<SlurmSite> = {
+  'job-users': ['Sessions of 200 users in their jobs', jobUsers],
+};
+
+const known = [containers, pods, jobs, users].flatMap((parts) => Object.keys(parts));
 const given = process.argv.slice(2);
 const wanted = given.length === 0 ? known : given;
 for (const name of wanted)
@@ -42,6 +57,8 @@ await ensureCommand('time', 'time');
 printLine(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
 await run(containers, openNodes);
 await run(pods, openPods);
+await run(jobs, openJobs);
+await run(users, openUsers);
 
 async function run<On extends { stop(): Promise<void> }>(
   parts: Parts<On>,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { runInterleaved, measure, medians, type Command } from '../measure.ts';
 import { checkBound, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';

@@ -50,7 +50,7 @@ describe('a broken file is named, with the line, and nothing is done', () => {
 /** Options whose files Berth does not read: programs, what it writes, and what others read. */
 const notRead = [
   ...['--login', '--sshd', '--haproxy', '--kubectl', '--write', '--textfile'],
-  ...['--banner', '--ca-file'],
+  ...['--banner', '--ca-file', 'verify --identity'],
 ];
 /** Paths that are no files to read, and the second name of hook.env, which has a test of its own. */
 const otherPaths = ['/var/lib/berth', '/usr/lib/berth/shell/kube-credential', '/run/berth'];
@@ -75,7 +75,8 @@ it('has a row for each file that Berth knows, and for each option that names one
   expect(known.filter((path) => !rows.some(({ file }) => file.startsWith(path)))).toEqual([]);
   const all = optionsBelow(root, []);
   const options = all
-    .filter(({ kind, name }) => kind === 'file' && !notRead.includes(name))
+    .filter(({ kind }) => kind === 'file')
+    .filter(({ path, name }) => ![name, `${path} ${name}`].some((one) => notRead.includes(one)))
     // Of a name that is not a file's everywhere, the command counts, too.
     .map(({ path, name }) =>
       all.some((other) => other.name === name && other.kind !== 'file') ? `${path} ${name}` : name,

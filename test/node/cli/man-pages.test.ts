@@ -6,7 +6,7 @@ import { manPages } from '../../../scripts/man-pages.ts';
 import { root } from '../../../src/cli/command-line.ts';
 import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import { loginOptions } from '../../../src/session/session-request.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { run } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 

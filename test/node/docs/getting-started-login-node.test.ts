@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { freePorts } from '../../rig/site/ports.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { run } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;

@@ -89,6 +89,11 @@ describe('berth doctor on a login node', () => {
       ['ssh-rules failed', 'user-profile failed'],
     ],
     [
+      'it has profiles for other programs only',
+      edit('/etc/berth/ssh.yml', '/^rules:/,/^[a-z]/{s/^rules:.*/rules: []/;/^ /d;/^-/d}'),
+      [],
+    ],
+    [
       'the user is not admitted by an sshd of Berth',
       [
         `mkdir -p /etc/ssh/berth; echo AllowGroups nobodys >/etc/ssh/berth/login.conf`,

@@ -5,11 +5,11 @@ import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { pythonEnvironment } from '../../rig/python-environment.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 const user = 'app-ann';
 const apps = '/var/www/ood/apps/sys';
-const notebook = { ...standardProfile, backend: 'pod', lifetime: '8h' };
+const notebook = { ...standardProfile, pull: 'missing', backend: 'pod', lifetime: '8h' };
 const login = {
   ...standardProfile,
   mounts: [{ source: '$HOME' }, { source: '/opt/jupyter', read_only: true }],

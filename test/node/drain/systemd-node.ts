@@ -4,11 +4,11 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-import { run, type ClientOptions, type ClientResult } from '../../rig/login-node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost, type SshHostOptions } from '../../rig/login-node/ssh-host.ts';
-import { freePorts } from '../../rig/site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { childOf } from '../../rig/site/processes.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 const script = new URL('systemd-init.sh', import.meta.url).pathname;
 const units = new URL('../../../etc/systemd/', import.meta.url).pathname;

@@ -2,11 +2,11 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { run } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../rig/site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { homeFiles } from './home-files.ts';
 
@@ -85,6 +85,17 @@ describe('berth init login-node on a host with systemd', () => {
       expect(output).toContain('/etc/systemd/system/user@.service.d/berth.conf: new');
     },
   );
+
+  it('has all lines of a session in its journal, from sshd to the cleanup', async () => {
+    const cursor = await host.script("journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p'");
+    await ssh('true');
+    const after = `journalctl --quiet -t berth --after-cursor='${cursor.trim()}'`;
+    const lines = (): Promise<string> => host.script(after);
+    await expect.poll(lines).toMatch(/msg="session closed" user=alice/);
+    const [id = ''] = /(?<=msg="session opened" user=alice session=)\S+/.exec(await lines()) ?? [];
+    const traced = await host.script(`${berth} trace ${id}`);
+    expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
+  });
 
   describe('what a session writes into the home', () => {
     const runtime = `/run/user/${uid}`;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { run } from '../../rig/login-node/run-program.ts';
 import { InitHost } from '../../rig/login-node/init-host.ts';
 
 describe('berth init login-node', () => {
@@ -93,14 +92,7 @@ describe('berth init login-node', () => {
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
-    // The unit's command, and the keys where the test has them.
-    await shell(`mkdir -p /run/sshd
-      /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
-    const session = await run('ssh', [
-      ...[...host.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
-      ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
-      ...['-p', String(port), 'alice@127.0.0.1', 'id -un; cat /proc/1/comm'],
-    ]);
+    const session = await host.session('id -un; cat /proc/1/comm');
     expect(session.stdout.toString(), session.stderr + (await host.host.log())).toBe(
       'alice\npodman-init\n',
     );

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -11,8 +11,8 @@ import { ensureAccount } from '../../rig/site/accounts.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { freePorts } from '../../rig/site/ports.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 let directory: string;
 let port: number;
@@ -24,7 +24,9 @@ const said: string[] = [];
 beforeAll(async () => {
   await ensurePackages(['haproxy', 'socat']);
   directory = await mkdtemp(join(tmpdir(), 'hub-tls-'));
-  await ensureAccount('hub-tls');
+  // As on a host, haproxy reaches the socket as a member of its group only.
+  await chmod(directory, 0o755);
+  const { gid } = await ensureAccount('hub-tls');
   for (const name of ['ours', 'theirs']) {
     const place = join(directory, name);
     const authority = await CertificateAuthority.create(place);
@@ -46,17 +48,18 @@ beforeAll(async () => {
   );
   await mkdir(join(directory, 'clusters.d'));
   start('socat', [
-    `UNIX-LISTEN:${socket},fork,mode=0660`,
+    `UNIX-LISTEN:${socket},fork,mode=0660,group=${gid}`,
     `EXEC:"${installDirectory}/hooks/hub-bootstrap --config ${directory}/berth.yml",nofork`,
   ]);
   const [block] = codeBlocks('docs/jupyterhub.md').filter(({ text }) =>
-    text.startsWith('frontend berth-hub'),
+    text.includes('frontend berth-hub'),
   );
   // Right before it is used: other tests look for free ports, too.
   ({ port } = await freePorts(['port']));
   const config = (block?.text ?? '')
     .replace('/etc/haproxy/berth-hub.pem', join(directory, 'ours/portal-pair.pem'))
     .replace('/etc/haproxy/berth-hub-ca.pem', join(directory, 'ours/secret/ca.crt'))
+    .replace('group jupyterhub', 'group hub-tls')
     .replace('bind :8444', `bind 127.0.0.1:${port}`)
     .replace('/run/berth/hub.sock', socket);
   await writeFile(join(directory, 'haproxy.cfg'), config);

@@ -7,12 +7,12 @@ import { berthDocument } from '../../rig/berth-document.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
 import { OpenTransfer } from '../../rig/login-node/open-transfer.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { run } from '../../../src/verify/run-client.ts';
 import { lintPackages } from '../../rig/package/lint-packages.ts';
 import { makePackages } from '../../rig/package/make-packages.ts';
 import { RpmHost } from '../../rig/package/rpm-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../rig/site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
@@ -193,10 +193,8 @@ describe('on a Debian host', () => {
         await host.script(
           `apt-get --quiet --yes ${option} install ${host.directory}/next/berth_*_amd64.deb ${host.directory}/next/berth-login_*.deb </dev/null`,
         );
-      expect(
-        await host.script("dpkg-query --show '--showformat=${Version} ' berth berth-login"),
-      ).toBe('0.1.1-1 0.1.1-1 ');
-      expect(await host.script('berth --version')).toContain('0.1.1');
+      const query = "dpkg-query -W '-f=${Version} ' berth berth-login; berth --version";
+      expect(await host.script(query)).toMatch(/^0\.1\.1-1 0\.1\.1-1 [^]*0\.1\.1/);
       expect(await host.script('cat /etc/security/berth-pam-env.conf')).toContain('# of the site');
       expect(await sessions.answering()).toBe(3);
       // A command and a transfer in the connections that the former version opened.
@@ -223,8 +221,7 @@ describe('on a Debian host', () => {
     expect(printed).toContain('/etc/pam.d/sshd');
     // A session of a former test has ended, and its container waits for alice.
     expect(printed).toMatch(/containers of UID \d+: berth reap --unused/);
-    const { stdout } = await run('ssh', ssh('id -un'));
-    expect(stdout.toString()).toBe('alice\n');
+    expect((await run('ssh', ssh('id -un'))).stdout.toString()).toBe('alice\n');
   });
 
   it('leave the storage of users when they are purged', { timeout }, async () => {
@@ -289,18 +286,21 @@ restorecon -R /usr/lib/berth
       expect(exitCode, stderr).toBe(0);
       expect(stdout.toString()).not.toContain('next:');
     }
-    expect(await red.script('berth --version')).toContain('0.1.1');
-    expect(await red.script('cat /etc/security/berth-pam-env.conf')).toContain('# of the site');
+    const upgraded = await red.script('berth --version; cat /etc/security/berth-pam-env.conf');
+    expect(upgraded).toMatch(/0\.1\.1[^]*# of the site/);
   });
 
   it('are removed only when no account names their programs', { timeout }, async () => {
     const remove = () => red.rpm('--erase', 'berth-login', 'berth');
-    await red.script("echo '# of the site' >/etc/berth/berth.yml");
-    expect(await red.rpm('--erase', 'berth-portal')).toMatchObject({ exitCode: 0, stderr: '' });
+    const hub = 'groupadd --force jupyterhub; systemctl enable --now berth-hub.socket >&2';
+    await red.script(`echo '# of the site' >/etc/berth/berth.yml; ${hub}`);
+    const portal = await red.rpm('--erase', 'berth-portal');
+    expect([portal.exitCode, portal.stderr]).toEqual([0, expect.not.stringContaining('scriptlet')]);
     const refused = await remove();
     expect(refused.exitCode).not.toBe(0);
     expect(`${refused.stdout.toString()}${refused.stderr}`).toContain('login shell of alice');
-    expect(await red.script('ls /usr/lib/berth/shell')).toContain('login');
+    const left = await red.script('ls /usr/lib/berth/shell /run/berth');
+    expect(left).toMatch(/^(?![^]*hub\.sock)[^]*login/);
     await red.undoFirstSession();
     expect(await remove()).toMatchObject({ exitCode: 0 });
     expect(await red.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');

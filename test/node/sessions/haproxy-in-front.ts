@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
-import { run } from '../../rig/login-node/run-program.ts';
+import { run } from '../../../src/verify/run-client.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../rig/site/ports.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 /** `client_address: log` of balancer.yml. */
 const logFormat =

@@ -47,6 +47,7 @@ beforeAll(async () => {
       "c.JupyterHub.authenticator_class = 'dummy'",
       "c.DummyAuthenticator.password = 'x'",
       'c.Authenticator.allow_all = True',
+      "c.JupyterHub.log_level = 'DEBUG'",
     ],
   });
   user = await hub.login(alice, 'x');
@@ -79,6 +80,7 @@ describe('a notebook in a job of its user', () => {
     expect(stdout.toString()).toBe(`${alice}:${alice}\n`);
     const queue = await slurm.as(alice, ['squeue', '--noheader', '--format=%u %j %T']);
     expect(queue.stdout.toString()).toBe(`${alice} berth-hub-notebook RUNNING\n`);
+    expect(await hub.log()).toMatch(/submitting environment: .*'JUPYTERHUB_API_TOKEN'[,\]]/);
   });
 
   it('cannot change the commands that the hub runs', async () => {

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
-import { run } from '../../rig/login-node/run-program.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { run } from '../../../src/verify/run-client.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 describe('at the close of a connection', () => {

@@ -4,17 +4,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { repetitions } from '../../rig/soak.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
+import { sessionId } from '../../../src/session-id.ts';
 
 const profile = {
   ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
   mounts: [{ source: '$HOME' }],
 };
-const users = { ada: [], bob: [], cleo: [], dan: [] };
+const users = { ada: [], bob: [], cleo: [] };
 
 describe('what a connection started', () => {
   let host: SshHost;
@@ -29,14 +30,12 @@ describe('what a connection started', () => {
           { profile: 'own', users: ['ada'] },
           { profile: 'shared', users: ['bob'] },
           { profile: 'lingering', users: ['cleo'] },
-          { profile: 'timed', users: ['dan'] },
         ],
       },
       profiles: {
         own: { ...profile, lifetime: 'connection' },
         shared: { ...profile, lifetime: 'user', grace: '0s' },
         lingering: { ...profile, lifetime: 'user', grace: '0s', linger: true },
-        timed: { ...profile, lifetime: '15s' },
       },
     });
   });
@@ -75,9 +74,9 @@ describe('what a connection started', () => {
     const [id = ''] = await records('ada');
     await session.kill();
     await expectNothing('ada');
-    const opened = `msg="session opened" user=ada rhost=127.0.0.1 connection=${id}`;
-    expect(await host.log()).toContain(opened);
-    const closed = `msg="session closed" user=ada connection=${id.replace('.', '\\.')} rhost=127.0.0.1 seconds=\\d+ processes=[1-9]\\d* containers=1`;
+    const named = `user=ada session=${sessionId(id, host.name)} rhost=127.0.0.1`;
+    expect(await host.log()).toContain(`msg="session opened" ${named}`);
+    const closed = `msg="session closed" ${named} seconds=\\d+ processes=[1-9]\\d* containers=1`;
     // Written when all is gone.
     await expect.poll(() => host.log()).toMatch(new RegExp(closed));
   });
@@ -141,25 +140,6 @@ describe('what a connection started', () => {
     await expectNothing('cleo');
   });
 
-  it("ends after the profile's duration, even if a client is connected, who is told before", async () => {
-    const session = await LiveSession.startReady(host, 'dan', 'cat');
-    const terminal = LiveSession.start(host, 'dan', ['-tt', 'echo ready; cat']);
-    await terminal.waitForOutput('ready');
-    await reap();
-    await terminal.waitForOutput('*** The lifetime of your container berth-timed is nearly over');
-    expect(terminal.output).toContain('it ends in about 1 minute. Save your work. ***');
-    await waitFor({ what: 'its time to be over', timeoutMs: 30_000, everyMs: 500 }, async () => {
-      const { stdout } = await reap('--dry-run');
-      expect(stdout.toString()).toBe('would end container berth-timed of dan\n');
-      return true;
-    });
-    expect((await reap()).stdout.toString()).toBe('ended container berth-timed of dan\n');
-    expect((await findLeftovers(host, 'dan')).containers).toEqual([]);
-    expect(await terminal.outputAtEnd()).toContain('it ends now. ***');
-    await session.kill();
-    await expectNothing('dan');
-  });
-
   it('is ended by the reaper when sshd was killed', async () => {
     await LiveSession.startReady(host, 'ada', 'sleep 1000');
     await LiveSession.startReady(host, 'bob', 'sleep 1000');
@@ -221,7 +201,12 @@ describe('what a connection started', () => {
     const session = await LiveSession.startReady(
       ...([host, 'ada', `BERTH_CONNECTION=${bobs} setsid sleep 6000 & cat`] as const),
     );
-    const { processes } = await findLeftovers(host, 'ada');
+    // The shell says that it is ready before it has started them.
+    const processes = await waitFor({ what: 'all of the session', timeoutMs: 60_000 }, async () => {
+      const { processes: found } = await findLeftovers(host, 'ada');
+      const runs = (name: string): boolean => found.some((one) => one.endsWith(` ${name}`));
+      return runs('sleep 6000') && runs('cat') ? found : undefined;
+    });
     // Closing bob's connection does not affect a process of ada that has his connection in its environment.
     await bob.kill();
     await expectNothing('bob');

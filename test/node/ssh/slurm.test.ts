@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { processesOf } from '../../rig/login-node/leftovers.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import {
@@ -10,6 +13,7 @@ import {
 
 const user = 'slurm-ann';
 const other = 'slurm-ben';
+const inJob = 'slurm-cleo';
 const eventually = { timeout: 30_000, interval: 500 };
 
 describe('Slurm from inside a session', () => {
@@ -30,9 +34,21 @@ describe('Slurm from inside a session', () => {
     };
     host = await SshHost.start({
       mode: 'forced',
-      users: { [user]: [], [other]: [] },
-      sshYml: { rules: [{ users: [other], profile: 'elsewhere' }, { profile: 'base' }] },
-      profiles: { base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: otherSlurmPaths } },
+      users: { [user]: [], [other]: [], [inJob]: [] },
+      sshYml: {
+        rules: [
+          { users: [other], profile: 'elsewhere' },
+          { users: [inJob], profile: 'job' },
+          { profile: 'base' },
+        ],
+      },
+      profiles: {
+        ...{ base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: otherSlurmPaths } },
+        job: {
+          ...{ ...standardProfile, backend: 'slurm', lifetime: 'user', grace: '1h' },
+          limits: { cpus: 1, memory: '1G' },
+        },
+      },
     });
     slurm = await SlurmCluster.start(host);
   });
@@ -83,5 +99,15 @@ describe('Slurm from inside a session', () => {
   it('works with other paths of slurm.conf and the socket on the host', async () => {
     const { uid } = host.account(other);
     expect(await inside('srun sh -c "hostname; id -u"', other)).toBe(`login1\n${uid}`);
+  });
+
+  it('a login node that is also the compute node does not end what runs in the container of a job', async () => {
+    expect(await inside('setsid sleep 777 >/dev/null 2>&1 & echo started', inJob)).toBe('started');
+    // What the connection's cleanup does, to its end.
+    const reap = [join(installDirectory, 'berth'), 'reap'];
+    await expect.poll(async () => (await host.asRoot(reap)).exitCode, eventually).toBe(0);
+    expect((await processesOf(host, inJob)).join()).toContain('sleep 777');
+    await slurm.as(inJob, ['scancel', '--me']);
+    await expect.poll(() => processesOf(host, inJob), eventually).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type ClientResult, run } from '../../rig/login-node/run-program.ts';
+import { type ClientResult, run } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 /** A result of `berth`, with its output as text. */
 export interface BerthResult {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { freePorts } from '../../rig/site/ports.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { repetitions } from '../../rig/soak.ts';
 import { type BerthResult, KindHost } from './kind-host.ts';
 

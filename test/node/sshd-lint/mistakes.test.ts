@@ -182,6 +182,7 @@ describe('one mistake on the host', () => {
     const answer = await forced.lint(example);
     await rm(path);
     expect(answer.severities).toEqual({ 'tcp-forwarding': 'weakness' });
+    expect(answer.stdout).toContain('to keep it, write `# berth-accepts: tcp-forwarding`');
   });
 
   it('users can write to sshd_config, or to a file that it includes', async () => {

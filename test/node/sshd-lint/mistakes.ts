@@ -160,7 +160,7 @@ export const mistakes: readonly Mistake[] = [
     seed: before(`AcceptEnv ${pattern}`),
     code: 'accept-env',
   })),
-  ...['KUBECONFIG', 'SSL_CERT_FILE', 'DOCKER_HOST'].map((name): Mistake => ({
+  ...['KUBECONFIG', 'SSL_CERT_FILE', 'DOCKER_HOST', 'BERTH_*'].map((name): Mistake => ({
     what: `AcceptEnv ${name}`,
     seed: before(`AcceptEnv ${name}`),
     code: 'accept-env',

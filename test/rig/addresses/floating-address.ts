@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertSuccess } from '../../conformance/case.ts';
+import { assertSuccess } from '../../../src/verify/case.ts';
 import { BalancerHost } from '../balancer/balancer-host.ts';
 import { TestNetwork } from '../balancer/test-network.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import type { SshServer } from '../login-node/live-session.ts';
-import { run, type ClientResult } from '../login-node/run-program.ts';
+import { run, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../login-node/ssh-host.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
-import { waitFor } from '../site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 /** The address in etc/keepalived/keepalived.conf. */
 const address = '192.0.2.10';

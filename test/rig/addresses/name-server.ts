@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { assertSuccess } from '../../conformance/case.ts';
+import { assertSuccess } from '../../../src/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
-import { run, type ClientResult } from '../login-node/run-program.ts';
+import { run, type ClientResult } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
-import { waitFor } from '../site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { Daemon } from './daemon.ts';
 import {
   nameServerSoftware,

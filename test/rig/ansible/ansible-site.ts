@@ -2,10 +2,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
-import { freePorts } from '../site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { ansibleEnvironment } from './ansible-tools.ts';
 import { SystemdHost } from '../systemd/systemd-host.ts';
 

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import { assertSuccess } from '../../conformance/case.ts';
+import { assertSuccess } from '../../../src/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
-import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
-import { waitFor } from '../site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 export interface BalancerHostOptions {
   /** Name of the host, and of haproxy among its peers. */

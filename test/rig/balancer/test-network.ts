@@ -1,8 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { inNetwork } from '../login-node/host-namespaces.ts';
-import { assertSuccess } from '../../conformance/case.ts';
-import { run } from '../login-node/run-program.ts';
+import type { ChildProcess } from 'node:child_process';
+import { endHolder, ip, namespaceOf, startHolder } from '../login-node/network-namespace.ts';
 
 /** The prefix of the addresses of a test network; RFC 5737 reserves it for documentation. */
 const prefix = '192.0.2';
@@ -17,7 +14,7 @@ export class TestNetwork {
   readonly #holders: ChildProcess[];
 
   private constructor(holder: ChildProcess) {
-    this.path = `/proc/${holder.pid}/ns/net`;
+    this.path = namespaceOf(holder);
     this.#holders = [holder];
   }
 
@@ -36,7 +33,7 @@ export class TestNetwork {
   async addNode(byte: number): Promise<{ address: string; network: string; cable: string }> {
     const holder = await startHolder();
     this.#holders.push(holder);
-    const own = `/proc/${holder.pid}/ns/net`;
+    const own = namespaceOf(holder);
     const [cable, address] = [`node-${byte}`, `${prefix}.${byte}`];
     const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
     await this.#ip('link', 'add', cable, 'type', 'veth', ...peer);
@@ -58,28 +55,10 @@ export class TestNetwork {
   }
 
   async remove(): Promise<void> {
-    for (const holder of this.#holders.reverse()) {
-      const exited = once(holder, 'exit');
-      holder.stdin?.end();
-      await exited;
-    }
+    for (const holder of this.#holders.reverse()) await endHolder(holder);
   }
 
   async #ip(...args: string[]): Promise<void> {
     await ip(this.path, ...args);
   }
-}
-
-async function ip(network: string, ...args: string[]): Promise<void> {
-  const [file = '', ...words] = inNetwork(network, ['ip', ...args]);
-  assertSuccess(`ip ${args.join(' ')}`, await run(file, words));
-}
-
-/** Holds a new network namespace until its stdin ends, so that it does not outlive the test. */
-async function startHolder(): Promise<ChildProcess> {
-  const holder = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec cat'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  await once(holder.stdout, 'data');
-  return holder;
 }

@@ -8,9 +8,9 @@ import { ensureAccount, type Account } from '../site/accounts.ts';
 import { Browser, type Page } from '../site/browser.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
-import { freePorts } from '../site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { hookKubeconfig, installDirectory, type Portal } from '../site/portal.ts';
-import { waitFor } from '../site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import type { SshHost } from '../login-node/ssh-host.ts';
 import { python } from '../python-environment.ts';
 import { hubEnvironment, hubPackage } from './hub-environment.ts';
@@ -112,8 +112,6 @@ export class Hub {
         `c.JupyterHub.cookie_secret_file = '${state}/cookie'`,
         `c.JupyterHub.services = [{'name': 'tests', 'api_token': '${token}'}]`,
         "c.JupyterHub.load_roles = [{'name': 'tests', 'scopes': ['admin:users', 'admin:servers'], 'services': ['tests']}]",
-        // The site's software is mounted into the servers.
-        "c.Spawner.cmd = ['python3', '-m', 'jupyterhub.singleuser']",
         ...(options.spawns === false ? ["c.JupyterHub.spawner_class = 'simple'"] : []),
         ...(options.lines ?? []),
         '',

@@ -133,5 +133,6 @@ function syslogConfig(file: string): string {
 module(load="imuxsock" SysSock.RateLimit.Interval="0")
 template(name="line" type="string" string="${line}")
 *.* action(type="omfile" file="${file}" template="line" fileCreateMode="0600")
+*.* action(type="omfile" file="${file}.as-usual" template="RSYSLOG_FileFormat" fileCreateMode="0600")
 `;
 }

@@ -1,6 +1,7 @@
-import { Terminal } from '../../conformance/terminal.ts';
-import { freePorts } from '../site/ports.ts';
+import { Terminal } from '../../../src/verify/terminal.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { installDirectory } from '../site/portal.ts';
+import { type ClientResult, run } from '../../../src/verify/run-client.ts';
 import { SshHost } from './ssh-host.ts';
 
 interface ScriptResult {
@@ -62,6 +63,17 @@ export class InitHost {
     const enter = ['--target', String(this.host.init), '--mount', '--net', '--pid', '--uts'];
     const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', TERM: 'xterm' };
     return Terminal.open({ env }, ['nsenter', ...enter, '--wd=/', '--', ...program]);
+  }
+
+  /** Starts the sessions' sshd as its unit does, with the keys where the test has them, and runs a command as alice. */
+  async session(command: string): Promise<ClientResult> {
+    await this.shell(`mkdir -p /run/sshd
+      /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
+    return run('ssh', [
+      ...[...this.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
+      ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
+      ...['-p', String(this.port), 'alice@127.0.0.1', command],
+    ]);
   }
 
   /** The names and contents of all files that init may write, without those that were kept, as one text. */

@@ -4,8 +4,8 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { homeOf, type Account } from '../site/accounts.ts';
-import { waitFor } from '../site/wait.ts';
-import type { ClientResult } from './run-program.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
+import type { ClientResult } from '../../../src/verify/run-client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface LdapDirectoryOptions {

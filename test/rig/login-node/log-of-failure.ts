@@ -9,7 +9,7 @@ afterEach(async ({ task }) => {
   for (const error of task.result?.errors ?? []) {
     const shown = `${error.message}\n${error.diff ?? ''}`;
     const sessions = new Set(
-      Array.from(shown.matchAll(/session ([0-9a-f]{8})\b/g), ([, id]) => id),
+      Array.from(shown.matchAll(/session (\S+@[a-z0-9-]+)/g), ([, id]) => id),
     );
     for (const host of sessions.size === 0 ? [] : runningHosts) {
       const lines = (await host.log()).split('\n');

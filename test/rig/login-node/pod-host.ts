@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { hookKubeconfig, Portal, type PortalOptions } from '../site/portal.ts';
 import { ensureNode } from '../site/kubernetes-node/node.ts';
 import type { Site } from '../site/site.ts';
 import { SshHost, type SshHostOptions } from './ssh-host.ts';
+
+const components = new URL('../../../etc/kubernetes', import.meta.url).pathname;
 
 /** A login node whose sessions run in pods on the site's node. */
 export interface PodHost {
@@ -34,6 +37,8 @@ export interface PodHostOptions {
   readonly mounts?: readonly object[];
   /** The image store; default: none. */
   readonly images?: SshHostOptions['images'];
+  /** The clusters; default: one cluster `prod`. */
+  readonly clusters?: PortalOptions['clusters'];
   /** Keys of berth.yml, and of its `defaults`. */
   readonly berth?: BerthKeys;
 }
@@ -50,8 +55,8 @@ export async function podPortal(
   clusters?: PortalOptions['clusters'],
   { defaults, ...berth }: BerthKeys = {},
 ): Promise<Portal> {
-  for (const component of ['.', 'ssh-sessions']) {
-    const applied = await site.kubectl(['apply', '-k', `etc/kubernetes/${component}`]);
+  for (const component of ['', 'ssh-sessions']) {
+    const applied = await site.kubectl(['apply', '-k', join(components, component)]);
     if (applied.exitCode !== 0) throw new Error(applied.stderr);
   }
   const account = { namespace: 'ondemand', name: 'berth-login' };
@@ -67,7 +72,7 @@ export async function podPortal(
 export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
   const node = await ensureNode(site);
   const image = await node.image('site');
-  const portal = await podPortal(site, undefined, options.berth);
+  const portal = await podPortal(site, options.clusters, options.berth);
   const host = await SshHost.start({
     mode: options.mode,
     images: options.images ?? false,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
-import type { ClientOptions } from './run-program.ts';
+import type { ClientOptions } from '../../../src/verify/run-client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface RefusedLogin {
@@ -29,7 +29,7 @@ export async function refusedLogin(
   const milliseconds = performance.now() - began;
   expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({ exitCode: 255, stdout: '' });
   const [, code = '', id = ''] =
-    /^login: [^\n]+ \[([a-z-]+), session ([0-9a-f]+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
+    /^login: [^\n]+ \[([a-z-]+), session (\S+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
   expect(code, stderr).not.toBe('');
   // Users must not be told to run commands, which the hints for root name.
   expect(stderr).not.toMatch(/`/);
@@ -37,7 +37,9 @@ export async function refusedLogin(
   await expect
     .poll(async () => {
       const lines = (await host.log()).split('\n');
-      found = lines.find((line) => line.includes(`session=${id} `)) ?? '';
+      // PAM's lines have the same ID.
+      const named = [`session=${id} `, `code=${code} `];
+      found = lines.find((line) => named.every((part) => line.includes(part))) ?? '';
       return found;
     })
     .toMatch(new RegExp(`err berth:? level=error .*user=${user} code=${code} .*hint=`));

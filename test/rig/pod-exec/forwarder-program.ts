@@ -1,16 +1,19 @@
 /**
- * Runs one forwarder, as `login` does beside its relay. The argument is a `ForwarderInput` without `log` as JSON;
- * the log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
+ * Runs one forwarder, as `login` does beside its relay. The argument is a `ForwarderInput` with a pod as JSON; the
+ * log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
+import { forwardingToPod } from '../../../src/backends/pod/forwarding-to-pod.ts';
 import { Forwarder, type ForwarderInput } from '../../../src/forwarding/forwarder.ts';
+import type { PodTarget } from '../../../src/kube-exec/open-exec.ts';
 import { logfmtLogger } from '../../../src/log.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
 import { disableJit } from '../../../src/kube-exec/relay-session.ts';
 
-const input = JSON.parse(process.argv[2] ?? '{}') as Omit<ForwarderInput, 'log'>;
+const input = JSON.parse(process.argv[2] ?? '{}') as PodTarget &
+  Omit<ForwarderInput, 'log' | 'target'>;
 const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));
-const bridge = new Forwarder({ ...input, log });
+const bridge = new Forwarder({ ...input, target: forwardingToPod(input), log });
 disableJit();
 void bridge
   .own()

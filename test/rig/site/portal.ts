@@ -241,7 +241,7 @@ export async function hookKubeconfig(
   account = { namespace: 'ondemand', name: 'berth-hook' },
 ): Promise<string> {
   const { stdout } = await ok(
-    site.kubectl(['-n', account.namespace, 'create', 'token', account.name, '--duration=2h']),
+    site.kubectl(['-n', account.namespace, 'create', 'token', account.name, '--duration=48h']),
   );
   return stringify({
     apiVersion: 'v1',

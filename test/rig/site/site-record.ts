@@ -46,6 +46,11 @@ export async function readProcesses(): Promise<readonly StartedProcess[]> {
   return ((await readJson(processesFile)) ?? []) as readonly StartedProcess[];
 }
 
+/** Has the site end this process, too. */
+export async function addProcess(started: StartedProcess): Promise<void> {
+  await writeJson(processesFile, [...(await readProcesses()), started]);
+}
+
 /** Replaces a process in both files after a restart. */
 export async function replaceProcess(old: StartedProcess, next: StartedProcess): Promise<void> {
   const instead = (processes: readonly StartedProcess[]): readonly StartedProcess[] =>

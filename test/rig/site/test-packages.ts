@@ -9,6 +9,7 @@ export const testPackages = [
   ...['podman', 'crun', 'runc', 'catatonit', 'uidmap', 'slirp4netns', 'fuse-overlayfs', 'bindfs'],
   ...['busybox-static', 'rsyslog', 'procps', 'passwd', 'util-linux', 'patch', 'openssl', 'strace'],
   ...['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd', 'slurm-wlm', 'munge', 'sudo'],
+  ...['slurmdbd', 'mariadb-server-core', 'mariadb-client-core'],
   ...['haproxy', 'keepalived', 'iproute2', 'iptables', 'ipset', 'iputils-arping', 'socat', 'curl'],
   ...[
     'knot',

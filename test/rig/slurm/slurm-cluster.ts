@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { ClientOptions, ClientResult } from '../login-node/run-program.ts';
+import type { ClientOptions, ClientResult } from '../../../src/verify/run-client.ts';
 import type { SshHost } from '../login-node/ssh-host.ts';
+import { installDirectory } from '../site/portal.ts';
 import { removeCgroup } from '../site/kubernetes-node/cgroups.ts';
-import { freePorts } from '../site/ports.ts';
-import { waitFor } from '../site/wait.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { cgroupConf, cgroups, controllers, gresConf, slurmConf } from './slurm-config.ts';
 
 /** Debian's packages. A host copies the accounts that they create, so install them before it starts. */
@@ -20,7 +21,7 @@ const libraries = '/usr/lib/x86_64-linux-gnu';
 
 /** Mounts of the host's Slurm commands, libraries and plugins, for an image of the same Debian release. */
 export const slurmClientMounts = [
-  ...['srun', 'sbatch', 'squeue', 'sinfo'].map((command) => `/usr/bin/${command}`),
+  ...['srun', 'sbatch', 'scancel', 'squeue', 'sinfo'].map((command) => `/usr/bin/${command}`),
   ...[`${libraries}/slurm-wlm`, `${libraries}/libmunge.so.2`],
 ].map((source) => ({ source, read_only: true }));
 
@@ -35,16 +36,42 @@ export class SlurmCluster {
   /** The nodes' names, which the hosts resolve. Cgroups contain them, and all clusters of the machine share those. */
   readonly nodes: readonly string[];
   readonly #hosts: readonly [SshHost, ...SshHost[]];
+  /** Those with slurmd. */
+  readonly #compute: readonly SshHost[];
+  /** The address of slurmctld. */
+  readonly #controller: string;
+  readonly #conf: string;
 
-  private constructor(hosts: readonly [SshHost, ...SshHost[]]) {
+  private constructor(
+    hosts: readonly [SshHost, ...SshHost[]],
+    compute: readonly SshHost[] = hosts,
+    controller = hosts[0].address,
+    conf = '',
+  ) {
     this.#hosts = hosts;
+    this.#compute = compute;
+    this.#controller = controller;
+    this.#conf = conf;
     const id = randomBytes(3).toString('hex');
-    this.nodes = hosts.map((_, index) => `node${index + 1}-${id}`);
+    this.nodes = compute.map((_, index) => `node${index + 1}-${id}`);
   }
 
   /** Starts the daemons. @throws Error with the daemons' logs; the hosts are stopped then */
-  static async start(...hosts: readonly [SshHost, ...SshHost[]]): Promise<SlurmCluster> {
-    const cluster = new SlurmCluster(hosts);
+  static start(...hosts: readonly [SshHost, ...SshHost[]]): Promise<SlurmCluster> {
+    return SlurmCluster.#started(new SlurmCluster(hosts));
+  }
+
+  /** The same with a login node that runs slurmctld and no jobs. @param address its address for the compute nodes */
+  static startBehind(
+    login: SshHost,
+    address: string,
+    compute: readonly SshHost[],
+    conf: string,
+  ): Promise<SlurmCluster> {
+    return SlurmCluster.#started(new SlurmCluster([login, ...compute], compute, address, conf));
+  }
+
+  static async #started(cluster: SlurmCluster): Promise<SlurmCluster> {
     try {
       await cluster.#start();
       return cluster;
@@ -95,33 +122,25 @@ export class SlurmCluster {
     const [first] = this.#hosts;
     const own = join(first.directory, 'slurm');
     const ports: Record<string, number> = await freePorts(['slurmctld', ...this.nodes]);
-    const nodes = this.#hosts.map(({ name: host, address }, index) => {
+    const nodes = this.#compute.map(({ name: host, address }, index) => {
       const name = this.nodes[index] ?? '';
       return { name, host, address, port: ports[name] ?? 0 };
     });
-    const text = slurmConf({ own, slurmctld: ports.slurmctld ?? 0, nodes });
+    const controller = { name: first.name, address: this.#controller };
+    const text = slurmConf({
+      ...{ own, controller, nodes, slurmctld: ports.slurmctld ?? 0, more: this.#conf },
+    });
     const hostsLines = nodes.map(({ name, address }) => `${address} ${name}\n`).join('');
     await this.#root(['install', '-d', own]);
     await this.#root(['install', '-d', '-o', 'slurm', `${own}/state`]);
     await this.#root(['install', '-d', '-o', 'munge', '-m', '0700', `${own}/munge`]);
     await this.#munge(['mungekey', '--create', `--keyfile=${own}/munge/key`]);
     for (const host of this.#hosts) {
-      await this.#root(['install', '-d', '-o', 'munge', munge], host);
-      await this.#munge(
-        [
-          ...['munged', `--key-file=${own}/munge/key`, `--socket=${munge}/munge.socket.2`],
-          ...[`--log-file=${own}/munge/${host.name}.log`, `--seed-file=${own}/munge/seed`],
-          `--pid-file=${munge}/munged.pid`,
-        ],
-        host,
-      );
       await this.#root(['tee', '--append', '/etc/hosts'], host, hostsLines);
       await this.#configure(config, text, host);
-      for (const controller of controllers) {
-        const at = `${cgroups}/${controller}`;
-        await this.#root(['install', '-d', at], host);
-        await this.#root(['mount', '-t', 'cgroup', '-o', controller, 'cgroup', at], host);
-      }
+      const epilog = join(installDirectory, 'share/etc/slurm/berth-epilog');
+      await this.#root(['install', '-m', '0755', epilog, config], host);
+      await this.#startMunge(host);
     }
     await this.#configure(
       otherSlurmPaths.config,
@@ -129,13 +148,58 @@ export class SlurmCluster {
     );
     await this.#root(['ln', '-s', munge, otherSlurmPaths.munge]);
 
+    await this.startController();
+    for (const host of this.#compute) await this.startNode(host);
+    await this.waitForNodes();
+  }
+
+  /** Starts slurmctld, also after it has ended. */
+  async startController(): Promise<void> {
     await this.#root(['slurmctld', '-f', `${config}/slurm.conf`]);
-    for (const host of this.#hosts)
-      await this.#root(['slurmd', '-f', `${config}/slurm.conf`], host);
+  }
+
+  /** Ends slurmctld as systemctl(1) does, and waits for that. */
+  async stopController(): Promise<void> {
+    const pid = (await this.#root(['pgrep', 'slurmctld'])).stdout.toString().trim();
+    await this.#root(['sh', '-c', `kill ${pid}; while kill -0 ${pid} 2>&-; do sleep 0.02; done`]);
+  }
+
+  /** Starts slurmd on a compute node, also after it has ended. */
+  async startNode(host: SshHost): Promise<void> {
+    await this.#root(['slurmd', '-f', `${config}/slurm.conf`], host);
+  }
+
+  /** Boots a compute node that has been killed. */
+  async bootNode(host: SshHost): Promise<void> {
+    await host.boot();
+    await this.#startMunge(host);
+    await this.startNode(host);
+  }
+
+  async waitForNodes(): Promise<void> {
     await waitFor({ what: 'all nodes to be idle', timeoutMs: 30_000 }, async () => {
       const { stdout } = await this.#root(['sinfo', '--noheader', '--format=%T %D']);
-      return stdout.toString().trim() === `idle ${this.#hosts.length}` ? true : undefined;
+      return stdout.toString().trim() === `idle ${this.#compute.length}` ? true : undefined;
     });
+  }
+
+  /** munged, and the cgroups of slurmd. */
+  async #startMunge(host: SshHost): Promise<void> {
+    const own = join(this.#hosts[0].directory, 'slurm');
+    await this.#root(['install', '-d', '-o', 'munge', munge], host);
+    await this.#munge(
+      [
+        ...['munged', `--key-file=${own}/munge/key`, `--socket=${munge}/munge.socket.2`],
+        ...[`--log-file=${own}/munge/${host.name}.log`, `--seed-file=${own}/munge/seed`],
+        `--pid-file=${munge}/munged.pid`,
+      ],
+      host,
+    );
+    for (const controller of controllers) {
+      const at = `${cgroups}/${controller}`;
+      await this.#root(['install', '-d', at], host);
+      await this.#root(['mount', '-t', 'cgroup', '-o', controller, 'cgroup', at], host);
+    }
   }
 
   async #configure(directory: string, text: string, host = this.#hosts[0]): Promise<void> {

@@ -9,7 +9,9 @@ export const cgroups = '/run/slurm/cgroup';
 export interface SlurmConfig {
   /** Directory of state and logs, on all hosts. */
   readonly own: string;
-  /** Port of slurmctld, which runs on the first node's host. */
+  /** The host of slurmctld, and its address. */
+  readonly controller: { readonly name: string; readonly address: string };
+  /** Port of slurmctld. */
   readonly slurmctld: number;
   readonly nodes: readonly {
     readonly name: string;
@@ -19,6 +21,8 @@ export interface SlurmConfig {
     /** Port of its slurmd. */
     readonly port: number;
   }[];
+  /** Further lines, such as partitions. */
+  readonly more?: string;
 }
 
 export const cgroupConf = `CgroupPlugin=cgroup/v1
@@ -31,10 +35,9 @@ ConstrainRAMSpace=yes
 /** Not a GPU, but a device that only jobs with the resource can open. */
 export const gresConf = 'Name=gpu File=/dev/full\n';
 
-export function slurmConf({ own, slurmctld, nodes }: SlurmConfig): string {
-  const controller = nodes.map(({ host, address }) => `${host}(${address})`)[0];
+export function slurmConf({ own, controller, slurmctld, nodes, more = '' }: SlurmConfig): string {
   return `ClusterName=site
-SlurmctldHost=${controller}
+SlurmctldHost=${controller.name}(${controller.address})
 SlurmctldPort=${slurmctld}
 SlurmUser=slurm
 AuthType=auth/munge
@@ -50,16 +53,17 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU=128
+DefMemPerCPU=1000
 GresTypes=gpu
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0
 ReturnToService=2
 MpiDefault=none
 PrologFlags=Contain
+Epilog=/etc/slurm/berth-epilog
 ${nodes.map(nodeLine).join('\n')}
-PartitionName=debug Nodes=ALL Default=YES MaxTime=5 State=UP
-`;
+PartitionName=debug Nodes=ALL Default=YES MaxTime=1-0 State=UP
+${more}`;
 }
 
 function nodeLine({ name, host, address, port }: SlurmConfig['nodes'][number]): string {

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { childOf } from '../site/processes.ts';
-import { waitFor } from '../site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 export interface SystemOptions {
   /** Path of a script that executes systemd, and writes its cgroup's name into DIRECTORY/cgroup. */

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-query.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../rig/site/ports.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 let directory: string;
 let url: string;

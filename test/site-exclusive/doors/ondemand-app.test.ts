@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -11,6 +13,7 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';
 import { renderApp, type RenderedApp } from '../../rig/ondemand/ondemand-app.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { openSite } from '../../rig/site/site.ts';
 
 /** What ood_core's Kubernetes adapter made of the app; BERTH_OOD_CORE=DIR BERTH_RECORD=1 records it again. */
@@ -32,10 +35,13 @@ const user = { name: 'home', uid: testUser.uid, gid: testUser.gid, home: '/home/
 let directory: string;
 let admission: AdmissionSite;
 let app: RenderedApp;
+/** Where the server listens: there is one network. */
+let port: number;
 /** The adapter's objects, in the user's namespace. */
 let objects: Manifest[];
 
 beforeAll(async () => {
+  ({ port } = await freePorts(['port']));
   directory = await mkdtemp(join(publicDirectory, 'app-'));
   await execa('chmod', ['0755', directory]);
   await writeSite(directory, ondemandApp({ profile, kind: 'jupyter', cluster: 'prod' }));
@@ -145,7 +151,32 @@ describe('an app of OnDemand that is a profile', () => {
       ...['--type=merge', '--patch={"status": {"hostIP": "192.0.2.7"}}'],
     ]);
 
-    const { stdout } = await execa('unshare', await startCommand(name));
+    const refused = async (env: readonly string[], ...command: string[]): Promise<string> => {
+      const { stderr } = await execa('unshare', await startCommand(name, env, command), {
+        reject: false,
+      });
+      expect(stderr).toMatch(/^berth: cannot .+: .+\nnext: .+$/);
+      return stderr;
+    };
+    expect(await refused([], 'no-such-server')).toContain('cannot start no-such-server: it is not');
+    expect(await refused(['POD_NAME='], 'env')).toContain('cannot read $POD_NAME: it is not set');
+    expect(await refused(['POD_NAME=other'], 'env')).toContain(
+      'GET pods/other at the API server: 404',
+    );
+    expect(await refused(['KUBERNETES_SERVICE_PORT=1'], 'env')).toContain('Connection refused');
+    const busy = createServer();
+    busy.listen(0);
+    await once(busy, 'listening');
+    const { port: taken } = busy.address() as AddressInfo;
+    const inUse = await refused([`POD_PORT=${taken}`], 'env');
+    expect(inUse).toContain(`cannot listen at port ${taken}: `);
+    busy.close();
+
+    const { stdout } = await execa('unshare', await startCommand(name, [], ['env']));
+    const again = await refused([], 'env');
+    expect(again).toMatch(
+      /cannot POST secrets at the API server: 409 .*\nnext: start another session/s,
+    );
 
     const env = Object.fromEntries(
       stdout.split('\n').map((line) => line.split('=') as [string, string]),
@@ -157,7 +188,7 @@ describe('an app of OnDemand that is a profile', () => {
     expect(read('host')).toBe('192.0.2.7');
     expect(env).toMatchObject({
       BERTH_BASE_URL: `/node/192.0.2.7/${read('port')}/`,
-      BERTH_PORT: '8080',
+      BERTH_PORT: String(port),
       BERTH_PASSWORD_HASH: expect.stringMatching(/^sha256:[0-9a-f]{16}:[0-9a-f]{64}$/) as unknown,
     });
     expect(read('password')).toMatch(/^[\w-]{32}$/);
@@ -166,15 +197,19 @@ describe('an app of OnDemand that is a profile', () => {
   });
 });
 
-/** Runs start.py with env(1) as the server, in a place that has what a pod has: the ServiceAccount's token, and its variables. */
-async function startCommand(pod: string): Promise<string[]> {
+/** Runs start.py, with a command as the server, in a place that has what a pod has: the ServiceAccount's token, and its variables. */
+async function startCommand(
+  pod: string,
+  env: readonly string[],
+  command: readonly string[],
+): Promise<string[]> {
   const token = await admission.cluster.kubectl([
     ...['create', 'token', 'default', `--namespace=${admission.namespace}`],
   ]);
   const site = await openSite();
-  const { hostname, port } = new URL(site.server);
+  const server = new URL(site.server);
   const files = join(directory, 'account');
-  await execa('mkdir', [files]);
+  await execa('mkdir', ['-p', files]);
   await writeFile(join(files, 'token'), token);
   await writeFile(join(files, 'ca.crt'), site.ca.pem);
   const inside = '/run/secrets/kubernetes.io/serviceaccount';
@@ -187,9 +222,9 @@ async function startCommand(pod: string): Promise<string[]> {
     ...['--mount', 'sh', '-c'],
     'mount -t tmpfs tmpfs /run && mkdir -p "$2" && cp "$1"/* "$2" && shift 2 && exec "$@"',
     ...['sh', files, inside, 'env', '-i', 'PATH=/usr/bin:/bin', `POD_NAME=${pod}`],
-    ...[`POD_NAMESPACE=${admission.namespace}`, 'POD_PORT=8080', 'BERTH_PROXY=node'],
-    ...[`KUBERNETES_SERVICE_HOST=${hostname}`, `KUBERNETES_SERVICE_PORT=${port}`],
-    ...['python3', join(directory, 'start.py'), 'env'],
+    ...[`POD_NAMESPACE=${admission.namespace}`, `POD_PORT=${port}`, 'BERTH_PROXY=node'],
+    ...[`KUBERNETES_SERVICE_HOST=${server.hostname}`, `KUBERNETES_SERVICE_PORT=${server.port}`],
+    ...[...env, 'python3', join(directory, 'start.py'), ...command],
   ];
 }
 

@@ -7,9 +7,9 @@ import { parse, stringify } from 'yaml';
 import { prometheusOperatorCrds } from '../../rig/prometheus-operator/crds.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { freePorts } from '../../rig/site/ports.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
 const component = join(manifests, 'monitoring');

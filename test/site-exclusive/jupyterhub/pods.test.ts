@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
@@ -6,6 +6,7 @@ import { siteParameters } from '../../rig/admission/test-user.ts';
 import { Hub } from '../../rig/jupyterhub/hub.ts';
 import { ldapPassword, startHubDirectory } from '../../rig/jupyterhub/hub-directory.ts';
 import { hubEnvironment } from '../../rig/jupyterhub/hub-environment.ts';
+import { renewedKubeconfig } from '../../rig/jupyterhub/hub-token.ts';
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
 import { hubKey, installHub, removeHub } from '../../rig/jupyterhub/install-hub.ts';
 import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
@@ -15,8 +16,10 @@ import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { readerAccount, type Slapd } from '../../rig/slapd.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
+/** Where the hub has its kubeconfig. */
+let kubeconfig: string;
 let site: Site;
 let cluster: LiveCluster;
 let slapd: Slapd;
@@ -53,21 +56,26 @@ beforeAll(async () => {
     mounts: [{ source: await hubEnvironment(), target: '/opt/jupyter', read_only: true }],
     profile: {
       groups: ['nb-users'],
-      environment: { set: { PYTHONPATH: '/opt/jupyter' } },
+      environment: { set: { PYTHONPATH: '/opt/jupyter', PATH: '/opt/jupyter/bin:/usr/bin:/bin' } },
       limits: { cpus: 0.5, memory: '512M' },
     },
     profiles: {
       gpu: { groups: ['nb-gpu'], lifetime: '2h' },
       idle: { groups: ['nb-idle'], lifetime: 'user', grace: '5s' },
+      absent: { image: 'localhost/absent:1', pull: 'never' },
     },
   });
   const place = await Hub.makeDirectory();
+  kubeconfig = Hub.secretIn(place, 'kubeconfig');
   const { exitCode, stdout, stderr } = await login.host.asRoot([
-    ...[`${installDirectory}/berth`, 'render', 'jupyterhub', 'base', 'gpu', 'idle'],
+    ...[`${installDirectory}/berth`, 'render', 'jupyterhub', 'base', 'gpu', 'idle', 'absent'],
     ...['--socket', Hub.socketIn(place), '--login', 'ldap'],
     ...['--ldap-password-file', Hub.secretIn(place, 'ldap-password')],
   ]);
-  expect([exitCode, stderr]).toEqual([0, '']);
+  expect([exitCode, stderr]).toEqual([
+    0,
+    'warning: pull: never in the profile absent: its pods start only on nodes that have the image; pull: missing lets nodes pull it\n',
+  ]);
   hub = await Hub.start(place, {
     portal: login.portal,
     config: stdout.toString(),
@@ -220,9 +228,18 @@ print(os.getuid() == ${uid})`;
     await alice.stopServer('second');
   });
 
-  it('goes on while the hub is restarted', async () => {
+  it('says why it cannot start, long before the limit', async () => {
+    await expect(alice.startServer({ profile: 'absent' }, 'absent')).rejects.toThrow();
+    const page = await alice.page('/hub/spawn-pending/nb-alice/absent');
+    expect(page).toMatch(/your server could not start: ErrImageNeverPull: .*\[hub-pod-failed\]/);
+    expect(await hub.log()).not.toContain('unhandled user_options');
+    expect(await pods('nb-alice')).toHaveLength(1);
+  });
+
+  it('goes on while the hub is restarted with the token that the page has made and renewed', async () => {
     const before = (await pods('nb-alice')).map(({ metadata }) => metadata.uid);
     await hub.stopHub();
+    await writeFile(kubeconfig, await renewedKubeconfig(site, login.portal));
     await hub.startHub();
     expect((await alice.servers())['']?.ready).toBe(true);
     expect(await alice.runCell('print(6 * 7)')).toBe('42\n');
@@ -244,9 +261,12 @@ print(os.getuid() == ${uid})`;
     try {
       await cluster.kubectl(['label', 'namespace', 'u-nb-alice', label]);
       await expect(alice.startServer({ profile: 'base' }, 'long')).rejects.toThrow();
-      expect(await hub.log()).toMatch(
+      const log = await hub.log();
+      expect(log).toMatch(
         /activeDeadlineSeconds must be at most 24h\. Ask hpc-help@example\.org\. \[hub-pod-refused\]/,
       );
+      // With the pod, KubeSpawner would log its environment.
+      expect(log).not.toContain('JUPYTERHUB_API_TOKEN');
       await started(alice, { profile: 'gpu' }, 'short');
       expect(await alice.runCell('print(6 * 7)', 'short')).toBe('42\n');
       await alice.stopServer('short');

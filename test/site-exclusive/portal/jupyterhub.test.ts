@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HubUnitHost } from '../../rig/jupyterhub/hub-unit-host.ts';
 import { findCheck, runDoctor } from '../../rig/site/doctor-report.ts';
 import { listedRights } from '../../rig/site/listed-rights.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
@@ -6,7 +7,7 @@ import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { roleBinding, rbacPath, StolenToken, userSubject } from '../../rig/site/stolen-token.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { waitFor } from '../../rig/site/wait.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 let site: Site;
 let cluster: LiveCluster;
@@ -106,6 +107,21 @@ describe('a portal with a JupyterHub', () => {
           (id) => findCheck(report, id).status !== 'failed',
         ),
     );
+  });
+
+  it('makes the namespace of a user for the hub, too, by the unit in its sandbox', async () => {
+    const eve = await newcomers.create('hub-eve');
+    const { berth: config, stateDir } = portal.files;
+    const host = await HubUnitHost.boot({ config, writable: [stateDir] });
+    try {
+      const answer = await host.answer(JSON.stringify({ user: eve.name, cluster: 'prod' }));
+      expect(answer).toMatchObject({ user: eve.name, uid: eve.uid, namespace: eve.namespace });
+    } finally {
+      await host.stop();
+    }
+    expect(
+      await cluster.get('rolebinding', 'hub-eve-berth-jupyterhub', eve.namespace),
+    ).toMatchObject({ subjects: [hub] });
   });
 
   it('gives the hub these rights there, and none elsewhere', async () => {

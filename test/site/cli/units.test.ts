@@ -52,9 +52,10 @@ describe('the units that renew the token', () => {
   });
 });
 
-describe('the units of ldap-sync, of cluster reaping and of discovery', () => {
+describe('the units of ldap-sync, of slurm-sync, of cluster reaping and of discovery', () => {
   it.each([
     'berth-ldap-sync',
+    'berth-slurm-sync',
     'berth-cluster-reap',
     'berth-clusters-discover',
     'berth-token-rotate@',

@@ -48,6 +48,9 @@ afterAll(async () => {
   await portal.remove();
 });
 
+/** ID of the first login. */
+let session: string;
+
 const self = 'system:serviceaccount:u-md-sam:berth-user';
 
 describe('a site without an identity provider gives the user a ServiceAccount', () => {
@@ -56,6 +59,7 @@ describe('a site without an identity provider gives the user a ServiceAccount', 
 
     expect(exitCode, stderr).toBe(0);
     expect(stderr).not.toMatch(/level=(warning|error)/);
+    [session = ''] = /(?<=session=)\S+/.exec(stderr) ?? [];
     expect(await kubectl.whoami()).toBe(self);
   });
 
@@ -106,6 +110,8 @@ describe('a site without an identity provider gives the user a ServiceAccount', 
     const after = await kubectl.cache();
     expect(after.token).not.toBe(before.token);
     expect(after.expiry).toBeGreaterThan(Date.now() / 1000 + 3500);
+    const named = `session=${session} uid=${sam.uid} cluster=prod`;
+    expect(host.log).toContain(`level=info msg="credential handed out" ${named}`);
   });
 
   it('that the next login makes anew, where somebody deleted it', async () => {

@@ -1,10 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { Browser } from '../../rig/site/browser.ts';
 import { Hub } from '../../rig/jupyterhub/hub.ts';
 import { ldapPassword, startHubDirectory } from '../../rig/jupyterhub/hub-directory.ts';
+import { hubKey } from '../../rig/jupyterhub/install-hub.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { ensureAccount, type Account } from '../../rig/site/accounts.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -25,10 +26,13 @@ beforeAll(async () => {
   );
   const directory = await startHubDirectory(site, accounts, others);
   slapd = directory.slapd;
-  portal = await Portal.make(site, { berth: { ldap: directory.ldap } });
+  portal = await Portal.make(site, { berth: { defaults: hubKey, ldap: directory.ldap } });
   const profiles = join(portal.directory, 'profiles');
   await mkdir(profiles);
-  await writeFile(join(profiles, 'base.yml'), stringify({ backend: 'pod', image: 'x/y:1' }));
+  await writeFile(
+    join(profiles, 'base.yml'),
+    stringify({ backend: 'pod', image: 'x/y:1', pull: 'missing' }),
+  );
   await writeFile(join(portal.directory, 'ssh.yml'), stringify({ profiles_dir: profiles }));
 });
 afterAll(async () => {
@@ -125,12 +129,43 @@ describe('the login of a hub', () => {
       ...{ ca_file: site.ca.file, audience: 'kubernetes', exchange: false, token: 'id' },
       username_claim: 'sub',
     };
-    await portal.writeBerth({ defaults: { credentials } });
+    await portal.writeBerth({ defaults: { ...hubKey, credentials } });
     await withHub(args, { 'client-secret': secret }, async (hub) => {
       const browser = new Browser(site.ca.pem);
       const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
       await expect(hub.tokenOf(browser, page)).rejects.toThrow(/user-/);
     });
+  });
+});
+
+describe('the file of a hub', () => {
+  const render = (...args: string[]) =>
+    portal.run('berth', [
+      ...['render', 'jupyterhub', '--directory', portal.directory, ...args],
+      ...['--config', portal.files.berth, '--config-dir', portal.directory],
+    ]);
+
+  it('stays as it is if it cannot be rendered', async () => {
+    expect(await render('base')).toMatchObject({ exitCode: 0, stdout: 'berth.py: new' });
+    const file = join(portal.directory, 'berth.py');
+    const before = await readFile(file, 'utf8');
+    expect(before).toContain('configure(c, ');
+    expect(await render('base', 'nosuch')).toMatchObject({ exitCode: 64 });
+    expect(await readFile(file, 'utf8')).toBe(before);
+  });
+
+  it('is not made for a cluster whose pods have no socket', async () => {
+    const { exitCode, stderr } = await render('base', '--form', 'chart');
+    expect([exitCode, stderr]).toEqual([
+      64,
+      expect.stringContaining('--form chart needs --socket tls://HOST:PORT'),
+    ]);
+  });
+
+  it('is made with a warning for a cluster that lets no hub in', async () => {
+    await portal.writeBerth();
+    expect((await render('base')).stderr).toContain('no section jupyterhub for the cluster prod');
+    await portal.writeBerth({ defaults: hubKey });
   });
 });
 

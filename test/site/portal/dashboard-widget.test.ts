@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,11 +20,13 @@ let widgets: string;
 let state: string;
 let jobs: Readonly<Record<string, object>>;
 
+const env = [{ name: 'TOKEN', value: 'a-secret' }];
+
 const pod = (name: string, labels: Readonly<Record<string, string>>) => ({
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels } },
   spec: {
     nodeSelector: { 'berth.dev/nowhere': 'true' },
-    containers: [{ name: 'main', image, resources: { limits: { cpu: '1', memory: '1Gi' } } }],
+    containers: [{ name: 'main', image, resources: { limits: { cpu: '1', memory: '1Gi' } }, env }],
   },
 });
 
@@ -87,6 +89,36 @@ describe("the widget of OnDemand's dashboard", () => {
     expect(html).toContain('<a href="/pun/sys/dashboard/batch_connect/sessions">');
     expect(html).toContain('<a href="https://hub.example.org/">');
     expect(html.match(/<td>Pending<\/td>/g)).toHaveLength(3);
+    expect(html.match(/<td>(?:login|–|notebook)<\/td>/g)).toHaveLength(3);
+    const kept = await readFile(join(state, 'prod.json'), 'utf8');
+    expect(kept).not.toMatch(/a-secret|TOKEN|annotations/);
+  });
+
+  it('says so if an answer does not come: the home, kubectl, or what is not installed', async () => {
+    const hang = join(user.home, 'hang');
+    // It ends with the test's directory.
+    await writeFile(hang, '#!/bin/sh\nwhile [ -e "$0" ]; do sleep 0.2; done\n', { mode: 0o755 });
+    const hanging = { hanging: { bin: hang } };
+    expect(await render(hanging)).toMatch(/being looked up: .* see whether your home is full/);
+    const file = join(state, 'hanging.json');
+    await writeFile(file, '{"items": []}', { mode: 0o644 });
+    expect(await render(hanging)).not.toContain('A newer answer');
+    await utimes(file, 0, Date.now() / 1000 - 3600);
+    expect(await render(hanging)).toMatch(/As of .*A newer answer is on its way/);
+
+    const missing = await render(absent, { BERTH_STATUS: '/nowhere/berth-status' });
+    expect(missing).toContain('the portal has no <code>/nowhere/berth-status</code>');
+    expect(missing).toContain('Nothing is known of quota and sessions.');
+    await render(absent);
+    const silent = expect.poll(() => render(absent), { timeout: 30_000 });
+    await silent.toContain('did not answer: kubectl exited with status 1 and said nothing');
+
+    const program = join(widgets, 'berth-status');
+    const text = await readFile(program, 'utf8');
+    await writeFile(program, text.replace('most_seconds=60', 'most_seconds=1'));
+    const slow = { slow: { bin: hang } };
+    const ended = expect.poll(() => render(slow), { timeout: 30_000 });
+    await ended.toContain('did not answer: kubectl has not ended within 1 s');
   });
 
   it('says why a cluster could not be asked', async () => {

@@ -88,7 +88,9 @@ describe("in the place of OSC's k8s-bootstrap-ondemand.sh", () => {
       portal.files.hookEnv,
     ]);
 
-    expect(stderr).toContain(`msg="namespace created" user=${name} cluster=prod`);
+    expect(stderr).toMatch(
+      new RegExp(`msg="namespace created" user=${name} session=\\S+ cluster=prod`),
+    );
     expect([exitCode, stdout]).toEqual([0, '']);
     expect(await cluster.get('rolebinding', `${name}-ood-user`, namespace)).toMatchObject({
       // A site without berth.yml has no prefix to tell.

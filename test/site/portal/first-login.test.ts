@@ -53,7 +53,9 @@ const live = (kind: string, name: string): Promise<unknown> =>
 describe('the first login of a user', () => {
   it('succeeds and says so in one line for syslog', () => {
     expect(login).toMatchObject({ exitCode: 0, stdout: '' });
-    expect(login.stderr).toMatch(/^level=info msg="namespace created" user=fl-dana cluster=prod /m);
+    expect(login.stderr).toMatch(
+      /^level=info msg="namespace created" user=fl-dana session=\S+ cluster=prod /m,
+    );
   });
 
   it("makes the namespace with OnDemand's label, the owner, and the owner's UID, GID and groups", async () => {

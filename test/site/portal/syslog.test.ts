@@ -6,8 +6,14 @@ import { publicDirectory } from '../../rig/site/directories.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import {
+  type HookResult,
+  installDirectory,
+  Portal,
+  type PortalTokens,
+} from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
+import { run } from '../../../src/verify/run-client.ts';
 
 let site: Site;
 let portal: Portal;
@@ -58,16 +64,30 @@ describe('the messages of a login, which nginx_stage drops or joins into one lin
     const { exitCode, stderr, lines } = await login(eve.name, { idToken });
     expect(exitCode, stderr).toBe(0);
     expect(warningCodes(stderr)).toEqual(['refresh-token-missing']);
-    expect(lines).toHaveLength(1);
+    expect(lines).toHaveLength(2);
     expect(lines[0]).toMatch(
-      / berth: level=warning msg="there is no refresh token: .* user=sy-eve cluster=prod .*code=refresh-token-missing$/,
+      / berth: level=warning msg="there is no refresh token: .* user=sy-eve session=\S+ cluster=prod .*code=refresh-token-missing$/,
     );
     expect(lines[0]).not.toContain(String(idToken).split('.')[2]);
   });
 
-  it('are none if there is no problem', async () => {
+  it('are one if there is no problem, whose ID is in the audit log of the cluster, too', async () => {
     const { exitCode, lines } = await login(eve.name, await portal.login(eve.name));
-    expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [] });
+    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 0, count: 1 });
+    const [, id = ''] =
+      / berth: level=info msg="portal login" user=sy-eve session=(\d+\.\d+@\S+) exit=0 took_ms=\d+$/.exec(
+        lines[0] ?? '',
+      ) ?? [];
+    await site.audit.mark();
+    const files = ['--file', join(directory, 'log'), site.audit.file];
+    const berth = join(installDirectory, 'berth');
+    const { stdout } = await run(berth, ['trace', id, ...files]);
+    const traced = stdout.toString().trimEnd().split('\n');
+    // Before it: the hook's requests.
+    expect(traced.pop()).toContain('msg="portal login"');
+    expect(traced.length).toBeGreaterThan(1);
+    for (const line of traced) expect(line).toMatch(/ audit: \w+ .* agent="berth \(session /);
+    expect(stdout.toString()).toMatch(/ audit: patch namespaces \S*sy-eve 200 user=/);
   });
 
   it('are all in syslog for a failed login', async () => {
@@ -82,6 +102,8 @@ describe('the messages of a login, which nginx_stage drops or joins into one lin
       'cluster-value-invalid',
       'refresh-token-missing',
     ]);
-    expect(lines.map((line) => line.replace(/^.*? berth: /, '')).sort()).toEqual(said.sort());
+    const texts = lines.map((line) => line.replace(/^.*? berth: /, ''));
+    expect(texts.pop()).toMatch(/^level=info msg="portal login" .* exit=[1-9]/);
+    expect(texts.sort()).toEqual(said.sort());
   });
 });

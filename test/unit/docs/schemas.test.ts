@@ -39,10 +39,13 @@ const examples = [
 const blocks = pages.flatMap((page) =>
   codeBlocks(page).flatMap(({ text }) => {
     const file = /^# \/etc\/(?:berth|ood\/config)\/(\S+\.yml)/.exec(text)?.[1];
-    if (file === undefined || file === 'ood_portal.yml') return [];
+    // OnDemand's own.
+    if (file === undefined || /^(?:ood_portal\.yml$|ondemand\.d\/)/.test(file)) return [];
     const kinds: Record<string, string> = {
       profiles: 'profile.yml',
       'clusters.d': 'clusters.d.yml',
+      'hub.yml': 'berth.yml',
+      'slurm-sync.yml': 'berth.yml',
     };
     return [{ page, name: kinds[file.split('/')[0] ?? ''] ?? file, text }];
   }),
@@ -142,7 +145,11 @@ describe('the described defaults', () => {
   });
 
   it('of ssh.yml are what counts without them', () => {
-    expect(parseSshSettings(defaultsOf('ssh'), 'f')).toEqual(parseSshSettings({}, 'f'));
+    // Without rules nobody gets a session either, but `berth doctor` reports it.
+    expect(parseSshSettings(defaultsOf('ssh'), 'f')).toEqual({
+      ...parseSshSettings({}, 'f'),
+      noSessions: true,
+    });
   });
 
   it('of admission.yml are what counts without them', () => {
@@ -162,7 +169,8 @@ describe('the described defaults', () => {
     // Defaults of entries of lists and maps, of which there are none.
     const entries = ['tolerations', 'volumes'];
     const own = Object.entries(pod as object).filter(([key]) => !entries.includes(key));
-    same({ ...others, ...needed, pod: Object.fromEntries(own) as object }, needed);
+    // Nothing of `batch` has a default, and a choice needs its limit.
+    same({ ...others, ...needed, batch: {}, pod: Object.fromEntries(own) as object }, needed);
     same({ ...needed, mounts }, needed);
     same({ ...needed, lifetime: 'user', grace }, { ...needed, lifetime: 'user' });
     same({ ...needed, slurm }, { ...needed, slurm: {} });
@@ -225,12 +233,14 @@ function referenceTexts(path: string, key: string): string[] {
   const section = basename(path, '.yml.json').replace('.', '-') as Section;
   const inBerth = /^(?:defaults|clusters\.PATH)\.(.*)$/.exec(key)?.[1];
   const inLdap = /^ldap\.(.*)$/.exec(key)?.[1];
+  const inSlurm = /^slurm_accounts\.(.*)$/.exec(key)?.[1];
   const places: readonly (readonly [Section, string | undefined])[] =
     section === 'berth'
       ? [
           [section, key],
           ['cluster', inBerth],
           ['ldap', inLdap],
+          ['slurm-accounts', inSlurm],
         ]
       : [[section, key]];
   return places.flatMap(([one, own]) => {

@@ -5,11 +5,11 @@ import {
   transferProgram,
 } from '../../../session/session-request.ts';
 import { appendInstalledTools, sftpServerArgv } from './pod-scripts.ts';
-import type { TerminalSize } from '../../../kube-exec/protocol/channels.ts';
 import { withExitMarker } from '../../../kube-exec/protocol/exit-marker.ts';
 import type { CommandPreamble } from '../../../kube-exec/protocol/command-preamble.ts';
 import { sessionEnvironment } from '../../../session/session-environment.ts';
 import type { SessionHost } from '../../../session/session-host.ts';
+import { setSizeCommands, type TerminalSize } from '../../../terminal-size.ts';
 
 export interface PodSession {
   /** argv of the exec. It contains nothing of the user's command. */
@@ -53,7 +53,7 @@ export function podSession(
   };
   const words = podWords(request, shell, umask);
   const before = [
-    ...(tty ? sized(size) : []),
+    ...(tty ? setSizeCommands(size) : []),
     ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
     ...(transferProgram(request) === 'scp' ? [appendInstalledTools] : []),
@@ -76,8 +76,3 @@ function podWords(request: SessionRequest, shell: string, umask?: number): strin
 /** Replaces the account's shell if the image does not have it. Every image of a session has /bin/sh. */
 const knownShell =
   '[ -x "$1" ] || { shift; if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; set -- "$SHELL" "$@"; }';
-
-/** The cluster sets the size too, but only after the command has started. */
-function sized({ columns, rows }: TerminalSize): string[] {
-  return columns > 0 && rows > 0 ? [`stty cols ${columns} rows ${rows} 2>/dev/null`] : [];
-}

@@ -4,9 +4,10 @@ import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
 import type { User } from '../../../identity/nss.ts';
 import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
-import { dnsLabel, type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
+import { type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
 import { groupFile, passwdFile } from '../../../identity/passwd-file.ts';
 import { fillTemplate } from '../../../session/fill-template.ts';
+import { hostLabel, sessionId } from '../../../session-id.ts';
 
 /** Input for a session's pod. */
 export interface PodInput {
@@ -50,17 +51,6 @@ export const podLabels = {
 
 /** Selects the pods of SSH sessions of all login nodes. */
 export const podSelector = `${podLabels.managedBy}=berth`;
-
-/** The first part of the hostname, as a valid label value. */
-export function hostLabel(loginHost: string): string {
-  const [first = ''] = loginHost.split('.');
-  return dnsLabel(first, 40) || 'login';
-}
-
-/** What a process in a pod has as BERTH_CONNECTION: IDs of connections are unique on one login node only. */
-export function connectionMark(connection: string, loginHost: string): string {
-  return `${connection}@${hostLabel(loginHost)}`;
-}
 
 /** Whether connections to all login nodes share the pods of a profile. */
 function isForAllNodes({ lifetime }: Profile): boolean {
@@ -108,6 +98,11 @@ export function podObject(input: PodInput): PodObject {
         [podAnnotations.passwd]: passwdFile(user, profile.shell),
         [podAnnotations.group]: groupFile(user, input.groupNames),
         [lifetimeAnnotation]: ofProfile.lifetime,
+        ...(connection === undefined
+          ? {}
+          : {
+              'kubernetes.io/description': `Made by the SSH session ${sessionId(connection, input.loginHost)}`,
+            }),
       },
     },
     spec: {

@@ -1,9 +1,15 @@
-import type { V1ContainerStatus, V1ObjectMeta, V1PodStatus } from '@kubernetes/client-node';
+import type {
+  V1ContainerStatus,
+  V1ObjectMeta,
+  V1PodSpec,
+  V1PodStatus,
+} from '@kubernetes/client-node';
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 
 /** The fields of a Pod (v1.Pod) that show its progress. */
 export interface PodStatus {
   readonly metadata?: KubeJson<V1ObjectMeta>;
+  readonly spec?: Pick<KubeJson<V1PodSpec>, 'activeDeadlineSeconds'>;
   readonly status?: KubeJson<Omit<V1PodStatus, 'containerStatuses'>> & {
     readonly containerStatuses?: readonly KubeJson<Pick<V1ContainerStatus, 'state'>>[];
   };

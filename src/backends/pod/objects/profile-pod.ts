@@ -5,7 +5,8 @@ import type {
   V1VolumeMount,
 } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
-import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
+import type { Profile } from '../../../config/schema/profile/profile.ts';
+import { dnsLabel } from '../../../session-id.ts';
 import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 
@@ -66,8 +67,8 @@ export function profilePod(profile: Profile, fill: (template: string) => string)
       seccompProfile: { type: 'RuntimeDefault' },
     },
     resources: resources(profile),
-    activeDeadlineSeconds: Math.ceil(longestLife(profile.lifetime) / 1000),
-    lifetime: goDuration(longestLife(profile.lifetime)),
+    activeDeadlineSeconds: Math.ceil(longestLife(profile) / 1000),
+    lifetime: goDuration(longestLife(profile)),
     spec: {
       ...(profile.hostname === undefined ? {} : hostname(fill(profile.hostname))),
       ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
@@ -85,16 +86,6 @@ const pullPolicies = { never: 'Never', missing: 'IfNotPresent', always: 'Always'
 function hostname(wanted: string): { readonly hostname?: string } {
   const label = dnsLabel(wanted, 63);
   return label === '' ? {} : { hostname: label };
-}
-
-/** A text as an RFC 1123 label of at most that length; empty if it has no letter and no digit. */
-export function dnsLabel(text: string, longest: number): string {
-  return text
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]/g, '-')
-    .replace(/^-+/, '')
-    .slice(0, longest)
-    .replace(/-+$/, '');
 }
 
 /** The profile's mounts as directories of the node. Only the node knows whether they exist. */
@@ -167,11 +158,11 @@ const identity = {
   })),
 };
 
-/** Upper limit for a pod without a duration in its profile, in case nothing removes it. */
+/** Upper limit for a pod without a time limit in its profile, in case nothing removes it. */
 const longestConnectionMs = 7 * 24 * 3600 * 1000;
 
-function longestLife(lifetime: Lifetime): number {
-  return lifetime.kind === 'duration' ? lifetime.durationMs : longestConnectionMs;
+function longestLife({ timeouts }: Profile): number {
+  return timeouts.hardMs ?? longestConnectionMs;
 }
 
 /** In Go's format, because job-pod-reaper parses it with time.ParseDuration. */

@@ -6,17 +6,20 @@ import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
 import { reduceListPages } from '../../../kube/list-all.ts';
 import { waitForPodDeletion, deletePod } from '../../../kube/delete-object.ts';
-import { hostLabel, podLabels, podSelector } from '../objects/pod-object.ts';
+import { podLabels, podSelector } from '../objects/pod-object.ts';
+import { hostLabel } from '../../../session-id.ts';
 import { readPod } from '../read-pod.ts';
 import type { PodGrant } from '../pod-grant-file.ts';
 import { killLeftovers } from '../kill-leftovers.ts';
 import type { SharedUse } from './user-claims.ts';
 
+/** When the pod of a profile ends. */
+type Limits = Pick<Profile, 'lifetime' | 'timeouts'>;
+
 /** A pod of a user's sessions, as far as its expiry depends on it. */
-export interface SessionPod {
+export interface SessionPod extends Limits {
   readonly name: string;
   readonly uid: string;
-  readonly lifetime: Lifetime;
   /** Set for a pod that serves one connection. */
   readonly connection: string | undefined;
   /** `hostLabel` of the login node whose connections use it; undefined if those to all nodes do. */
@@ -26,7 +29,10 @@ export interface SessionPod {
 }
 
 /** For a pod whose profile was removed from the configuration. */
-const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+const noLimits: Limits = {
+  lifetime: { kind: 'user', graceMs: 0, linger: false },
+  timeouts: { warnMs: [] },
+};
 
 /** Limit per run. Users can set these labels too; a ResourceQuota is the better limit. */
 const mostPods = 200;
@@ -75,9 +81,9 @@ export async function listSessionPods(
       const place =
         seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
       if (place >= mostPods) return;
+      const { lifetime, timeouts } = profiles.get(labels[podLabels.profile] ?? '') ?? noLimits;
       seen.pods[place] = {
-        ...{ name, uid, loginHost, connection },
-        lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
+        ...{ name, uid, loginHost, connection, lifetime, timeouts },
         created: Date.parse(creationTimestamp) || 0,
       };
     },
@@ -99,7 +105,7 @@ export interface PodExpiryContext {
   /** Whether the pods that all nodes share may be deleted now. */
   readonly mayDeleteShared: () => Promise<boolean>;
   readonly now: number;
-  /** `connectionMark` of the connections whose cleanup has begun, and their IDs, which a former version used. */
+  /** IDs of the sessions whose cleanup has begun, and their IDs, which a former version used. */
   readonly closed: readonly string[];
 }
 
@@ -125,7 +131,7 @@ export async function expirePod(
   const id = { name, uid, namespace: grant.namespace };
   const again = now + againMs;
   const isLast = async (): Promise<boolean> =>
-    !forAllNodes || lifetime.kind === 'duration' || (await circumstances.mayDeleteShared());
+    !forAllNodes || hardEnd(pod) <= now || (await circumstances.mayDeleteShared());
   const remove = async (): Promise<PodExpiryResult> => {
     await deletePod(client, id);
     // The next login would reuse the name of a shared pod; a pod for one connection has a name of its own.
@@ -139,7 +145,7 @@ export async function expirePod(
     const due = Math.min(endOf({ ...pod, ended }, open, since), until);
     const joined = running && connection === undefined;
     const lingers = keepsProcesses(lifetime);
-    const asked = due <= now && joined && lingers && lifetime.kind === 'user';
+    const asked = due <= now && joined && lingers && limitEnd(pod, since) > now;
     if (due <= now && !asked) return ended || (await isLast()) ? await remove() : { due: again };
     if (!joined || (closed.length === 0 && !asked)) return { due };
     const alone = since !== undefined && !lingers;
@@ -152,7 +158,7 @@ export async function expirePod(
     });
     if (swept !== undefined) {
       if (!asked) return { due };
-      if (swept.busy > 0) return { busy: true, due: now + lifetime.graceMs };
+      if (swept.busy > 0) return { busy: true, due: now + graceOf(lifetime) };
     }
     return (await isLast()) ? await remove() : { due: again };
   } catch (thrown) {
@@ -172,18 +178,32 @@ const againMs = 60_000;
 /** How long to wait until a removed pod is gone; usually it takes a second. Milliseconds. */
 const endMs = 5_000;
 
-/** Added to `duration`: the cluster ends the pod by itself at that time, counted from its start. Milliseconds. */
+/** Added to the time limit: the cluster ends the pod by itself at that time, counted from its start. Milliseconds. */
 const startMs = 60_000;
 
 /** When the pod expires. Milliseconds since the epoch. */
 function endOf(
-  { connection, ended, lifetime, created }: SessionPod & { readonly ended: boolean },
+  { ended, ...pod }: SessionPod & { readonly ended: boolean },
   open: ReadonlySet<string>,
   since: number | undefined,
 ): number {
-  if (connection !== undefined) return open.has(connection) ? Infinity : 0;
+  if (pod.connection !== undefined) return open.has(pod.connection) ? Infinity : 0;
   if (ended) return 0;
-  if (lifetime.kind === 'duration') return created + lifetime.durationMs + startMs;
-  const graceMs = lifetime.kind === 'user' ? lifetime.graceMs : 0;
-  return since === undefined ? Infinity : since + graceMs;
+  const idleEnd = since === undefined ? Infinity : since + graceOf(pod.lifetime);
+  return Math.min(idleEnd, limitEnd(pod, since));
+}
+
+function graceOf(lifetime: Lifetime): number {
+  return lifetime.kind === 'user' ? lifetime.graceMs : 0;
+}
+
+/** When a time limit of its profile ends it. Milliseconds since the epoch. */
+function limitEnd(pod: SessionPod, since: number | undefined): number {
+  const { softMs = Infinity } = pod.timeouts;
+  const softEnd = since === undefined ? Infinity : Math.max(since, pod.created + softMs);
+  return Math.min(softEnd, hardEnd(pod));
+}
+
+function hardEnd({ created, timeouts: { hardMs = Infinity } }: SessionPod): number {
+  return created + hardMs + startMs;
 }

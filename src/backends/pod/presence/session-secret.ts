@@ -11,7 +11,7 @@ import { deleteObject } from '../../../kube/delete-object.ts';
 import { applyRequest } from '../../../kube/requests.ts';
 import { correctClaims, writeClaim, type ClaimPlace, type NamespaceClaims } from './node-claims.ts';
 import { claimAnnotation, isSecretHeld } from '../objects/node-claim.ts';
-import { hostLabel } from '../objects/pod-object.ts';
+import { hostLabel } from '../../../session-id.ts';
 
 /*
  * An empty Secret in a user's namespace, to which the tokens of the user's sessions are bound: deleting it invalidates the

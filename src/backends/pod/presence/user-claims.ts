@@ -56,7 +56,7 @@ export class UserClaims {
     name: string,
     signal: AbortSignal,
   ): Promise<UserClaims | undefined> {
-    const { clusters, deps } = await sessionClusters(site.settings, user);
+    const { clusters, deps } = await sessionClusters(site, user);
     const cluster = clusters.find((one) => one.name === name);
     if (cluster === undefined) return undefined;
     const client = apiClient(await hookAccess(cluster, deps), signal);
@@ -135,7 +135,7 @@ export async function renewClaims(
 ): Promise<readonly BerthError[]> {
   const now = site.now();
   const failed: BerthError[] = [];
-  const { clusters, deps } = await sessionClusters(site.settings, user);
+  const { clusters, deps } = await sessionClusters(site, user);
   for (const cluster of clusters.filter(({ name }) => names.includes(name))) {
     try {
       const server = await hookAccess(cluster, deps);

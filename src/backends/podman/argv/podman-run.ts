@@ -4,6 +4,7 @@ import { podmanCommand } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../../session/session-host.ts';
 import { fillTemplate } from '../../../session/fill-template.ts';
+import { sessionId } from '../../../session-id.ts';
 
 /** A mount whose templates are filled and whose source exists. */
 export interface ResolvedMount {
@@ -45,11 +46,13 @@ export function podmanRunCommand(
     '--detach',
     '--replace',
     ...['--name', name],
+    ...(connection === undefined ? [] : ['--label', `berth.session=${sessionId(connection)}`]),
     ...userNamespace(ready.maps),
     ...['--group-add', 'keep-groups'],
     ...(ready.maps === undefined ? ['--passwd-entry', passwdEntry(host.user)] : []),
     ...['--log-driver', 'none'],
     ...['--stop-timeout', '1'],
+    ...(host.jobDirectory === undefined ? [] : ['--cgroups', 'disabled']),
     ...profileRunArgs(profile, ready.mounts, (template) => fillTemplate(template, user)),
     ...['--workdir', '/'],
     ...['--env', `HOME=${user.home}`],

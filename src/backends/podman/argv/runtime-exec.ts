@@ -3,6 +3,7 @@ import { environmentLines } from '../../../session/environment-lines.ts';
 import { podmanEnvironment, programName } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../../session/session-host.ts';
+import type { TerminalSize } from '../../../terminal-size.ts';
 
 /** A running container. */
 export interface ContainerHandle {
@@ -37,10 +38,10 @@ export interface ExecSession {
   readonly argv: readonly string[];
   readonly tty: boolean;
   /**
-   * Rows and columns of the client's window. Without them the runtime sets the size after the start, and a program that
-   * reads it at once gets 0.
+   * The client's window. Without it runtime and podman set the size after the start, and a program that reads it at once
+   * gets 0.
    */
-  readonly terminalSize?: { readonly height: number; readonly width: number } | undefined;
+  readonly terminalSize?: TerminalSize | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -141,7 +142,7 @@ export function ociProcessFile(
     // The runtime does not take missing fields from the container.
     ...limits,
     ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: argv, cwd },
-    consoleSize: terminalSize,
+    consoleSize: terminalSize && { height: terminalSize.rows, width: terminalSize.columns },
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });
 }

@@ -9,6 +9,7 @@ import {
   type SessionRequest,
   transferProgram,
 } from '../../../session/session-request.ts';
+import { setSizeCommands } from '../../../terminal-size.ts';
 import { podmanCommand, programName } from './podman-argv.ts';
 import {
   type ContainerHandle,
@@ -105,6 +106,13 @@ export function terminalRelay(runtime: string, version: string): TerminalRelay {
   return 'runtime';
 }
 
+/** Podman sets the size of the terminal beside the start of the command, and sometimes after it. */
+function withTerminalSize(session: ExecSession): ExecSession {
+  const [command] = session.terminalSize ? setSizeCommands(session.terminalSize) : [];
+  if (command === undefined) return session;
+  return { ...session, argv: ['/bin/sh', '-c', `${command}; exec "$0" "$@"`, ...session.argv] };
+}
+
 /**
  * The same session as with `runtimeExec`, with a terminal that podman relays.
  *
@@ -120,7 +128,7 @@ function podmanExec(
   const { user } = host;
   // Podman reads text, and one line per variable.
   const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
-  const { argv, env, cwd } = setVariablesByShell(session, isOdd);
+  const { argv, env, cwd } = setVariablesByShell(withTerminalSize(session), isOdd);
   const call = podmanCommand(host, [
     ...['exec', '--interactive', '--tty'],
     // Else ctrl-p ctrl-q would detach from the session and leave it running.

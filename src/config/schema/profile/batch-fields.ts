@@ -1,8 +1,10 @@
 import * as z from 'zod/mini';
+import type { batchWords } from './batch-words.ts';
+import { cpus, size } from './quantities.ts';
 import { durationBetween } from '../duration-schema.ts';
 
 /** A word of an `#SBATCH` line: it can end neither the word, nor the line, nor be an option of its own. */
-const word = (characters: string) =>
+export const word = (characters: string) =>
   z
     .string()
     .check(
@@ -12,6 +14,28 @@ const word = (characters: string) =>
       ),
     );
 
+/** What clients may choose from: these words, or whatever Slurm lets the user have. */
+const choiceOf = (one: ReturnType<typeof word>) =>
+  z.optional(
+    z.union([z.literal('any'), z.array(one).check(z.minLength(1))], {
+      error: 'must be a list, or any',
+    }),
+  );
+
+/** The key `batch.choose` of a profile. */
+const chooseSchema = z.strictObject({
+  time: z.optional(z.strictObject({ max: durationBetween('1s', '8760h') })),
+  cpus: z.optional(z.strictObject({ max: cpus })),
+  memory: z.optional(z.strictObject({ max: size })),
+  partition: choiceOf(word('')),
+  account: choiceOf(word('')),
+  qos: choiceOf(word('')),
+  gres: choiceOf(word('()')),
+  constraint: choiceOf(word('()[\\]&|!*')),
+  reservation: choiceOf(word('')),
+  licenses: choiceOf(word('')),
+});
+
 /** The key `batch` of a profile, named after the options of sbatch(1). */
 export const batchSchema = z.strictObject({
   partition: z.optional(word('')),
@@ -19,17 +43,38 @@ export const batchSchema = z.strictObject({
   qos: z.optional(word('')),
   gres: z.optional(word('()')),
   constraint: z.optional(word('()[\\]&|!*')),
+  reservation: z.optional(word('')),
+  licenses: z.optional(word('')),
   time: z.optional(durationBetween('1s', '8760h')),
+  wait: z.optional(durationBetween('1s', '8760h')),
+  choose: z.optional(chooseSchema),
 });
 
 /** What a profile asks of Slurm; processors and memory are its `limits`. */
 export interface BatchFields extends Readonly<
-  Partial<Record<'partition' | 'account' | 'qos' | 'gres' | 'constraint', string>>
+  Partial<Record<(typeof batchWords)[number], string>>
 > {
   /** The time limit of a job. Milliseconds. */
   readonly timeMs?: number;
+  /** How long a session waits for its allocation. Milliseconds. */
+  readonly waitMs?: number;
+  /** What clients may choose instead. */
+  readonly choose?: BatchChoices;
 }
 
-export function batchFields({ time, ...words }: z.output<typeof batchSchema> = {}): BatchFields {
-  return { ...words, timeMs: time };
+/** Limits and lists; a key that is absent cannot be chosen. */
+export interface BatchChoices extends Readonly<
+  Partial<Record<(typeof batchWords)[number], 'any' | readonly string[]>>
+> {
+  readonly time?: { readonly max: number };
+  readonly cpus?: { readonly max: number };
+  readonly memory?: { readonly max: number };
+}
+
+export function batchFields({
+  time,
+  wait,
+  ...words
+}: z.output<typeof batchSchema> = {}): BatchFields {
+  return { ...words, timeMs: time, waitMs: wait };
 }

@@ -10,6 +10,8 @@ export interface ProfileRequest {
   readonly port?: number | undefined;
   /** The profile of `--profile`, which only root can set. */
   readonly wanted?: string | undefined;
+  /** The profile that the client asks for with BERTH_PROFILE: any text. */
+  readonly requested?: string | undefined;
 }
 
 /** `reason` is one sentence for plans and the log, without a capital and a full stop. */
@@ -17,7 +19,7 @@ export type ProfileChoice =
   | { readonly kind: 'profile'; readonly profile: Profile; readonly reason: string }
   | {
       readonly kind: 'refuse';
-      /** `profile-not-matched`, `profile-missing`, or the code of the profile's own error. */
+      /** `profile-not-matched`, `profile-not-offered`, `profile-missing`, or the code of the profile's own error. */
       readonly code: ErrorCode;
       readonly reason: string;
       /** Set if a broken profile is the reason. */
@@ -28,23 +30,26 @@ export type ProfileChoice =
 /**
  * Chooses the user's profile: the one of `--profile` if the user is in its groups, else that of the first matching
  * rule, else what `otherwise` says. A rule matches if all of its conditions do and the user is in its profile's groups.
+ * If the client asks for a profile, only rules for that one count; rules with `on_request` count for no other client.
  *
  * Users of a broken profile are refused instead of getting another one, which may allow more. Members of
  * `hostShellGroups` get a shell on the host, since they may have to repair it.
  */
 export function chooseProfile(settings: SshSettings, request: ProfileRequest): ProfileChoice {
-  const { wanted } = request;
+  const { wanted, requested } = request;
   if (wanted !== undefined) {
     const choice = choiceOf(settings, wanted, request, `--profile ${wanted}`);
     if (choice !== undefined) return choice;
   }
   for (const [index, rule] of settings.rules.entries()) {
+    if (requested === undefined ? rule.onRequest : rule.profile !== requested) continue;
     const fits = fittingPart(rule, request);
     if (fits === undefined) continue;
     const because = `rule ${index + 1} (${fits}) gives ${rule.profile}`;
     const choice = choiceOf(settings, rule.profile, request, because);
     if (choice !== undefined) return onBackend(choice, rule);
   }
+  if (requested !== undefined) return notOffered(settings, request, requested);
   const audience = describeRules(settings);
   const because =
     wanted === undefined ? audience : `not in the groups of ${wanted}, and ${audience}`;
@@ -55,6 +60,36 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
     }
   }
   return { kind: 'refuse', code: 'profile-not-matched', reason: because };
+}
+
+function notOffered(
+  settings: SshSettings,
+  request: ProfileRequest,
+  requested: string,
+): ProfileChoice {
+  const offered = offeredProfiles(settings, request).map(({ name }) => name);
+  const reason = `the client asks for the profile ${JSON.stringify(requested.slice(0, 64))}; it can ask for ${offered.length === 0 ? 'none' : offered.join(', ')}`;
+  return { kind: 'refuse', code: 'profile-not-offered', reason };
+}
+
+/**
+ * The profiles that this connection can ask for, each once, on the backend that it would get. With `wanted`, it is that one
+ * for users in its groups.
+ */
+export function offeredProfiles(settings: SshSettings, request: ProfileRequest): Profile[] {
+  const { wanted } = request;
+  const forced = wanted === undefined ? undefined : choiceOf(settings, wanted, request, '');
+  const choices =
+    forced !== undefined
+      ? [forced]
+      : settings.rules
+          .filter((rule) => fittingPart(rule, request) !== undefined)
+          .flatMap((rule) => {
+            const choice = choiceOf(settings, rule.profile, request, '');
+            return choice === undefined ? [] : [onBackend(choice, rule)];
+          });
+  const offered = choices.flatMap((choice) => (choice.kind === 'profile' ? [choice.profile] : []));
+  return offered.filter(({ name }, at) => offered.findIndex((other) => other.name === name) === at);
 }
 
 function onBackend(choice: ProfileChoice, { backend }: ProfileRule): ProfileChoice {

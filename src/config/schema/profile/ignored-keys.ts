@@ -20,7 +20,15 @@ export function ignoredKeys(
   const backends = sessionBackends(profile, rules);
   const [backend = profile.backend] = backends;
   if (backends.size > 1) return undefined;
-  const keys = backend === 'pod' ? ofPodman(profile) : ofPods(profile);
+  const { lifetime } = profile;
+  const linger = lifetime.kind === 'user' && lifetime.linger ? ['linger'] : [];
+  const keys =
+    backend === 'pod'
+      ? ofPodman(profile)
+      : [
+          ...ofPods(profile),
+          ...(backend === 'slurm' ? [...withoutEffectOnJobs(ofPodman(profile)), ...linger] : []),
+        ];
   return keys.length === 0 ? undefined : { profile: profile.name, backend, keys };
 }
 
@@ -39,11 +47,13 @@ function ofPodman({ network, limits, slurm, failure, podman, batch }: Profile): 
   ];
   // A job's container is Podman's, whatever the sessions are.
   const inJobs = Object.values(batch).some((value) => value !== undefined);
-  return inJobs ? keys.filter((key) => ofSessions.includes(key)) : keys;
+  return inJobs ? withoutEffectOnJobs(keys) : keys;
 }
 
-/** Keys without effect on batch jobs. */
-const ofSessions = ['limits.pids', 'on_failure'];
+/** A job's container is Podman's: these keys have no effect on it, either. */
+function withoutEffectOnJobs(keys: readonly string[]): string[] {
+  return keys.filter((key) => ['limits.pids', 'on_failure'].includes(key));
+}
 
 function ofPods({ pod }: Profile): string[] {
   return [
@@ -59,9 +69,14 @@ function ofPods({ pod }: Profile): string[] {
   ];
 }
 
+const names: Readonly<Record<Backend, readonly [sessions: string, other: string]>> = {
+  pod: ['pods', 'Podman'],
+  podman: ["Podman's containers", 'pods'],
+  slurm: ['jobs of Slurm', 'other sessions'],
+};
+
 /** One line that names the profile, the keys and the reason. */
 export function ignoredKeysText({ profile, backend, keys }: IgnoredKeys): string {
-  const [sessions, other] =
-    backend === 'pod' ? ['pods', 'Podman'] : ["Podman's containers", 'pods'];
+  const [sessions, other] = names[backend];
   return `profile ${profile}: its sessions are ${sessions}, and ${keys.join(', ')} ${keys.length === 1 ? 'applies' : 'apply'} to ${other} only`;
 }

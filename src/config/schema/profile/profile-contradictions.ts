@@ -12,6 +12,7 @@ const takenInPods = ['/', '/etc/passwd', '/etc/group', transferToolsDir];
 export function profileContradictions(profile: ProfileDocument): ProblemMessage[] {
   return [
     ...lifetimes(profile),
+    ...timeouts(profile),
     ...mounts(profile),
     ...variables(profile),
     ...networks(profile),
@@ -39,6 +40,49 @@ function* lifetimes({
       text: 'linger needs lifetime: user or a duration, because a container of lifetime: connection ends with the connection',
     };
   }
+}
+
+function* timeouts({
+  backend,
+  lifetime = 'connection',
+  timeouts = {},
+  batch,
+}: ProfileDocument): Generator<ProblemMessage> {
+  const { idle, soft, hard = Infinity, warn = [] } = timeouts;
+  const isTime = typeof lifetime === 'number';
+  const end = isTime ? lifetime : hard;
+  if (isTime && timeouts.hard !== undefined)
+    yield {
+      path: ['timeouts', 'hard'],
+      text: 'timeouts.hard is a second time limit beside lifetime: remove one of them',
+    };
+  const ofJob =
+    batch?.time !== undefined ? 'batch.time' : batch?.choose?.time && 'batch.choose.time';
+  if (backend === 'slurm' && timeouts.hard !== undefined && ofJob !== undefined)
+    yield {
+      path: ['timeouts', 'hard'],
+      text: `timeouts.hard is a second time limit of the job beside ${ofJob}: remove one of them`,
+    };
+  if (soft !== undefined && lifetime === 'connection')
+    yield {
+      path: ['timeouts', 'soft'],
+      text: 'timeouts.soft needs lifetime: user or a time, because the others end with their connection anyway',
+    };
+  const before = isTime ? 'lifetime' : 'timeouts.hard';
+  for (const [name, limit] of Object.entries({ idle, soft }))
+    if (limit !== undefined && limit >= end)
+      yield { path: ['timeouts', name], text: `timeouts.${name} must be less than ${before}` };
+  for (const [index, limit] of warn.entries())
+    if (limit >= end)
+      yield {
+        path: ['timeouts', 'warn', index],
+        text: `timeouts.warn.${index + 1} must be less than ${before}`,
+      };
+  if (warn.length > 0 && end === Infinity && backend !== 'slurm' && batch?.time === undefined)
+    yield {
+      path: ['timeouts', 'warn'],
+      text: 'timeouts.warn needs timeouts.hard or a lifetime that is a time',
+    };
 }
 
 function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {

@@ -9,7 +9,7 @@ import {
 import { deepFreeze } from '../deep-freeze.ts';
 import { batchFields } from './batch-fields.ts';
 import { podFields } from './pod-fields.ts';
-import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
+import type { BrokenProfile, Lifetime, Profile, ProfileMount, Timeouts } from './profile.ts';
 import { profileContradictions } from './profile-contradictions.ts';
 import {
   accountName,
@@ -27,6 +27,7 @@ const builtIn = {
   mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
   graceMs: 10 * minute,
   deadlineMs: 30_000,
+  warnMs: [15 * minute, 5 * minute, minute],
   slurm: { config: '/etc/slurm', munge: '/run/munge' },
 } as const;
 
@@ -78,6 +79,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
     image,
     pull: document.pull ?? 'never',
     lifetime: lifetimeOf(document),
+    timeouts: timeoutsOf(document),
     mounts: document.mounts?.map(mountOf) ?? builtIn.mounts,
     network,
     hostname,
@@ -88,6 +90,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
     x11: document.x11 ?? network === 'host',
     agent: document.agent ?? true,
     notices: document.notices ?? true,
+    selfService: document.self_service ?? true,
     ...(slurm === undefined ? {} : { slurm: { ...builtIn.slurm, ...defined(slurm) } }),
     groups,
     failure: {
@@ -112,7 +115,18 @@ function profileOf(name: string, document: ProfileDocument): Profile {
 function lifetimeOf({ lifetime, grace, linger = false }: ProfileDocument): Lifetime {
   if (lifetime === undefined || lifetime === 'connection') return { kind: 'connection' };
   if (lifetime === 'user') return { kind: 'user', graceMs: grace ?? builtIn.graceMs, linger };
-  return { kind: 'duration', durationMs: lifetime, linger };
+  // Its hard limit ends it.
+  return { kind: 'user', graceMs: lifetime, linger };
+}
+
+function timeoutsOf({ lifetime, timeouts = {} }: ProfileDocument): Timeouts {
+  const { idle, soft, hard, warn } = timeouts;
+  return {
+    idleMs: idle,
+    softMs: soft,
+    hardMs: typeof lifetime === 'number' ? lifetime : hard,
+    warnMs: warn ?? builtIn.warnMs,
+  };
 }
 
 function mountOf(mount: NonNullable<ProfileDocument['mounts']>[number]): ProfileMount {

@@ -4,7 +4,9 @@ import { nearestKey } from '../nearest-key.ts';
 import { batchSchema } from './batch-fields.ts';
 import { imageProblem } from './image-reference.ts';
 import { mountProblem, pathProblem, withoutTrailingSlash } from './mount-path.ts';
+import { cpus, size } from './quantities.ts';
 import { podSchema } from './pod-fields.ts';
+import { backends } from './profile.ts';
 import { templateProblem } from './template.ts';
 
 /** A string that the function finds no problem in. */
@@ -68,21 +70,6 @@ const passed = z
   .string()
   .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a variable name, or a prefix with `*`'));
 
-const size = z
-  .pipe(
-    z
-      .string()
-      .check(z.regex(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G')),
-    z.transform(
-      (text) => parseInt(text, 10) * 1024 ** ('KMGT'.indexOf(text.replace(/[^KMGT]/g, '')) + 1),
-    ),
-  )
-  .check(z.refine((bytes) => bytes <= 1024 ** 5, 'must be 1024T or less'));
-const cpus = z.custom<number>(
-  (value) => typeof value === 'number' && value >= 0.01 && value <= 4096,
-  'must be a number of CPUs such as 4 or 0.5',
-);
-
 const device = z.string().check(
   z.refine((text) => {
     if (text.startsWith('/dev/')) return pathProblem(text) === undefined;
@@ -110,9 +97,11 @@ const selinux = z
     ),
   );
 
+const timeLimit = durationBetween('1s', '8760h');
+
 /** A profile as written; `Profile` documents the keys. */
 export const profileSchema = z.strictObject({
-  backend: z.optional(z.enum(['podman', 'pod'])),
+  backend: z.optional(z.enum(backends)),
   image,
   pull: z.optional(z.enum(['never', 'missing', 'always'])),
   lifetime: z.optional(
@@ -122,6 +111,14 @@ export const profileSchema = z.strictObject({
   ),
   grace: z.optional(durationBetween('0s', '720h')),
   linger: z.optional(z.boolean()),
+  timeouts: z.optional(
+    z.strictObject({
+      idle: z.optional(timeLimit),
+      soft: z.optional(timeLimit),
+      hard: z.optional(timeLimit),
+      warn: z.optional(z.array(timeLimit)),
+    }),
+  ),
   mounts: z.optional(
     z.array(
       z.strictObject({
@@ -166,6 +163,7 @@ export const profileSchema = z.strictObject({
   x11: z.optional(z.boolean()),
   agent: z.optional(z.boolean()),
   notices: z.optional(z.boolean()),
+  self_service: z.optional(z.boolean()),
   slurm: z.optional(
     z.strictObject({ config: z.optional(directoryPath), munge: z.optional(directoryPath) }),
   ),

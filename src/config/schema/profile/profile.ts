@@ -14,6 +14,7 @@ export interface Profile {
   readonly image: string;
   readonly pull: 'never' | 'missing' | 'always';
   readonly lifetime: Lifetime;
+  readonly timeouts: Timeouts;
   readonly mounts: readonly ProfileMount[];
   /** `host`, `none`, `private` (slirp4netns or pasta), or the name of a podman network. */
   readonly network: string;
@@ -28,6 +29,8 @@ export interface Profile {
   readonly agent: boolean;
   /** Whether admins' messages, such as before a drain, are written to the terminals of sessions. */
   readonly notices: boolean;
+  /** Whether the login answers the commands of `SshSettings.selfService` to the profile's users. */
+  readonly selfService: boolean;
   readonly slurm?: ProfileSlurm;
   /** Unix groups of which the user must be in one; absent: everybody. */
   readonly groups?: readonly string[];
@@ -42,8 +45,9 @@ export interface Profile {
   readonly batch: BatchFields;
 }
 
-/** A Podman container on this host, or a pod on a cluster. */
-export type Backend = 'podman' | 'pod';
+/** A Podman container on this host, a pod on a cluster, or a Podman container in a job of Slurm. */
+export const backends = ['podman', 'pod', 'slurm'] as const;
+export type Backend = (typeof backends)[number];
 
 export type Lifetime =
   /** A container per connection, which ends with it. */
@@ -55,9 +59,19 @@ export type Lifetime =
       readonly graceMs: number;
       /** Whether processes that ignore SIGHUP (nohup, tmux) outlive their connection. */
       readonly linger: boolean;
-    }
-  /** One container, which ends this many milliseconds after its start. */
-  | { readonly kind: 'duration'; readonly durationMs: number; readonly linger: boolean };
+    };
+
+/** When sessions end although their user is connected. A `lifetime` that is a time is `user` with `hardMs`. */
+export interface Timeouts {
+  /** Without input and output on any connection. Milliseconds. */
+  readonly idleMs?: number;
+  /** From this age on, it ends with the last connection, without a grace. Milliseconds. */
+  readonly softMs?: number;
+  /** It ends at this age. Milliseconds. */
+  readonly hardMs?: number;
+  /** How long before its end its terminals are told. Milliseconds. */
+  readonly warnMs: readonly number[];
+}
 
 export interface ProfileMount {
   /** Absolute path on the host, a template. */
@@ -110,6 +124,8 @@ export interface PodmanFields {
 export interface SshSettings {
   /** The first rule that matches applies. */
   readonly rules: readonly ProfileRule[];
+  /** True for `rules: []`: the host has only profiles, for other programs than sshd. */
+  readonly noSessions?: boolean;
   /** For users without a matching rule. */
   readonly otherwise: 'refuse' | 'host-shell';
   /** Groups whose members get a shell on the host, with `otherwise: host-shell` or if their profile is broken. */
@@ -123,6 +139,8 @@ export interface SshSettings {
   /** Path of the balancer's log on this node, for the clients' addresses. */
   readonly balancerLog?: string;
   readonly podman: PodmanPaths;
+  /** First word of the commands that the login itself answers, such as `berth sessions`; absent: it answers none. */
+  readonly selfService?: string;
   readonly profiles: ReadonlyMap<string, Profile>;
   /** Profiles that cannot be used until they are repaired; they are not in `profiles`. */
   readonly broken: ReadonlyMap<string, BrokenProfile>;
@@ -142,6 +160,8 @@ export interface ProfileRule {
   readonly groups?: readonly string[];
   /** Ports of sshd. */
   readonly ports?: readonly number[];
+  /** The rule counts only for clients that ask for its profile. */
+  readonly onRequest?: boolean;
 }
 
 /** Absolute paths of programs on the host, since PATH belongs to the user. */
@@ -164,4 +184,12 @@ export function sessionBackends(
 ): ReadonlySet<Backend> {
   const own = rules.filter((rule) => rule.profile === name);
   return new Set(own.length === 0 ? [backend] : own.map((rule) => rule.backend ?? backend));
+}
+
+/** Whether a profile or a rule names this backend. */
+export function namesBackend(
+  { profiles, rules }: Pick<SshSettings, 'profiles' | 'rules'>,
+  name: Backend,
+): boolean {
+  return [...profiles.values(), ...rules].some(({ backend }) => backend === name);
 }

@@ -60,6 +60,7 @@ export function goodFiles(): Readonly<Record<string, string>> {
           ...{ client_secret_file: '/etc/berth/client-secret', issuer: 'https://127.0.0.1:1/' },
         },
       },
+      slurm_accounts: { cluster: 'site', accounts: [{ account: 'lab', groups: ['lab'] }] },
       ldap: {
         ...{ url: 'ldaps://127.0.0.1:1', ca_file: '/etc/berth/ldap.pem' },
         ...{ bind_dn: 'cn=x', bind_password_file: '/etc/berth/ldap-password' },
@@ -98,6 +99,7 @@ export function goodFiles(): Readonly<Record<string, string>> {
     ),
     '/root/kube-ca.pem': ca,
     '/root/token': 'abc\n',
+    '/root/auth.log': '',
     '/root/docker-config.json': JSON.stringify({ auths: { 'r.example.org': { auth: 'dTpw' } } }),
     '/root/users': 'alice\n',
     '/root/auth.json': '{"auths": {}}',

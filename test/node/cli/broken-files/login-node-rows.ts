@@ -18,6 +18,12 @@ until [ -e /run/logged ]; do sleep 0.05; done; cat /run/logged; rm /run/logged; 
 /** Commands of a login node, and what users run. */
 export const loginNodeRows: readonly Rows[] = [
   {
+    file: '/root/auth.log',
+    format: 'list',
+    status: 74,
+    commands: ['berth trace 4711.8812345 --file /root/auth.log'],
+  },
+  {
     file: '/etc/berth/ssh.yml',
     format: 'berth-yaml',
     commands: [

@@ -33,6 +33,7 @@ export const portalRows: readonly Rows[] = [
       initCluster,
       discover,
       'berth ldap-sync',
+      'berth slurm-sync --dry-run',
       'berth init portal --yes --dry-run',
       ...[bootstrap, credentials, broker],
       ...['berth init portal --yes', initClusterNow],
@@ -102,7 +103,7 @@ export const portalRows: readonly Rows[] = [
   ...['/etc/berth/ldap.pem', '/etc/berth/ldap-password'].map((file): Rows => ({
     file,
     format: 'text',
-    commands: ['berth ldap-sync'],
+    commands: ['berth ldap-sync', 'berth slurm-sync --dry-run'],
   })),
   {
     file: '/etc/berth/admission.yml',

@@ -1,7 +1,7 @@
 import { NodesBehindBalancer } from '../../../rig/balancer/nodes-behind-balancer.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { conformance } from '../../../conformance/define-tests.ts';
-import type { Subject } from '../../../conformance/suite.ts';
+import { knownFailures, type Subject } from '../../../../src/verify/suite.ts';
 import {
   profilesByLifetime,
   together,
@@ -14,25 +14,9 @@ import {
   type PodHostOptions,
 } from '../../../rig/login-node/pod-host.ts';
 
-const shellSays =
-  'the shell around the command ends with 128 + N, whether the command died of signal N or said so';
-
-const ownDirectory =
-  'sockets of forwards are in a directory of the user’s own on the login node, not in its /tmp: test/site-exclusive/ssh/pod/forwards.test.ts';
-
-/** What a session in a pod cannot do as long as the sshd in front of it is a plain one. */
-const expectedFailures = {
-  '-L: to a Unix socket in /tmp of the session': ownDirectory,
-  '-R: from a Unix socket in /tmp of the session': ownDirectory,
-  'a shell killed by a signal: the client exits with 255': shellSays,
-  'the client receives the name of the signal (AsyncSSH)': shellSays,
+const onwards = {
   'agent forwarding: ssh from the session to another host signs with the key of the client machine':
     "the suite's sshd listens on the login node's loopback alone, and root's ports do not lead into a pod",
-};
-
-const expectedFailuresWhenForced = {
-  'signals sent by the client reach the command (AsyncSSH)':
-    'sshd hands no signals to a session whose command is forced',
 };
 
 /**
@@ -65,8 +49,8 @@ export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): 
     ...{ users: userTitles, first },
     subjects: mode === 'login-shell' ? subjectsOfLoginShell : undefined,
     expectedFailures: {
-      ...expectedFailures,
-      ...(mode === 'forced' ? expectedFailuresWhenForced : {}),
+      ...knownFailures(mode === 'forced' ? ['pod', 'forced'] : ['pod']),
+      ...onwards,
     },
   });
 }

@@ -8,7 +8,7 @@ import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../rig/site/wait.ts';
+import { waitFor } from '../../../../src/verify/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
@@ -201,7 +201,7 @@ describe('a user whose namespace is deleted after the connection was opened', ()
     const { exitCode, stderr } = await over('true');
     expect(exitCode).toBe(255);
     expect(stderr).toMatch(
-      /^login: .*\[(exec-unauthorized|exec-forbidden|pod-namespace-gone), session [0-9a-f]+\]\. /,
+      /^login: .*\[(exec-unauthorized|exec-forbidden|pod-namespace-gone), session \S+\]\. /,
     );
     await worksAgain();
     await open.kill();

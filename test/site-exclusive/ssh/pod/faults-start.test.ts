@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../rig/site/wait.ts';
+import { waitFor } from '../../../../src/verify/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

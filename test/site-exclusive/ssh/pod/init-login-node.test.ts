@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { codeBlocks } from '../../../rig/markdown-pages.ts';
 import { InitHost } from '../../../rig/login-node/init-host.ts';
-import { run } from '../../../rig/login-node/run-program.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
@@ -91,13 +90,7 @@ exec ${kubectl} "$@"
     expect(stdout).not.toMatch(/^\$ .*(?: apply | token setup )/m);
     expect((await host.shell('cat /etc/berth/berth.yml')).stdout).not.toContain('admin.kubeconfig');
     expect(stdout).toMatch(/✓ session-start +a test session of alice with profile pod took /);
-    await host.shell(`mkdir -p /run/sshd
-      /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
-    const session = await run('ssh', [
-      ...[...host.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
-      ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
-      ...['-p', String(host.port), 'alice@127.0.0.1', 'id -un; hostname'],
-    ]);
+    const session = await host.session('id -un; hostname');
     expect(session.stdout.toString(), session.stderr + (await host.host.log())).toMatch(
       /^alice\nberth-pod-/,
     );

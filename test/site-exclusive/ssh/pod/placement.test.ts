@@ -97,7 +97,7 @@ describe('a session with placement in its profile', () => {
     const written = await ssh(
       'echo kept > /data/mine && stat -c %u:%g /data/mine; > /reference/no',
     );
-    expect(written.stdout.toString()).toBe(`${uid}:${gid}\n`);
+    expect(written.stdout.toString(), written.stderr).toBe(`${uid}:${gid}\n`);
     expect(written.stderr).toMatch(/\/reference\/no: Read-only file system/);
     // Another connection, and so another pod.
     expect((await ssh('cat /reference/mine')).stdout.toString()).toBe('kept\n');

@@ -4,7 +4,7 @@ import { withoutApiServer } from '../../../rig/site/kubernetes/api-server-outage
 import { ensureNode, type TestNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../rig/site/wait.ts';
+import { waitFor } from '../../../../src/verify/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { findLeftovers } from '../../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
@@ -80,7 +80,7 @@ describe('an unreachable API server', () => {
     const session = await live('sleep 300');
     await withoutApiServer(site, async () => {
       expect(await session.exitCode()).toBe(255);
-      expect(session.output).toMatch(/^login: .*\[exec-connection-lost, session [0-9a-f]+\]\. /m);
+      expect(session.output).toMatch(/^login: .*\[exec-connection-lost, session \S+\]\. /m);
       const known = await refusedLogin(pods.host, user);
       expect(known.code).toBe('exec-unreachable');
       expect(known.line).toContain('ECONNREFUSED');
@@ -101,7 +101,7 @@ describe('a kubelet that is stopped', () => {
     await node.stop('kubelet');
     try {
       expect(await session.exitCode()).toBe(255);
-      expect(session.output).toMatch(/^login: .*\[[a-z-]+, session [0-9a-f]+\]\. /m);
+      expect(session.output).toMatch(/^login: .*\[[a-z-]+, session \S+\]\. /m);
       await withDeadline('4s', 'base', async () => {
         const { code, line, milliseconds } = await refusedLogin(pods.host, user);
         expect(code).toMatch(/pod-start-deadline|pod-unschedulable/);

@@ -99,6 +99,8 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'init login-node': {
     '--backend pod':
       '--yes --dry-run --output --cluster --kubeconfig --context --namespace-prefix --apply --policies --kubectl --image --user --port --address --mode --start',
+    '--backend slurm':
+      '--yes --dry-run --output --partition --image --user --port --address --mode --start',
     '--backend podman':
       '--yes --dry-run --output --image --user --port --address --mode --pull --from-archive --start',
   },
@@ -122,7 +124,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
     '': '--list --config --config-dir --for --balancer --kind --check-nodes --write',
   },
-  'render ondemand-app': { '': '--config-dir --kind --command --cluster --slurm' },
+  'render ondemand-app': { '': '--config-dir --kind --command --cluster --backend' },
   'render policies': {
     '--engine kyverno': '--parameters --config-dir --output',
     '': '--engine --kubernetes --parameters --config-dir --output',
@@ -146,6 +148,9 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--user --profile --from --idle-over --all-nodes --config-dir --config --output --no-headers --watch',
   },
   'sessions show': { '': '--all-nodes --config-dir --config --output' },
+  'slurm-sync': {
+    '': '--config --dry-run --yes --accept-fewer --timeout --textfile --output',
+  },
   'sshd certify': {
     '': '--ca --agent --host-key --principal --validity --identity --force --dry-run --output',
   },
@@ -172,6 +177,8 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'token setup': {
     '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output --from',
   },
+  trace: { '': '--file --output' },
+  verify: { '': '--user --port --identity --only --backend --forced --motd --output' },
   version: { '': '--output' },
 };
 
@@ -189,7 +196,7 @@ it('each command is in the table, and each name there is an option of it', () =>
 
 const refusals = [
   /^64: berth: --\S+ (needs|cannot be used with) --\S+( \S+)? \[usage\]$/,
-  /^64: berth: --\S+ (cannot be used with --backend pod: the cluster's nodes|needs --backend pod)/,
+  /^64: berth: --\S+ (cannot be used with --backend \w+: (?:the cluster's nodes|each compute node)|needs --backend \w+)/,
 ];
 
 describe('a mode refuses each option that it does not use, and so each new one that the table does not have', () => {

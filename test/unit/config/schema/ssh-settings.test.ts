@@ -30,6 +30,7 @@ describe('ssh.yml', () => {
       hostShellGroups: [],
       balancers: [],
       storage: '/var/lib/berth-ssh',
+      selfService: 'berth',
       profilesDir: '/etc/berth/profiles',
       podman: {
         podman: '/usr/bin/podman',

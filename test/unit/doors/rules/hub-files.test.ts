@@ -57,7 +57,7 @@ describe('a choice of the hub', () => {
       ...{ cpu_limit: 2, mem_limit: 8 * 1024 ** 3, extra_resource_limits: { 'x.org/gpu': '1' } },
       ...{ args: [], extra_pod_config: { activeDeadlineSeconds: 7200 } },
     });
-    expect(full.description).toBe('a/b:1: 2 CPU, 8.0Gi memory, 1 x.org/gpu, ends after 2 h');
+    expect(full.description).toBe('a/b:1: 2 CPU, 8Gi memory, 1 x.org/gpu, ends after 2 h');
   });
 });
 

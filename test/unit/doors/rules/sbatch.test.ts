@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
-import { bashFill, bashWord } from '../../../../src/doors/rules/bash-words.ts';
-import { containerFunction, sbatchOptions } from '../../../../src/doors/rules/sbatch.ts';
+import { bashFill, bashWord } from '../../../../src/session/bash-words.ts';
+import { containerFunction } from '../../../../src/doors/rules/sbatch.ts';
+import { sbatchOptions } from '../../../../src/backends/slurm/argv/sbatch-options.ts';
 import { host } from '../../session/host.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../../src/config/schema/profile/profile-parse.ts';
-import {
-  hostLabel,
-  podName,
-  podObject,
-} from '../../../../../src/backends/pod/objects/pod-object.ts';
+import { podName, podObject } from '../../../../../src/backends/pod/objects/pod-object.ts';
 import { host } from '../../../session/host.ts';
+import { hostLabel } from '../../../../../src/session-id.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');
 const pod = (fields: object = {}, more: object = {}) =>

@@ -165,4 +165,23 @@ describe('what the login becomes', () => {
     expect(lines.every((line) => /^\w+=/.test(line))).toBe(true);
     expect(made(words.slice(12), lines)).toBe('<a=b|one\ntwo\n|caf\xe9>0\n');
   });
+
+  it('sets the size of the terminal before the command where podman relays, which sets it some time later', () => {
+    const slow: SessionContainer = { ...container, terminalRelay: 'podman' };
+    const sized = {
+      ...session({ command: 'id', tty: true }),
+      terminalSize: { columns: 66, rows: 27 },
+    };
+    const { args } = sessionCommand(host, slow, sized, '/f');
+    expect(args.slice(args.indexOf(container.id) + 1)).toEqual([
+      ...['/bin/sh', '-c', 'stty cols 66 rows 27 2>/dev/null; exec "$0" "$@"'],
+      ...['/bin/bash', '-c', 'id'],
+    ]);
+    const unsized = { ...sized, terminalSize: undefined };
+    expect(sessionCommand(host, slow, unsized, '/f').args.slice(-3)).toEqual([
+      '/bin/bash',
+      '-c',
+      'id',
+    ]);
+  });
 });

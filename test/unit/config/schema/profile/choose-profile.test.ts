@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   chooseProfile,
+  offeredProfiles,
   type ProfileRequest,
 } from '../../../../../src/config/schema/profile/choose-profile.ts';
 import { parseProfile } from '../../../../../src/config/schema/profile/profile-parse.ts';
@@ -163,5 +164,44 @@ describe('a broken profile', () => {
     const settings = site({ rules: [{ profile: 'al' }] }, { all: {} });
     expect(choice(settings)).toBe('refuse profile-missing');
     expect(chooseProfile(settings, eve).reason).toMatch(/, but that profile does not exist$/);
+  });
+});
+
+describe('a profile that the client asks for', () => {
+  const settings = site(
+    {
+      rules: [
+        { profile: 'gpu', on_request: true, groups: ['gpu'] },
+        { profile: 'secret', on_request: true, groups: ['staff'] },
+        { profile: 'base' },
+      ],
+    },
+    { base: {}, gpu: {}, secret: {}, unruled: {} },
+  );
+
+  it('is given if a rule gives it', () => {
+    expect(choice(settings, { requested: 'gpu' })).toBe('profile gpu');
+    expect(choice(settings, { requested: 'base' })).toBe('profile base');
+  });
+
+  it('is no one else’s', () => expect(choice(settings)).toBe('profile base'));
+
+  it.each(['secret', 'unruled', 'absent', '../gpu', 'gpu\n', ''])('is not %j', (requested) => {
+    expect(chooseProfile(settings, { ...eve, requested })).toEqual({
+      ...{ kind: 'refuse', code: 'profile-not-offered' },
+      reason: `the client asks for the profile ${JSON.stringify(requested)}; it can ask for gpu, base`,
+    });
+  });
+
+  it('does not replace that of --profile', () => {
+    expect(choice(settings, { requested: 'gpu', wanted: 'unruled' })).toBe('profile unruled');
+  });
+
+  it('is one of those that are offered, each once', () => {
+    const offered = (more: object = {}): string[] =>
+      offeredProfiles(settings, { ...eve, ...more }).map(({ name }) => name);
+    expect(offered()).toEqual(['gpu', 'base']);
+    expect(offered({ groups: [] })).toEqual(['base']);
+    expect(offered({ wanted: 'unruled' })).toEqual(['unruled']);
   });
 });

@@ -42,6 +42,14 @@ describe('keys of a profile without effect', () => {
     expect(of(ofPodman)).toBeUndefined();
   });
 
+  it('are those for other sessions, if all sessions are in jobs', () => {
+    const found = of({ backend: 'slurm', lifetime: 'user', linger: true, limits: { pids: 100 } });
+    expect(found && ignoredKeysText(found)).toBe(
+      'profile gpu: its sessions are jobs of Slurm, and limits.pids, linger apply to other sessions only',
+    );
+    expect(of({ lifetime: 'user', linger: true })).toBeUndefined();
+  });
+
   it('are what the rules make of them: a profile for both has none', () => {
     const rule = (backend?: 'pod' | 'podman', profile = 'gpu'): ProfileRule => ({
       ...(backend === undefined ? {} : { backend }),

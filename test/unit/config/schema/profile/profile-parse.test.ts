@@ -20,6 +20,7 @@ describe('a profile', () => {
       image: 'hpc/login:9',
       pull: 'never',
       lifetime: { kind: 'connection' },
+      timeouts: { warnMs: [900_000, 300_000, 60_000] },
       mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
       network: 'host',
       environment: { pass: [], set: {} },
@@ -27,6 +28,7 @@ describe('a profile', () => {
       x11: true,
       agent: true,
       notices: true,
+      selfService: true,
       failure: { action: 'refuse', groups: [] },
       deadlineMs: 30_000,
       podman: { devices: [], capabilities: { add: [], drop: [] } },
@@ -46,16 +48,6 @@ describe('a profile', () => {
     const { mounts, environment } = profile('environment: {set: {A: b}}');
     expect(Object.isFrozen(mounts[0])).toBe(true);
     expect(Object.isFrozen(environment.set)).toBe(true);
-  });
-
-  it.each([
-    ['lifetime: connection', { kind: 'connection' }],
-    ['lifetime: user', { kind: 'user', graceMs: 600_000, linger: false }],
-    ['{lifetime: user, grace: 0s, linger: true}', { kind: 'user', graceMs: 0, linger: true }],
-    ['{lifetime: 8h, linger: true}', { kind: 'duration', durationMs: 28_800_000, linger: true }],
-  ])('has the lifetime of %s', (text, lifetime) => {
-    const document = parseYaml(text, file, 'core') as object;
-    expect(parseProfile({ image: 'a', ...document }, 'p', file).lifetime).toEqual(lifetime);
   });
 
   it.each([

@@ -1,0 +1,187 @@
+import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
+import { bashWord } from '../../../session/bash-words.ts';
+import { podmanDirectoryScript } from './podman-directory-script.ts';
+import { sbatchOptions, sessionTimeLimit } from './sbatch-options.ts';
+import { jobComment } from './slurm-job.ts';
+
+/** The files of an allocation, in a directory of the user's home. */
+export const allocationFiles = {
+  /** The login's private key, and what the job's sshd accepts. */
+  clientKey: 'client',
+  clientPublicKey: 'client.pub',
+  /** The key of the job's sshd, and the line by which the login knows it. */
+  hostKey: 'host',
+  hostPublicKey: 'host.pub',
+  knownHosts: 'known_hosts',
+  /** Written by the job: the port of its sshd. */
+  port: 'port',
+} as const;
+
+/** Directory with a directory for each allocation. */
+export function allocationsDir(home: string): string {
+  return `${home}/.local/state/berth/allocations`;
+}
+
+/** What Slurm sets for a job, as `environment.pass` has it. Sessions get it. */
+export const jobVariables = [
+  ...['SLURM_*', 'CUDA_VISIBLE_DEVICES', 'ROCR_VISIBLE_DEVICES', 'GPU_DEVICE_ORDINAL'],
+  'ZE_AFFINITY_MASK',
+];
+
+/** The file in the job's directory that has these variables, separated by NUL. */
+export const environmentFile = 'environment';
+
+/** Ports for the job's sshd: below the ports that Linux gives to clients. */
+export const ports = { first: 20_000, count: 10_000 };
+
+/** How long the job waits for its first connection. Seconds. */
+const firstSeconds = 60;
+
+/** How long a login may take, and how much longer a job stays for one. Seconds. */
+const loginSeconds = 15;
+
+/** Path of the login program on the compute nodes: the package has the same paths there. */
+export function loginOnNodes(toolsDir: string): string {
+  return toolsDir.replace(/\/[^/]*$/, '/shell/login');
+}
+
+export interface Allocation {
+  readonly name: string;
+  /** 16 hexadecimal digits: the name of its directory. */
+  readonly key: string;
+  /** Path of the login program on the compute nodes. */
+  readonly login: string;
+  /** ID of the session that submits it; absent in a plan and at a console. */
+  readonly session?: string | undefined;
+}
+
+/**
+ * A job script that holds an allocation for sessions. It runs an sshd as the user, who alone has its keys, and ends
+ * when no connection has been open for the profile's grace or, past its soft limit, as soon as no connection is open. All processes of sessions are in the job's cgroup.
+ *
+ * @param settings where podman and the shared images are on the compute nodes
+ */
+export function allocationScript(
+  profile: Profile,
+  settings: Pick<SshSettings, 'podman' | 'storage'>,
+  { name, key, login, session }: Allocation,
+): string {
+  const batch = { ...profile.batch, timeMs: sessionTimeLimit(profile) };
+  const options = sbatchOptions(
+    { ...profile, batch },
+    {
+      ...{ 'job-name': name, comment: jobComment(key, session), chdir: '/', output: '/dev/null' },
+      // A job that Slurm starts again has no connections to serve.
+      'no-requeue': '',
+    },
+  );
+  const { clientPublicKey, hostKey, port } = allocationFiles;
+  const { softMs } = profile.timeouts;
+  return `#!/bin/bash
+${options.map((option) => `#SBATCH ${option}\n`).join('')}# Holds an allocation for SSH sessions with the profile ${profile.name}. To end them: scancel this job.
+
+set -euo pipefail
+umask 077
+dropped=($(compgen -e))
+directory=$HOME${allocationsDir('')}/${key}
+${podmanDirectoryScript(settings)}
+env -0 | grep -z -E '^(${jobVariables.map((name) => name.replace(/\*$/, '.*')).join('|')})=' >"$state/${environmentFile}"
+listener=
+finish() {
+  local connections=
+  trap '' TERM
+  # Connections first: what a login then gets is not the exit status of a command.
+  if [ -n "$listener" ]; then
+    read -r connections <"/proc/$listener/task/$listener/children" || true
+    kill $connections "$listener" || true
+  fi
+  remove_state
+  rm -rf "$directory"
+}
+trap finish EXIT
+trap 'exit 0' TERM
+
+listen() {
+  local port=$1
+  : >"$state/sshd.log"
+  /usr/sbin/sshd -D -f /dev/null -E "$state/sshd.log" -p "$port" \\
+    -o "HostKey=$directory/${hostKey}" -o "AuthorizedKeysFile=$directory/${clientPublicKey}" \\
+    ${sshdOptions(login).map(bashWord).join(' \\\n    ')} \\
+    -o "SetEnv=BERTH_PROFILE=${profile.name} BERTH_JOB_DIRECTORY=$state" &
+  listener=$!
+  until grep -q '^Server listening' "$state/sshd.log"; do
+    kill -0 "$listener" 2>/dev/null || return 1
+    sleep 0.02
+  done
+  echo "$port" >"$directory/${port}.new"
+  mv "$directory/${port}.new" "$directory/${port}"
+}
+for attempt in {1..20}; do
+  if listen $((${ports.first} + RANDOM % ${ports.count})); then break; fi
+done
+
+# sshd has a process for each connection, with one below it that speaks to the client. Only after a login, that one has
+# children: the sessions. Anybody can have a connection.
+in_use() {
+  local connection connections= speaker speakers= sessions=
+  entering=0
+  read -r connections <"/proc/$listener/task/$listener/children" || true
+  for connection in $connections; do
+    read -r speakers <"/proc/$connection/task/$connection/children" || true
+    for speaker in $speakers; do
+      read -r sessions <"/proc/$speaker/task/$speaker/children" || true
+      [ -z "$sessions" ] || return 0
+      entering=${loginSeconds}
+    done
+  done 2>/dev/null
+  # A session that was shorter than the time between two looks, or a client that has gone before it.
+  grep -q '^Accepted ' "$state/sshd.log"
+}
+unused=$SECONDS first=${firstSeconds} grace=${graceSeconds(profile)}
+while kill -0 "$listener" 2>/dev/null; do
+${softMs === undefined ? '' : `  [ $SECONDS -lt ${seconds(softMs)} ] || grace=0\n`}  if in_use; then
+    : >"$state/sshd.log"
+    unused=$SECONDS first=
+  elif [ $((SECONDS - unused)) -ge $((\${first:-$grace} + entering)) ]; then
+    exit 0
+  fi
+  sleep 1 &
+  wait $! || true
+done
+# Its sshd has ended, and Slurm is to know that.
+exit 1
+`;
+}
+
+function graceSeconds({ lifetime }: Profile): number {
+  return lifetime.kind === 'user' ? seconds(lifetime.graceMs) : 0;
+}
+
+function seconds(milliseconds: number): number {
+  return Math.ceil(milliseconds / 1000);
+}
+
+/** sshd_config(5) of the job's sshd, which runs as the user and serves nobody else. */
+function sshdOptions(login: string): string[] {
+  const options = {
+    AuthenticationMethods: 'publickey',
+    PidFile: 'none',
+    UsePAM: 'no',
+    // The directory is the user's, with mode 0700; the home may be writable for a group.
+    StrictModes: 'no',
+    AcceptEnv: 'BERTH_ENV_*',
+    X11Forwarding: 'yes',
+    AllowTcpForwarding: 'no',
+    PrintMotd: 'no',
+    PrintLastLog: 'no',
+    PermitUserRC: 'no',
+    ForceCommand: login,
+    MaxStartups: '200',
+    LoginGraceTime: String(loginSeconds),
+    MaxSessions: '1',
+    // A login node that is gone is noticed after a minute: sshd may ask at each second interval only.
+    ClientAliveInterval: '15',
+    ClientAliveCountMax: '2',
+  };
+  return Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+}

@@ -1,0 +1,51 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import type { BerthError } from '../../errors/berth-error.ts';
+import type { ProgramStream } from '../../forwarding/helper-connection.ts';
+import type { ExecSink } from '../../kube-exec/exec-stream.ts';
+import { messageBody } from '../../kube-exec/protocol/frame.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { passingRawBytes } from '../../raw-bytes.ts';
+import { sshFailed } from './argv/ssh-to-job.ts';
+
+/** A program in the job, through a child of this process with pipes. */
+export class ChildProgram implements ProgramStream {
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #sink: ExecSink;
+  #over = false;
+
+  constructor(call: ProgramCall, sink: ExecSink) {
+    const { file, args } = passingRawBytes(call);
+    this.#child = spawn(file, args.slice(1), { env: call.env, cwd: '/', stdio: 'pipe' });
+    this.#sink = sink;
+  }
+
+  start(): void {
+    const { stdin, stdout, stderr } = this.#child;
+    for (const stream of [stdin, stdout, stderr]) stream.on('error', () => undefined);
+    stdout.on('data', (bytes: Buffer) => this.#output('stdout', bytes));
+    stderr.on('data', (bytes: Buffer) => this.#output('stderr', bytes));
+    this.#child.on('error', () => this.#end({ exitCode: sshFailed }));
+    this.#child.on('close', (exitCode) => this.#end({ exitCode: exitCode ?? sshFailed }));
+  }
+
+  input(slot: Buffer, length: number, sent: () => void): void {
+    // An error is the child's end.
+    this.#child.stdin.write(messageBody(slot).subarray(0, length), () => sent());
+  }
+
+  giveUp(reason: BerthError): void {
+    this.#end({ exitCode: sshFailed, reason });
+    this.#child.kill();
+  }
+
+  #output(channel: 'stdout' | 'stderr', bytes: Buffer): void {
+    if (!this.#over) this.#sink.output(channel, bytes);
+  }
+
+  #end(outcome: Parameters<ExecSink['end']>[0]): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#sink.end(outcome);
+  }
+}

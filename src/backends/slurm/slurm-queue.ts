@@ -1,0 +1,74 @@
+import { BerthError } from '../../errors/berth-error.ts';
+import { escapeControl } from '../../log.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { runProgram } from '../../system/run-program.ts';
+import { jobEndText, jobEndCall } from './argv/job-end.ts';
+import { refusalText } from './argv/refusals.ts';
+import {
+  cancelCall,
+  parseQueue,
+  queueCall,
+  type SlurmJob,
+  type SlurmPrograms,
+  submitCall,
+} from './argv/slurm-job.ts';
+
+/** How long slurmctld may take to answer. Slurm's own MessageTimeout is 10 s by default, and its programs try again. */
+const answerMs = 60_000;
+
+/** The user's open jobs of sessions, oldest first. @throws {BerthError} `slurm-unavailable` */
+export async function openJobs(slurm: SlurmPrograms): Promise<SlurmJob[]> {
+  const { stdout, failure } = await run(queueCall(slurm));
+  if (failure !== undefined) throw unavailable('squeue', failure);
+  return parseQueue(stdout);
+}
+
+/** @returns how a job has ended, see `jobEndText` @throws {BerthError} `slurm-unavailable` */
+export async function askJobEnd(slurm: SlurmPrograms, id: string): Promise<string | undefined> {
+  const { stdout, failure } = await run(jobEndCall(slurm, id));
+  if (failure !== undefined && !failure.includes('Invalid job id'))
+    throw unavailable('squeue', failure);
+  return jobEndText(stdout);
+}
+
+/** Submits a script. @returns the job's number @throws {BerthError} `slurm-refused` with the words of sbatch(1) */
+export async function submit(slurm: SlurmPrograms, script: string): Promise<string> {
+  const { stdout, failure } = await run(submitCall(slurm), script);
+  // NUMBER or NUMBER;CLUSTER
+  const [, id] = /^(\d+)(?:;|$)/m.exec(stdout) ?? [];
+  if (failure === undefined && id !== undefined) return id;
+  const said = failure ?? `it printed ${JSON.stringify(stdout.slice(0, 200))}`;
+  throw new BerthError(`Slurm does not accept the job of your session: ${refusalText(said)}`, {
+    ...{ code: 'slurm-refused', forUser: true },
+  });
+}
+
+/** @throws {BerthError} `slurm-unavailable` */
+export async function cancel(slurm: SlurmPrograms, id: string): Promise<void> {
+  const { failure } = await run(cancelCall(slurm, id));
+  if (failure !== undefined) throw unavailable('scancel', failure);
+}
+
+async function run(
+  { file, args, env }: ProgramCall,
+  input = '',
+): Promise<{ readonly stdout: string; readonly failure?: string }> {
+  // What has begun is finished: ctrl-C and the end of a connection reach programs of the login, too.
+  const ignoring = ['-c', 'trap "" HUP INT TERM; exec "$@"', 'sh', file, ...args.slice(1)];
+  const { error, stdout, stderr } = await runProgram('/bin/sh', ignoring, {
+    ...{ env, input, timeout: answerMs, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+  });
+  if (error === undefined) return { stdout };
+  const said = wordsOfSlurm(stderr);
+  return { stdout, failure: said === '' ? error.message : said };
+}
+
+/** What a program of Slurm prints, in one line and without its name. */
+export function wordsOfSlurm(stderr: string): string {
+  const lines = stderr.trim().replaceAll(/^(?:sbatch|squeue|scancel): (?:error: )?/gm, '');
+  return escapeControl(lines.replaceAll('\n', '; '));
+}
+
+function unavailable(program: string, failure: string): BerthError {
+  return new BerthError(`${program} failed: ${failure}`, { code: 'slurm-unavailable' });
+}

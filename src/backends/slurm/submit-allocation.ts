@@ -1,0 +1,97 @@
+import { lstatSync, readdirSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { Profile } from '../../config/schema/profile/profile.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { sessionId } from '../../session-id.ts';
+import { runProgram } from '../../system/run-program.ts';
+import { randomDigits } from '../../system/temporary-name.ts';
+import { allocationFiles, allocationScript, allocationsDir } from './argv/allocation-script.ts';
+import type { SlurmPrograms } from './argv/slurm-job.ts';
+import { hostKeyAlias } from './argv/ssh-to-job.ts';
+import { cancel, submit } from './slurm-queue.ts';
+
+/**
+ * Submits the job of an allocation, with keys that only the user can read.
+ *
+ * @param login path of the login program on the compute nodes
+ * @returns the job's number, and the name of the directory with the keys
+ * @throws {BerthError} `slurm-refused`, `allocation-keys-failed`
+ */
+export async function submitAllocation(
+  { slurm, host, profile, login }: AllocationInput,
+  name: string,
+): Promise<{ readonly id: string; readonly key: string }> {
+  const all = allocationsDir(host.user.home);
+  const key = randomDigits(16);
+  const directory = `${all}/${key}`;
+  try {
+    await makeKeys(directory);
+    const session = host.connection && sessionId(host.connection);
+    const script = allocationScript(profile, host, { name, key, login, session });
+    const id = await submit(slurm, script);
+    return { id, key };
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Cancels a job, with its keys: one that has not started does not remove them. @throws {BerthError} `slurm-unavailable` */
+export async function giveUp(slurm: SlurmPrograms, id: string, directory: string): Promise<void> {
+  await cancel(slurm, id);
+  await rm(directory, { recursive: true, force: true });
+}
+
+export interface AllocationInput {
+  readonly slurm: SlurmPrograms;
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  readonly login: string;
+}
+
+/** A directory may be of a job that is being submitted. Milliseconds. */
+const leftoverMs = 3600_000;
+
+/** Removes the keys that killed jobs have left. @param open keys of all open jobs of the user */
+export async function removeLeftovers(home: string, open: readonly string[]): Promise<void> {
+  const all = allocationsDir(home);
+  for (const name of names(all)) {
+    const directory = `${all}/${name}`;
+    const age = Date.now() - (lstatSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+    if (/^[0-9a-f]{16}$/.test(name) && !open.includes(name) && age > leftoverMs)
+      await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function names(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+async function makeKeys(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const { clientKey, hostKey, hostPublicKey, knownHosts } = allocationFiles;
+    await Promise.all([clientKey, hostKey].map((file) => makeKey(`${directory}/${file}`)));
+    const [type = '', text = ''] = (
+      await readFile(`${directory}/${hostPublicKey}`, 'latin1')
+    ).split(' ');
+    const known = `${hostKeyAlias} ${type} ${text.trim()}\n`;
+    await writeFile(`${directory}/${knownHosts}`, known, { mode: 0o600 });
+  } catch (thrown) {
+    throw new BerthError(`could not write the keys of your allocation to ${directory}`, {
+      ...{ code: 'allocation-keys-failed', forUser: true },
+      cause: thrown,
+    });
+  }
+}
+
+async function makeKey(path: string): Promise<void> {
+  const args = ['-q', '-t', 'ed25519', '-N', '', '-C', 'berth', '-f', path];
+  const { error, stderr } = await runProgram('/usr/bin/ssh-keygen', args, { input: '' });
+  if (error !== undefined) throw new Error(`ssh-keygen: ${stderr.trim() || error.message}`);
+}

@@ -1,0 +1,206 @@
+import type { OwnSession, OwnSessions } from '../../backends/own-session.ts';
+import { profileChoices } from '../../backends/slurm/argv/choices.ts';
+import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
+import type { BerthError } from '../../errors/berth-error.ts';
+import type { SessionEnd } from '../../session/session-end.ts';
+import type { OwnProfile } from '../../ssh/self-service/own-profiles.ts';
+import { fullName } from '../../ssh/self-service/own-sessions.ts';
+import type { OwnStatus } from '../../ssh/self-service/own-status.ts';
+
+import { documentError, documentText } from '../kit/terminal.ts';
+import { durationText, localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
+import type { ListedOwnSession, OwnSessionEnd } from './own-documents.ts';
+
+/** What a command prints, in both formats. */
+export interface Answer {
+  readonly json: string;
+  /** Empty if there is nothing to list. */
+  readonly text: string;
+  /** What is said then, on standard error. */
+  readonly nothing: string;
+  /** Why a part is missing. */
+  readonly failed: readonly BerthError[];
+}
+
+/** @param now milliseconds since the epoch */
+export function sessionsAnswer({ sessions, failed }: OwnSessions, now: number): Answer {
+  return {
+    json: documentText('OwnSessions', {
+      sessions: sessions.map(sessionDocument),
+      failures: failed.map(documentError),
+    }),
+    text: table(
+      ['NAME', 'PROFILE', 'BACKEND', 'STATE', 'AGE', 'CONNECTIONS', 'ENDS'],
+      sessions.map(({ name, profile, backend, cluster, job, since, ...session }) => [
+        name,
+        profile ?? '-',
+        [backend, cluster ?? job?.id ?? ''].join(' ').trim(),
+        session.state,
+        shortTime(since === undefined ? undefined : Math.max(0, Math.floor((now - since) / 1000))),
+        String(session.connections ?? '-'),
+        endText(session.ends),
+      ]),
+      [4, 5],
+    ),
+    nothing: 'you have no containers, pods or jobs here\n',
+    failed,
+  };
+}
+
+export function endedAnswer({ sessions, failed }: OwnSessions): Answer {
+  return {
+    json: documentText('OwnSessionsEnded', {
+      ended: sessions.map((one) => ({
+        ...{ name: one.name, fullName: fullName(one), backend: one.backend },
+      })),
+      failures: failed.map(documentError),
+    }),
+    text: sessions.map((one) => `ended ${fullName(one)}\n`).join(''),
+    nothing: 'you have nothing to end here\n',
+    failed,
+  };
+}
+
+/** Milliseconds. */
+function timeLimit(profile: OwnProfile['profile']): number | undefined {
+  return profile.backend === 'slurm' ? sessionTimeLimit(profile) : profile.timeouts.hardMs;
+}
+
+export function profilesAnswer(profiles: readonly OwnProfile[]): Answer {
+  const rows = profiles.map(({ profile, isDefault }) => {
+    const { name, backend, image, limits } = profile;
+    const time = timeLimit(profile);
+    return [
+      ...[name, isDefault ? 'yes' : 'no', backend, image],
+      ...[String(limits.cpus ?? '-'), limits.memory === undefined ? '-' : sizeText(limits.memory)],
+      time === undefined ? '-' : durationText(time / 1000),
+      profileChoices(profile).map(choiceText).join(', ') || '-',
+    ];
+  });
+  const [choice] = profiles.flatMap(({ profile }) => profileChoices(profile));
+  const more =
+    choice === undefined
+      ? ''
+      : `More, for a job: ssh -o SetEnv='BERTH_PROFILE=NAME ${choice.variable}=${choice.max ?? choice.values?.[0] ?? 'VALUE'}' HOST\n`;
+  const headings = ['NAME', 'DEFAULT', 'BACKEND', 'IMAGE', 'CPUS', 'MEMORY', 'TIME', 'CHOICES'];
+  return {
+    json: documentText('OwnProfiles', {
+      profiles: profiles.map(({ profile, isDefault }) => ({
+        ...{ name: profile.name, default: isDefault, backend: profile.backend },
+        image: profile.image,
+        limits: {
+          cpus: profile.limits.cpus ?? null,
+          memoryBytes: profile.limits.memory ?? null,
+          processes: profile.limits.pids ?? null,
+          timeSeconds: seconds(timeLimit(profile)),
+        },
+        choices: profileChoices(profile).map(({ variable, max, values }) => ({
+          ...{ variable, max: max ?? null, values: values ?? null },
+        })),
+      })),
+    }),
+    text:
+      rows.length === 0
+        ? ''
+        : `${textTable(headings, rows, [4, 5])}\nTo choose one: ssh -o SetEnv=BERTH_PROFILE=NAME HOST\n${more}`,
+    nothing: 'there is no profile for you on this port\n',
+    failed: [],
+  };
+}
+
+export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): Answer {
+  const tables = [
+    table(
+      ['JOB', 'PROFILE', 'STATE', 'NODE', 'LEFT'],
+      jobs.map(({ job, profile, state }) => [
+        ...[job?.id ?? '-', profile ?? '-', job?.waits ?? state, (job?.node ?? '') || '-'],
+        job?.secondsLeft === undefined ? '-' : durationText(job.secondsLeft),
+      ]),
+    ),
+    table(
+      ['CLUSTER', 'NAMESPACE', 'QUOTA', 'USED', 'LIMIT'],
+      quotas.map(({ cluster, namespace, resource, used, limit }) => [
+        ...[cluster, namespace, resource, used, limit],
+      ]),
+      [3, 4],
+    ),
+    table(
+      ['KUBECTL-ON', 'CREDENTIAL-EXPIRES', 'RENEWED'],
+      credentials.map(({ cluster, expiry, renews }) => [
+        ...[cluster, localTime(expiry), renews ? 'yes' : 'no, log in to the portal'],
+      ]),
+    ),
+  ];
+  return {
+    json: documentText('OwnStatus', {
+      jobs: jobs.map(sessionDocument),
+      quotas,
+      credentials: credentials.map(({ cluster, expiry, renews }) => ({
+        ...{ cluster, expires: timestamp(Math.floor(expiry)), renews },
+      })),
+      failures: failed.map(documentError),
+    }),
+    text: tables.filter((text) => text !== '').join('\n'),
+    nothing: 'you have no jobs, quotas or credentials for kubectl here\n',
+    failed,
+  };
+}
+
+function sessionDocument(session: OwnSession): ListedOwnSession {
+  const { name, profile, backend, cluster, job, state, since, connections, ends } = session;
+  return {
+    ...{ name, fullName: fullName(session), profile: profile ?? null, backend },
+    ...{ cluster: cluster ?? null, state, connections: connections ?? null },
+    job:
+      job === undefined
+        ? null
+        : {
+            ...{ id: job.id, node: job.node === '' ? null : job.node },
+            ...{ secondsLeft: job.secondsLeft ?? null, waits: job.waits ?? null },
+          },
+    since: since === undefined ? null : wholeTime(since),
+    ends: endDocument(ends),
+  };
+}
+
+function endDocument({ after, graceMs, waitsForProcesses, at }: SessionEnd): OwnSessionEnd {
+  return {
+    ...{ after: after ?? null, graceSeconds: seconds(graceMs) },
+    waitsForProcesses: waitsForProcesses ?? false,
+    at: at === undefined ? null : wholeTime(at),
+  };
+}
+
+/** `5 min after your last connection, at the latest at 2026-01-02 03:04` */
+function endText({ after, graceMs = 0, waitsForProcesses, at }: SessionEnd): string {
+  const first = {
+    'its-connection': 'with its connection',
+    'last-connection': `${graceMs > 0 ? `${durationText(graceMs / 1000)} after` : 'with'} your last connection${waitsForProcesses === true ? ' and its processes' : ''}`,
+    none: undefined,
+  }[after ?? 'none'];
+  const last = at === undefined ? undefined : `at ${localTime(Math.floor(at / 1000))}`;
+  if (first === undefined) return last ?? '-';
+  return last === undefined ? first : `${first}, at the latest ${last}`;
+}
+
+function choiceText({ variable, max, values }: ReturnType<typeof profileChoices>[number]): string {
+  if (max !== undefined) return `${variable} up to ${max}`;
+  return `${variable} ${values?.join(' or ') ?? 'as Slurm allows'}`;
+}
+
+/** Empty without rows. */
+function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  right: readonly number[] = [],
+): string {
+  return rows.length === 0 ? '' : textTable(headings, rows, right);
+}
+
+function seconds(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms / 1000);
+}
+
+function wholeTime(ms: number): string {
+  return timestamp(Math.floor(ms / 1000));
+}

@@ -1,0 +1,92 @@
+import { BerthError } from '../errors/berth-error.ts';
+import { escapedForTerminal } from '../log.ts';
+import { parseSessionId } from '../session-id.ts';
+import type { LogLine } from '../trace/log-line.ts';
+import { command } from './kit/command.ts';
+import { type ArgumentsOf, list, outputOption } from './kit/options.ts';
+import { type Terminal, documentText, withProgress } from './kit/terminal.ts';
+
+const options = {
+  file: list('file', 'Read these instead of the journal: syslog, audit logs; also with .gz'),
+  output: outputOption,
+};
+const words = {
+  session: {
+    ...({ type: 'string', demandOption: true } as const),
+    kind: 'ID',
+    describe: 'Its ID, as in a log line or in what the user was told: 4711.8812345@login1',
+  },
+} as const;
+
+/** `berth trace`: what all parts wrote about one session. */
+export const traceCommand = command({
+  command: 'trace <session>',
+  describe: 'Print what the logs have about a session, in order',
+  positionals: words,
+  options,
+  examples: [
+    ['berth trace 4711.8812345@login1', "From this host's journal"],
+    [
+      'berth trace 4711.8812345 --file /var/log/auth.log /var/log/kubernetes/audit.log',
+      'From files, such as those of a log server',
+    ],
+  ],
+  epilogue:
+    'A session is an SSH connection or a login at the portal. Its ID is in the lines of syslog (session=), in requests to clusters (User-Agent, so in audit logs), in the description of its pod, in the comment of its Slurm job, and in a label of its container. Lines of its sshd are shown, too. Exit status: 0 found, 1 nothing found.',
+  run: trace,
+});
+
+async function trace(
+  args: ArgumentsOf<typeof options & typeof words>,
+  terminal: Terminal,
+): Promise<number> {
+  const [{ SessionLines, mostLines }, { readJournal, readLogFile }] = await Promise.all([
+    import('../trace/session-lines.ts'),
+    import('../trace/read-lines.ts'),
+  ]);
+  const traced = parseSessionId(args.session);
+  if (traced === undefined) throw notAnId(args.session);
+  const found = new SessionLines(traced);
+  let reading = 'the journal';
+  await withProgress(
+    terminal,
+    () => `reading ${reading}`,
+    async () => {
+      const now = terminal.now();
+      if (args.file === undefined) await readJournal(traced, found, now);
+      for (const path of args.file ?? []) {
+        reading = path;
+        await readLogFile(path, found, now);
+      }
+    },
+  );
+  const lines = found.sorted();
+  if (found.isFull)
+    terminal.stderr.write(`berth: only the first ${mostLines} lines that were found are shown\n`);
+  if (args.output === 'json') terminal.stdout.write(traceJson(args.session, lines));
+  else for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
+  if (lines.length > 0) return 0;
+  const where = args.file === undefined ? "this host's journal" : 'these files';
+  terminal.stderr.write(
+    `berth: nothing about session ${args.session} in ${where}. Its host is named after the @; --file reads a log of that host.\n`,
+  );
+  return 1;
+}
+
+function lineText({ time, host, source, pid, text }: LogLine): string {
+  const program = pid === undefined ? source : `${source}[${pid}]`;
+  const words = [new Date(time).toISOString(), host, `${program}:`, text].filter(Boolean);
+  return escapedForTerminal(words.join(' '));
+}
+
+function traceJson(session: string, lines: readonly LogLine[]): string {
+  const shown = lines.map(({ time, ...line }) => ({ time: new Date(time).toISOString(), ...line }));
+  return documentText('Trace', { session, lines: shown });
+}
+
+function notAnId(text: string): BerthError {
+  return new BerthError(`'${text}' is not the ID of a session`, {
+    code: 'usage',
+    hint: 'An ID is PID.STARTTIME@HOST, such as 4711.8812345@login1; @HOST may be left out. `berth sessions list` shows those of this host.',
+  });
+}

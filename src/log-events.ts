@@ -1,0 +1,126 @@
+/** What a line says that reports no error: those have a code, which docs/errors.md explains. */
+interface LogEventText {
+  /** When it is written, as a sentence. */
+  readonly when: string;
+  /** Its fields, besides `level` and `msg`, with what each is. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const user = 'name of the account';
+const session = 'ID of the session';
+const uid = 'number of the account';
+const cluster = "OnDemand's name of the cluster";
+const rhost = 'address of the client, or of the balancer';
+const why = 'the reason';
+const ofLogin = { user, session };
+const ofNamespace = {
+  ...ofLogin,
+  ...{ cluster, took_ms: 'milliseconds', repaired: 'objects that were changed back' },
+};
+const groups = { missing: 'GIDs that the pod lacks', gone: 'GIDs that the user no longer has' };
+
+/** Every event that Berth logs, by its `msg`. The types of `Logger` allow no other, and no other field. docs/logs.md lists them. */
+export const logEvents = {
+  'portal login': {
+    when: 'The hook of a login at the portal has ended.',
+    fields: { ...ofLogin, exit: 'exit status', took_ms: 'milliseconds' },
+  },
+  'namespace created': {
+    when: 'The user has got a namespace. Not in syslog.',
+    fields: ofNamespace,
+  },
+  'namespace adopted': {
+    when: 'A namespace that was there has become the user’s. Not in syslog.',
+    fields: ofNamespace,
+  },
+  'namespace kept': { when: 'The namespace was there. Not in syslog.', fields: ofNamespace },
+  'kubeconfig written': {
+    when: 'A kubeconfig of the user has changed. Not in syslog.',
+    fields: ofLogin,
+  },
+  'credential handed out': {
+    when: "The broker has given a token to the user's kubectl.",
+    fields: { session: 'ID of the login that the credential is from', uid, cluster },
+  },
+  'account looked up': {
+    when: 'A JupyterHub has asked for an account.',
+    fields: { user },
+  },
+  'namespace made for a hub': {
+    when: "A JupyterHub has had a user's namespace made.",
+    fields: { user, cluster, namespace: 'its name' },
+  },
+  'stored credentials removed': {
+    when: '`berth token rotate` has removed root’s credentials of a former account.',
+    fields: { uid, why },
+  },
+  'stored credentials would be removed': {
+    when: '`berth token rotate --dry-run` would remove them.',
+    fields: { uid, why },
+  },
+  'session opened': {
+    when: 'PAM has opened the session of an SSH connection.',
+    fields: {
+      ...{ ...ofLogin, rhost, client: 'address and port of the client behind a balancer' },
+      ...{ peer: "the balancer's end of the connection", port: 'port of sshd' },
+    },
+  },
+  'session closed': {
+    when: 'An SSH connection has ended, and what it started was ended.',
+    fields: {
+      ...{ ...ofLogin, rhost, seconds: 'how long it was open', by: '`reaper`, if PAM missed it' },
+      ...{ processes: 'how many were ended', containers: 'how many were removed' },
+    },
+  },
+  'session ended at its limit': {
+    when: '`berth reap` has ended a session.',
+    fields: { ...ofLogin, limit: '`hard` or `idle`' },
+  },
+  'the address of the client was not looked up: too many TCP connections': {
+    when: 'A session is opened without `client`, `peer` and `port`.',
+    fields: ofLogin,
+  },
+  'a shell on the host instead of a session': {
+    when: '`host_shell_groups` or `failure` gave the user a shell on the host.',
+    fields: { ...ofLogin, why },
+  },
+  "deleted the pod to apply the user's changed groups": {
+    when: 'A user whose groups have changed gets a new pod.',
+    fields: { ...ofLogin, code: '`pod-groups-renewed`', ...groups },
+  },
+  'the agent and the display are not forwarded to the session': {
+    when: 'A pod or job has no agent and X11.',
+    fields: { ...ofLogin, why },
+  },
+  'X11 is not forwarded to the session': {
+    when: 'A pod has no X11.',
+    fields: { ...ofLogin, display: 'DISPLAY', file: 'the Xauthority file', why },
+  },
+  'ports are not forwarded to the session': {
+    when: 'The image cannot forward ports.',
+    fields: { ...ofLogin, why },
+  },
+  'forwarding of ports has stopped': {
+    when: "The helper in a pod or job has ended before the user's sessions.",
+    fields: { ...ofLogin, why },
+  },
+  'not forwarded: this user has reached the limit on this host': {
+    when: 'A forwarded connection or port was refused.',
+    fields: { ...ofLogin, what: 'what is counted', most: 'the limit' },
+  },
+  'not forwarded: already in use': {
+    when: 'A port of a pod or job is taken on the other side.',
+    fields: { ...ofLogin, place: 'the port or socket', where: 'on which side' },
+  },
+  'another user connected to a forwarded port': {
+    when: 'A connection was closed, because it is not the user’s.',
+    fields: { ...ofLogin, port: 'the port', uid: 'who connected' },
+  },
+} as const satisfies Readonly<Record<string, LogEventText>>;
+
+export type LogEvent = keyof typeof logEvents;
+
+/** The fields that an event may have. */
+export type LogEventFields<Event extends LogEvent> = Readonly<
+  Partial<Record<keyof (typeof logEvents)[Event]['fields'], string | number | boolean | undefined>>
+>;

@@ -1,0 +1,220 @@
+import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
+import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
+import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
+import { planAccounts } from './account-plan.ts';
+import type { DesiredAccounts } from './desired-accounts.ts';
+import type { AccountStep, UserStep } from './steps.ts';
+
+/** An association of slurmdbd, with its own limits only, not those of the accounts above it. */
+export interface LiveAssociation {
+  readonly account: string;
+  readonly parent: string;
+  /** Empty for the account's own. */
+  readonly user: string;
+  /** Empty for all partitions. */
+  readonly partition: string;
+  readonly defaultQos: string;
+  readonly qos: readonly string[];
+  /** `MaxSubmitJobs`; undefined for none. */
+  readonly maxSubmit: number | undefined;
+}
+
+/** What slurmdbd has of one cluster. */
+export interface LiveAccounts {
+  readonly associations: readonly LiveAssociation[];
+  /** Each user's default account. */
+  readonly defaults: ReadonlyMap<string, string>;
+}
+
+/** An association that Berth has closed with `MaxSubmitJobs=0`, and the limit before; null for none. */
+export interface ClosedAssociation extends Pick<LiveAssociation, 'account' | 'user' | 'partition'> {
+  readonly before: number | null;
+}
+
+/** What a run leaves for the next one. */
+export interface SyncMemory {
+  /** How many the directory had. */
+  readonly users: number;
+  readonly groups: number;
+  /** Accounts that groups have filled, also those whose group has been deleted since. */
+  readonly accounts: readonly string[];
+  readonly closed: readonly ClosedAssociation[];
+}
+
+/** An association that stays as it is, and the reason. */
+export interface KeptAssociation {
+  readonly account: string;
+  readonly user: string;
+  readonly reason: string;
+}
+
+export interface AssociationPlan {
+  /** In the order that slurmdbd needs. */
+  readonly steps: readonly (AccountStep | UserStep)[];
+  readonly kept: readonly KeptAssociation[];
+  readonly losses: PlannedLosses;
+  /** What the next run has to know. */
+  readonly memory: SyncMemory;
+}
+
+export interface PlanInput {
+  readonly people: LdapUsers;
+  readonly desired: DesiredAccounts;
+  readonly live: LiveAccounts;
+  readonly memory: SyncMemory | undefined;
+  readonly keepUsers: readonly string[];
+}
+
+/**
+ * Compares what should be with what is. Nothing is deleted: who is no longer in an account's groups may submit no jobs there,
+ * and jobs that run or wait go on. Such an association is opened again only if Berth closed it.
+ *
+ * The steps come in the order that slurmdbd needs: accounts from the top, then users, then default accounts, and only then
+ * what is closed.
+ *
+ * @throws {BerthError} `slurm-parent-unknown`
+ */
+export function planAssociations(input: PlanInput): AssociationPlan {
+  const { people, desired, live, memory } = input;
+  const ofUsers = live.associations.filter(({ user }) => user !== '');
+  const found = Map.groupBy(ofUsers, ({ account, user }) => keyOf(account, user.toLowerCase()));
+  const managed = new Set([...(memory?.accounts ?? []), ...desired.accounts.keys()]);
+  for (const [name, { hasGroups }] of desired.accounts) if (!hasGroups) managed.delete(name);
+  const byBerth = new Map((memory?.closed ?? []).map((one) => [closedKey(one), one]));
+  const closed: ClosedAssociation[] = [];
+  const kept: KeptAssociation[] = [];
+  const add = new Batches<Extract<UserStep, { kind: 'add-users' }>>();
+  const open = new Batches<Extract<UserStep, { kind: 'open' }>>();
+  const close = new Batches<Extract<UserStep, { kind: 'close' }>>();
+  const known = new Set(ofUsers.map(({ user }) => user.toLowerCase()));
+  const first = new Map<string, string>();
+
+  for (const [account, { users }] of desired.accounts)
+    for (const user of users) {
+      const isFirst = !first.has(user);
+      if (isFirst) first.set(user, account);
+      const present = found.get(keyOf(account, user));
+      if (present === undefined)
+        add.push({ kind: 'add-users', account, isDefault: isFirst && !known.has(user) }, user);
+      for (const one of present ?? []) {
+        if (one.maxSubmit !== 0) continue;
+        const ours = byBerth.get(closedKey(one));
+        const { partition } = one;
+        if (ours !== undefined)
+          open.push({ kind: 'open', account, partition, maxSubmit: ours.before }, one.user);
+        else kept.push({ account, user, reason: 'MaxSubmitJobs=0 was not set by Berth' });
+      }
+    }
+
+  let losses = 0;
+  let active = 0;
+  for (const [, all] of found) {
+    const [{ account, user } = { account: '', user: '' }] = all;
+    if (!managed.has(account)) continue;
+    const name = user.toLowerCase();
+    const isOpen = all.some(({ maxSubmit }) => maxSubmit !== 0);
+    if (isOpen) active += 1;
+    if (desired.accounts.get(account)?.users.has(name) === true) continue;
+    for (const one of all) {
+      const ours = one.maxSubmit === 0 ? byBerth.get(closedKey(one)) : undefined;
+      if (ours !== undefined) closed.push(ours);
+    }
+    if (!isOpen || input.keepUsers.includes(name)) continue;
+    const reason = reasonToKeep(user, account, people, desired);
+    if (reason !== undefined) {
+      kept.push({ account, user, reason });
+      continue;
+    }
+    losses += 1;
+    close.push({ kind: 'close', account }, user);
+    for (const { partition, maxSubmit } of all)
+      if (maxSubmit !== 0) closed.push({ account, user, partition, before: maxSubmit ?? null });
+  }
+
+  return {
+    steps: [
+      ...planAccounts(desired, live),
+      ...add.all(({ isDefault }) => (isDefault ? 0 : 1)),
+      // One without a partition changes all of a user's associations with the account, so it comes first.
+      ...open.all(({ partition }) => (partition === '' ? 0 : 1)),
+      ...newDefaults(first, { desired, live, managed, known }),
+      ...close.all(() => 0),
+    ],
+    kept,
+    losses: { command: 'slurm-sync', what: 'association', losses, active },
+    memory: {
+      users: people.users.size,
+      groups: people.groupNames.length,
+      accounts: [...managed].sort(),
+      closed,
+    },
+  };
+}
+
+interface DefaultsInput extends Pick<PlanInput, 'desired' | 'live'> {
+  readonly managed: ReadonlySet<string>;
+  readonly known: ReadonlySet<string>;
+}
+
+/** For users whose default account is about to be closed, or who have none. A user's own choice stays. */
+function newDefaults(
+  first: ReadonlyMap<string, string>,
+  { desired, live, managed, known }: DefaultsInput,
+): UserStep[] {
+  const steps = new Batches<Extract<UserStep, { kind: 'set-default' }>>();
+  const present = new Map(
+    [...live.defaults].map(([user, account]) => [user.toLowerCase(), { user, account }]),
+  );
+  for (const [name, account] of first) {
+    if (!known.has(name)) continue;
+    const { user, account: before } = present.get(name) ?? { user: name, account: '' };
+    const isWanted = desired.accounts.get(before)?.users.has(name) === true;
+    if (before === '' || (managed.has(before) && !isWanted))
+      steps.push({ kind: 'set-default', account }, user);
+  }
+  return steps.all(() => 0);
+}
+
+/** Why an association is not closed although its user is in none of the account's groups. */
+function reasonToKeep(
+  user: string,
+  account: string,
+  { users, possible }: LdapUsers,
+  desired: DesiredAccounts,
+): string | undefined {
+  const hold = desired.accounts.get(account)?.hold;
+  if (hold !== undefined) return hold;
+  return users.has(caseIgnoreKey(user)) ? undefined : possible.reasonToHold({ owner: user });
+}
+
+function keyOf(...parts: readonly string[]): string {
+  return parts.join('|');
+}
+
+function closedKey({ account, user, partition }: Omit<ClosedAssociation, 'before'>): string {
+  return keyOf(account, user.toLowerCase(), partition);
+}
+
+/** What has to be known while the steps of a plan are done: also what they open. Each association once. */
+export function closedMeanwhile(
+  before: readonly ClosedAssociation[],
+  after: readonly ClosedAssociation[],
+): readonly ClosedAssociation[] {
+  return [...new Map([...before, ...after].map((one) => [closedKey(one), one])).values()];
+}
+
+/** Steps for single users, joined where only the user differs. */
+class Batches<Step extends UserStep> {
+  readonly #steps = new Map<string, Step & { readonly users: string[] }>();
+
+  push(step: Omit<Step, 'users'>, user: string): void {
+    const key = JSON.stringify(step);
+    const batch = this.#steps.get(key);
+    if (batch === undefined) this.#steps.set(key, { ...step, users: [user] } as never);
+    else batch.users.push(user);
+  }
+
+  all(order: (step: Step) => number): Step[] {
+    return [...this.#steps.values()].sort((one, other) => order(one) - order(other));
+  }
+}

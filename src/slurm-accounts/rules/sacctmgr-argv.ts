@@ -1,0 +1,109 @@
+import type { LiveAccounts, LiveAssociation } from './association-plan.ts';
+import type { AccountStep, UserStep } from './steps.ts';
+
+/** Most names in one command. */
+const mostNames = 200;
+
+/** Longest list of names in one command, in bytes: the kernel takes 128 KiB for an argument (execve(2)). */
+const longestList = 16_384;
+
+/** Lists all associations of a cluster with their own limits: `wopl` leaves out those of the accounts above. */
+export function listAssociations(cluster: string): readonly string[] {
+  const fields = 'Account,ParentName,User,Partition,DefaultQOS,QOS,MaxSubmitJobs';
+  return [
+    ...['-P', '-n', 'list', 'associations', 'wopl'],
+    `cluster=${cluster}`,
+    `format=${fields}`,
+  ];
+}
+
+/** Lists the users of a cluster with their default accounts, a line for each association. */
+export function listDefaults(cluster: string): readonly string[] {
+  const format = 'format=User,DefaultAccount';
+  return [...['-P', '-n', 'list', 'users', 'withassoc'], `cluster=${cluster}`, format];
+}
+
+/** Reads both lists; a text is the first line that is not of the form that was asked for. */
+export function parseLists(associations: string, defaults: string): LiveAccounts | string {
+  const all: LiveAssociation[] = [];
+  for (const line of linesOf(associations)) {
+    const fields = line.split('|');
+    const [account = '', parent = '', user = '', partition = '', defaultQos = ''] = fields;
+    const [qos = '', maxSubmit = ''] = fields.slice(5);
+    const isKnown = fields.length === 7 && /^\d*$/.test(maxSubmit);
+    if (!isKnown || ![account, user].every((name) => /^[^\s,=]*$/.test(name))) return line;
+    all.push({
+      ...{ account, parent, user, partition, defaultQos },
+      qos: qos.split(',').filter((one) => one !== ''),
+      maxSubmit: maxSubmit === '' ? undefined : Number(maxSubmit),
+    });
+  }
+  const ofUsers = new Map<string, string>();
+  for (const line of linesOf(defaults)) {
+    const [user = '', account = '', ...more] = line.split('|');
+    if (more.length > 0 || user === '') return line;
+    ofUsers.set(user, account);
+  }
+  return { associations: all, defaults: ofUsers };
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+/** The arguments of the commands that do a step, without `-i`. Each has a bounded number of names. */
+export function stepArguments(
+  step: AccountStep | UserStep,
+  cluster: string,
+): readonly (readonly string[])[] {
+  const names = 'users' in step ? step.users : step.accounts;
+  return portions(names).map((some) => argumentsOf(step, `name=${some.join(',')}`, cluster));
+}
+
+function argumentsOf(step: AccountStep | UserStep, name: string, cluster: string): string[] {
+  const where = [name, `cluster=${cluster}`];
+  switch (step.kind) {
+    case 'add-accounts':
+      return ['add', 'account', ...where, `parent=${step.parent}`];
+    case 'set-parent':
+      return ['modify', 'account', 'where', ...where, 'set', `parent=${step.parent}`];
+    case 'set-qos':
+      return [
+        ...['modify', 'account', 'where', ...where, 'set'],
+        ...(step.qos.length === 0 ? [] : [`qos=${step.qos.join(',')}`]),
+        ...(step.defaultQos === undefined ? [] : [`defaultqos=${step.defaultQos}`]),
+      ];
+    case 'add-users':
+      return [
+        ...['add', 'user', ...where, `account=${step.account}`],
+        ...(step.isDefault ? [`defaultaccount=${step.account}`] : []),
+      ];
+    case 'open':
+      return [
+        ...['modify', 'user', 'where', ...where, `account=${step.account}`],
+        ...(step.partition === '' ? [] : [`partition=${step.partition}`]),
+        ...['set', `maxsubmitjobs=${step.maxSubmit ?? -1}`],
+      ];
+    case 'set-default':
+      return ['modify', 'user', 'where', ...where, 'set', `defaultaccount=${step.account}`];
+    case 'close':
+      return [
+        ...['modify', 'user', 'where', ...where, `account=${step.account}`],
+        ...['set', 'maxsubmitjobs=0'],
+      ];
+  }
+}
+
+function portions(names: readonly string[]): string[][] {
+  const all: string[][] = [];
+  let length = 0;
+  for (const name of names) {
+    const last = all.at(-1);
+    length += name.length + 1;
+    if (last === undefined || last.length === mostNames || length > longestList) {
+      all.push([name]);
+      length = name.length + 1;
+    } else last.push(name);
+  }
+  return all;
+}

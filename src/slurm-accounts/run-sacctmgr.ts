@@ -1,0 +1,86 @@
+import type { SlurmAccountsSettings } from '../config/schema/slurm-accounts-settings.ts';
+import { BerthError } from '../errors/berth-error.ts';
+import { escapeControl } from '../log.ts';
+import { type ProgramResult, runProgram } from '../system/run-program.ts';
+import type { LiveAccounts } from './rules/association-plan.ts';
+import { listAssociations, listDefaults, parseLists } from './rules/sacctmgr-argv.ts';
+
+/** How long one command may take. With 200 new users, it is a second. Milliseconds. */
+const commandMs = 5 * 60_000;
+
+/** Longest list of associations, in bytes. */
+const longestOutput = 256 * 1024 * 1024;
+
+export type SlurmAt = Pick<SlurmAccountsSettings, 'cluster' | 'slurmConf'>;
+
+/**
+ * What slurmdbd has of the cluster.
+ *
+ * @throws {BerthError} `slurm-accounts-unreadable`, `slurm-cluster-unknown`
+ */
+export async function readAccounts(slurm: SlurmAt, signal: AbortSignal): Promise<LiveAccounts> {
+  const read = async (args: readonly string[]): Promise<string> => {
+    const result = await sacctmgr(slurm, args, signal);
+    if (result.error === undefined) return result.stdout;
+    throw new BerthError(`reading the accounts of cluster ${slurm.cluster}: ${wordsOf(result)}`, {
+      code: 'slurm-accounts-unreadable',
+      cause: result.error,
+    });
+  };
+  const lists = parseLists(
+    await read(listAssociations(slurm.cluster)),
+    await read(listDefaults(slurm.cluster)),
+  );
+  if (typeof lists === 'string')
+    throw new BerthError(
+      `reading the accounts of cluster ${slurm.cluster}: sacctmgr printed ${JSON.stringify(lists.slice(0, 200))}`,
+      { code: 'slurm-accounts-unreadable' },
+    );
+  // Each cluster has the association of the account root.
+  if (lists.associations.length === 0)
+    throw new BerthError(`slurmdbd has no cluster ${slurm.cluster}`, {
+      code: 'slurm-cluster-unknown',
+    });
+  return lists;
+}
+
+/** Runs one command, which slurmdbd does as a whole or not at all. @throws {BerthError} `slurm-accounts-failed` */
+export async function changeAccounts(
+  slurm: SlurmAt,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await sacctmgr(slurm, ['-i', ...args], signal);
+  if (result.error === undefined) return;
+  const command = `sacctmgr ${args.join(' ')}`;
+  const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
+  throw new BerthError(`${shown}: ${wordsOf(result)}`, {
+    code: 'slurm-accounts-failed',
+    cause: result.error,
+  });
+}
+
+function sacctmgr(
+  { slurmConf }: SlurmAt,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<ProgramResult> {
+  return runProgram('/usr/bin/sacctmgr', args, {
+    ...{ signal, timeout: commandMs, maxBuffer: longestOutput, input: '' },
+    env: {
+      ...{ PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+      ...(slurmConf === undefined ? {} : { SLURM_CONF: slurmConf }),
+    },
+  });
+}
+
+/** What it said, on one line. */
+function wordsOf({ error, stdout, stderr }: ProgramResult): string {
+  if (error?.name === 'AbortError') return 'not done within the time limit';
+  if (error?.killed === true) return `no answer of slurmdbd within ${commandMs / 1000} s`;
+  const said = (stderr.trim() === '' ? stdout : stderr)
+    .replaceAll(/^\s*(?:sacctmgr: )?(?:error: )?/gm, '')
+    .trim();
+  if (said === '') return error?.message ?? '';
+  return escapeControl(said.split('\n').join('; ').slice(0, 500));
+}

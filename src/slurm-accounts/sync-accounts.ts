@@ -1,0 +1,124 @@
+import type { SlurmAccountsSettings } from '../config/schema/slurm-accounts-settings.ts';
+import { type DirectoryInput, type DirectoryPeople, readPeople } from '../directory/read-people.ts';
+import { assertEnoughEntries } from '../directory/rules/enough-entries.ts';
+import { asBerthError, type BerthError } from '../errors/berth-error.ts';
+import { takeLock } from '../system/file-lock.ts';
+import { changeAccounts, readAccounts } from './run-sacctmgr.ts';
+import {
+  type AssociationPlan,
+  closedMeanwhile,
+  planAssociations,
+  type SyncMemory,
+} from './rules/association-plan.ts';
+import { desiredAccounts, type SkippedName } from './rules/desired-accounts.ts';
+import { stepArguments } from './rules/sacctmgr-argv.ts';
+import { memoryPath, readMemory, writeMemory } from './sync-memory.ts';
+
+export interface SlurmSyncInput extends DirectoryInput {
+  readonly accounts: SlurmAccountsSettings;
+  /** Berth's state directory. */
+  readonly stateDir: string;
+  /** The admin confirms that this many have left. */
+  readonly acceptFewer: boolean;
+  /** Whether to do what is planned. It is asked before the first change, and only if there is one. */
+  readonly approve: (planned: PlannedSync) => Promise<boolean>;
+}
+
+/** What would be done. */
+export interface PlannedSync extends DirectoryPeople {
+  readonly cluster: string;
+  readonly plan: AssociationPlan;
+  readonly skipped: readonly SkippedName[];
+  /** The arguments of each command of sacctmgr(1), in order. */
+  readonly commands: readonly (readonly string[])[];
+}
+
+export interface SlurmSyncReport extends PlannedSync {
+  /** How many of the commands were run. */
+  readonly done: number;
+  /** What ended the run early. What was done until then stays, and the next run goes on. */
+  readonly error?: BerthError;
+}
+
+/** Longest age of another host's lock in a shared state directory: that of the longest run. Milliseconds. */
+const longestRunMs = 24 * 60 * 60_000;
+
+/**
+ * Brings the accounts of a Slurm cluster to the state of the directory. Everything is read and checked before the first
+ * change. Of several runs on this host, each waits for the one before it.
+ *
+ * @throws {BerthError} `ldap-…`, `lock-timeout`, `slurm-accounts-unreadable`, `slurm-cluster-unknown`,
+ *   `slurm-parent-unknown`
+ */
+export async function syncAccounts(input: SlurmSyncInput): Promise<SlurmSyncReport> {
+  const { accounts, stateDir, deadline } = input;
+  const path = memoryPath(stateDir, accounts.cluster);
+  const waitMs = deadline.remaining();
+  const lock = await takeLock(`${path}.lock`, { waitMs, foreignStaleMs: longestRunMs });
+  try {
+    const memory = readMemory(path);
+    const planned = await planSync(input, memory);
+    if (planned.commands.length > 0 && !(await input.approve(planned)))
+      return { ...planned, done: 0 };
+    return await apply(planned, input, memory);
+  } finally {
+    await lock?.release();
+  }
+}
+
+/** Plans without the lock, and changes nothing. @throws as `syncAccounts` */
+export async function planAccountSync(
+  input: Omit<SlurmSyncInput, 'approve'>,
+): Promise<SlurmSyncReport> {
+  const memory = readMemory(memoryPath(input.stateDir, input.accounts.cluster));
+  return { ...(await planSync(input, memory)), done: 0 };
+}
+
+async function planSync(
+  input: Omit<SlurmSyncInput, 'approve'>,
+  memory: SyncMemory | undefined,
+): Promise<PlannedSync> {
+  const { accounts, ldap, deadline, onProgress } = input;
+  const { cluster, keepUsers } = accounts;
+  const { url, people } = await readPeople(input);
+  const desired = desiredAccounts(people, accounts);
+  onProgress?.(`reading the accounts of ${cluster}`);
+  const live = await readAccounts(accounts, deadline.signal);
+  const plan = planAssociations({ people, desired, live, memory, keepUsers });
+  const last = { users: String(memory?.users ?? 0), groups: String(memory?.groups ?? 0) };
+  if (!input.acceptFewer) assertEnoughEntries(people, last, plan.losses, ldap.keepPercent);
+  const commands = plan.steps.flatMap((step) => stepArguments(step, cluster));
+  return { url, people, cluster, plan, skipped: desired.skipped, commands };
+}
+
+async function apply(
+  planned: PlannedSync,
+  { accounts, stateDir, deadline, onProgress }: SlurmSyncInput,
+  memory: SyncMemory | undefined,
+): Promise<SlurmSyncReport> {
+  const { cluster, plan, commands } = planned;
+  const path = memoryPath(stateDir, cluster);
+  let done = 0;
+  try {
+    // Before the first of them is closed: whoever is closed without being written down here would not be opened again.
+    // What is opened stays in it until the run has ended.
+    const closed = closedMeanwhile(memory?.closed ?? [], plan.memory.closed);
+    if (commands.length > 0)
+      await writeMemory(path, {
+        ...plan.memory,
+        users: memory?.users ?? 0,
+        groups: memory?.groups ?? 0,
+        closed,
+      });
+    for (const args of commands) {
+      await changeAccounts(accounts, args, deadline.signal);
+      done += 1;
+      onProgress?.(`${cluster}: ${done} of ${commands.length} commands`);
+    }
+    if (JSON.stringify(memory) !== JSON.stringify(plan.memory))
+      await writeMemory(path, plan.memory);
+    return { ...planned, done };
+  } catch (thrown) {
+    return { ...planned, done, error: asBerthError(thrown, `changing the accounts of ${cluster}`) };
+  }
+}

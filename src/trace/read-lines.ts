@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs';
+import { createGunzip } from 'node:zlib';
+import { BerthError } from '../errors/berth-error.ts';
+import type { SessionIdParts } from '../session-id.ts';
+import { runProgram } from '../system/run-program.ts';
+import { parseLogLine } from './log-line.ts';
+import type { SessionLines } from './session-lines.ts';
+
+const journalctl = '/usr/bin/journalctl';
+
+/** What journalctl may print. Bytes. */
+const longestAnswer = 64 * 1024 * 1024;
+
+/** A longer line is no line of a session; bytes. */
+const longestLine = 1024 * 1024;
+
+/**
+ * Adds the lines of this host's journal: those of Berth that name the session, and those of its sshd.
+ *
+ * @throws {BerthError} `journal-unreadable`
+ */
+export async function readJournal(
+  { process }: SessionIdParts,
+  to: SessionLines,
+  now: number,
+): Promise<void> {
+  const [pid = ''] = process.split('.');
+  const common = ['--no-pager', '--quiet', '--output=json'];
+  const ofBerth = [...common, '-t', 'berth', `--grep=${process.replace('.', '\\.')}@`];
+  // sshd's own lines at all times: PIDs are used again, so most of them are dropped afterwards.
+  const ofSshd = [...common, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`];
+  for (const args of [ofBerth, ofSshd]) {
+    const { error, stdout, stderr } = await runProgram(journalctl, args, {
+      maxBuffer: longestAnswer,
+    });
+    // It exits with 1 if no line fits.
+    if (error !== undefined && (error.code !== 1 || stderr !== '')) throw unreadable(error, stderr);
+    for (const line of stdout.split('\n')) addLine(line, to, now);
+  }
+}
+
+/**
+ * Adds the lines of a file, which may be compressed with gzip.
+ *
+ * @throws {BerthError} `log-file-unreadable`
+ */
+export async function readLogFile(path: string, to: SessionLines, now: number): Promise<void> {
+  const file = createReadStream(path);
+  const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
+  // `pipe` does not pass it on.
+  file.on('error', (error) => input.destroy(error));
+  let rest = '';
+  try {
+    for await (const chunk of input as AsyncIterable<Buffer>) {
+      const lines = (rest + chunk.toString('latin1')).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > longestLine) rest = '';
+      for (const line of lines) addBytes(line, to, now);
+    }
+  } catch (cause) {
+    throw new BerthError(`cannot read ${path}`, {
+      ...{ code: 'log-file-unreadable', cause, fields: { file: path } },
+    });
+  }
+  addBytes(rest, to, now);
+}
+
+/** @param line its bytes, as Latin-1: most are of other sessions, and need not be decoded */
+function addBytes(line: string, to: SessionLines, now: number): void {
+  if (line.length <= longestLine && to.mayHave(line))
+    addLine(Buffer.from(line, 'latin1').toString('utf8'), to, now);
+}
+
+function addLine(line: string, to: SessionLines, now: number): void {
+  const parsed = parseLogLine(line, now);
+  if (parsed !== undefined) to.add(parsed);
+}
+
+function unreadable(cause: Error, stderr: string): BerthError {
+  const why = stderr.trim() === '' ? '' : `: ${stderr.trim()}`;
+  return new BerthError(`journalctl cannot read the journal${why}`, {
+    ...{ code: 'journal-unreadable', cause },
+  });
+}

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { neverStarts, waitingText } from '../../../../src/backends/slurm/argv/pending-reasons.ts';
+import { jobEndText } from '../../../../src/backends/slurm/argv/job-end.ts';
+import { refusalText } from '../../../../src/backends/slurm/argv/refusals.ts';
+import { parseQueue } from '../../../../src/backends/slurm/argv/slurm-job.ts';
+import { clientsEnd } from '../../../../src/backends/slurm/argv/ssh-to-job.ts';
+import { endWithoutUse } from '../../../../src/backends/slurm/own-jobs.ts';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
+import { isCgroupOfJob } from '../../../../src/system/job-cgroup.ts';
+
+const key = '0123456789abcdef';
+const line = (state: string, reason = 'None', comment = `berth-session:${key}`): string =>
+  `12|berth-gpu|${state}|${reason}|node1|1795003600|1795000000|${comment}\n`;
+const jobOf = (state: string, reason: string) => {
+  const [job] = parseQueue(line(state, reason));
+  if (job === undefined) throw new Error('no job');
+  return job;
+};
+
+describe("squeue's list", () => {
+  it('has the open jobs of sessions, oldest first', () => {
+    const other = line('RUNNING').replace('12', '7');
+    expect(parseQueue(line('RUNNING') + other).map(({ id }) => id)).toEqual(['7', '12']);
+    expect(parseQueue(line('RUNNING'))).toEqual([
+      {
+        ...{ id: '12', name: 'berth-gpu', state: 'RUNNING', reason: 'None', node: 'node1' },
+        ...{ end: 1_795_003_600, start: 1_795_000_000, key },
+      },
+    ]);
+  });
+
+  it.each([
+    ['a job that ends', line('COMPLETING')],
+    ['a job with another comment', line('RUNNING', 'None', 'mine')],
+    ['a path in place of the key', line('RUNNING', 'None', 'berth-session:../../../../etc')],
+    ['an array job', line('RUNNING').replace('12', '12_1')],
+  ])('leaves out %s', (_, text) => expect(parseQueue(text)).toEqual([]));
+
+  it('has no end without a time limit', () => {
+    expect(parseQueue(line('RUNNING').replace('1795003600', 'N/A'))[0]?.end).toBeUndefined();
+  });
+
+  it('does not take a host from a name that begins with an option', () => {
+    expect(parseQueue(line('RUNNING').replace('node1', '-oProxyCommand=x'))[0]?.node).toBe('');
+  });
+});
+
+describe('a job that waits', () => {
+  it.each([
+    ['Resources', 'all suitable nodes are in use'],
+    [
+      'QOSMaxJobsPerUserLimit',
+      'a limit of your account or QOS is reached (QOSMaxJobsPerUserLimit)',
+    ],
+    ['JobHeldUser', 'it is held: release it with `scontrol release 12`'],
+    ['SomethingNew', 'SomethingNew'],
+  ])('for %s: in words', (reason, words) => {
+    expect(waitingText(jobOf('PENDING', reason))).toContain(`Slurm job 12 waits: ${words}`);
+  });
+
+  it.each([
+    ['PartitionTimeLimit', true],
+    ['QOSMaxWallDurationPerJobLimit', true],
+    ['PartitionNodeLimit', false],
+    ['AssocMaxJobsLimit', false],
+    ['QOSMaxCpuPerUserLimit', false],
+    ['Resources', false],
+  ])('for %s: never starts is %s', (reason, never) => {
+    expect(neverStarts(jobOf('PENDING', reason))).toBe(never);
+  });
+});
+
+describe('a cgroup', () => {
+  it.each([
+    ['0::/system.slice/slurmstepd.scope/job_3/step_batch/user/task_0', true],
+    ['0::/system.slice/node1_slurmstepd.scope/job_3/step_batch/user/task_0', true],
+    ['5:memory:/slurm_node1/uid_1000/job_3/step_batch/task_0', true],
+    ['5:memory:/slurm/uid_1001/job_3/step_batch/task_0', false],
+    [
+      '0::/user.slice/user-1000.slice/user@1000.service/system.slice/slurmstepd.scope/job_3/x',
+      false,
+    ],
+    ['5:memory:/user/slurm/uid_1000/job_3/step_batch', false],
+    ['0::/system.slice/ssh.service', false],
+  ])('%s: of a job of the user is %s', (text, is) => expect(isCgroupOfJob(text, 1000)).toBe(is));
+});
+
+it('what sbatch says is said in words first', () => {
+  const said = 'Batch job submission failed: Invalid qos specification';
+  expect(refusalText(said)).toBe(`the QOS does not exist, or is not for you (${said})`);
+  expect(refusalText('something new')).toBe('something new');
+});
+
+describe('a job that nobody uses', () => {
+  const [job] = parseQueue(line('RUNNING'));
+  const ends = (document: object, times = {}) => {
+    if (job === undefined) throw new Error('no job');
+    const profile = parseProfile({ image: 'a', backend: 'slurm', ...document }, 'gpu', 'gpu.yml');
+    return endWithoutUse(profile, { ...job, ...times }, undefined);
+  };
+  const after = { after: 'last-connection', waitsForProcesses: false };
+
+  it('ends after the grace of its profile, whatever still runs in it', () => {
+    expect(ends({ lifetime: 'user', grace: '5m', linger: true })).toEqual({
+      ...{ ...after, graceMs: 300_000 },
+    });
+  });
+
+  it('stays for the time that is its lifetime, if its own time limit is longer', () => {
+    // The job in the queue has an hour.
+    expect(ends({ lifetime: '30m' })).toEqual({ ...after, graceMs: 1_800_000 });
+    expect(ends({ lifetime: '1h' })).toEqual({});
+    const unknown = { start: undefined, end: undefined };
+    expect(ends({ lifetime: '8h' }, unknown)).toEqual({});
+    // It gets no more than its lifetime then.
+    expect(ends({ lifetime: '8h', batch: { time: '24h' } }, unknown)).toEqual({});
+  });
+});
+
+describe('the end of a job', () => {
+  it.each([
+    ['CANCELLED None N/A 0 1:00', 'was cancelled'],
+    ['COMPLETING None N/A 0 1:00', 'was cancelled'],
+    [
+      'COMPLETING None 2026-11-26T14:44:33 0 1:00',
+      'was preempted: Slurm gives its node to a job that goes first',
+    ],
+    ['TIMEOUT TimeLimit N/A 0 8:00:00', 'has reached its time limit of 8:00:00'],
+    ['COMPLETING TimeLimit N/A 0 8:00:00', 'has reached its time limit of 8:00:00'],
+    ['NODE_FAIL NodeDown N/A 0 1:00', 'has ended because its node failed'],
+    ['OUT_OF_MEMORY OutOfMemory N/A 9 1:00', 'has used up its memory'],
+    ['COMPLETING NonZeroExitCode N/A 1 1:00', 'has ended'],
+    ['', 'has ended'],
+    ['RUNNING None N/A 0 1:00', undefined],
+  ])('%j: %s', (text, words) => expect(jobEndText(`${text}\n`)).toBe(words));
+});
+
+describe("what OpenSSH's client says of an exit with 255", () => {
+  const line = 'debug1: clientloop.c:client_loop():1531 (pid=7): Exit status';
+  const alive = 'clientloop.c:server_alive_check():676 (pid=7): Timeout, server';
+  const refused = 'connect to host n1 port 2: Connection refused';
+  const timedOut = 'connect to host n1 port 2: Connection timed out';
+  const lost = { isOfCommand: false, isSilent: false, isUnanswered: false, words: '' };
+  it.each([
+    [`${line} 255\n`, { ...lost, isOfCommand: true }],
+    [`${line} -1\r\n`, lost],
+    [`ssh: ${refused}\r\n`, { ...lost, words: refused }],
+    [`ssh: ${timedOut}\r\n`, { ...lost, isUnanswered: true, words: timedOut }],
+    [`${alive} n1 not responding.\r\n`, { ...lost, isUnanswered: true }],
+    ['', { ...lost, isSilent: true }],
+  ])('%j', (log, end) => expect(clientsEnd(log)).toEqual(end));
+});
