@@ -177,13 +177,16 @@ export async function removeLeakedStorage(part: UserState): Promise<BerthError[]
 
 /**
  * Volumes, and podman's locks: a podman that was killed after it created a volume and before its container leaves
- * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew.
+ * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew. One that was
+ * killed while it removed a container leaves it in its database only, which keeps the volumes: the store is removed.
  */
 async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
   if (host === undefined || (await storedContainers(owner.directory, user)).length > 0) return;
   const volumes = `${owner.directory}/storage/volumes`;
-  const left = await asUserThenRoot(user, () => firstDirectoryNames(volumes, 1));
-  if (left.length > 0) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
+  const isLeft = async (): Promise<boolean> =>
+    (await asUserThenRoot(user, () => firstDirectoryNames(volumes, 1))).length > 0;
+  if (await isLeft()) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
+  if (await isLeft()) await podmanAsUser(host, removeStoreArgs(host, 'all'), layersMs);
   const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
   await asUserThenRoot(user, () => rm(locks, { force: true }));
 }

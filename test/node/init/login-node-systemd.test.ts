@@ -91,8 +91,11 @@ describe('berth init login-node on a host with systemd', () => {
     await ssh('true');
     const after = `journalctl --quiet -t berth --after-cursor='${cursor.trim()}'`;
     const lines = (): Promise<string> => host.script(after);
-    await expect.poll(lines).toMatch(/msg="session closed" user=alice/);
-    const [id = ''] = /(?<=msg="session opened" user=alice session=)\S+/.exec(await lines()) ?? [];
+    // Not the end of a session before it.
+    const whole =
+      /(?<=msg="session opened" user=alice session=)(\S+)[^]*msg="session closed" user=alice session=\1/;
+    await expect.poll(lines).toMatch(whole);
+    const id = whole.exec(await lines())?.[1] ?? '';
     const traced = await host.script(`${berth} trace ${id}`);
     expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
   });

@@ -43,9 +43,8 @@ describe.each([
     expect(await Promise.all(words.map(answer))).toEqual(words.map((word) => `${word}\n`));
   });
 
-  it('the reaper removes what is left', async () => {
-    await killAll();
-    await expect
+  const reaped = (): Promise<void> =>
+    expect
       .poll(
         async () => {
           const { exitCode, stderr } = await host.asRoot([`${installDirectory}/berth`, 'reap']);
@@ -55,6 +54,21 @@ describe.each([
         { timeout: 20_000 },
       )
       .toEqual(noLeftovers);
+
+  it('the reaper removes what is left', async () => {
+    await killAll();
+    await reaped();
+  });
+
+  it('also volumes of a container that only the database of podman has, as after a killed removal', async () => {
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
+    const { uid } = host.account('ada');
+    const { volumes } = await findLeftovers(host, 'ada');
+    expect(volumes.length).toBeGreaterThan(0);
+    const containers = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers`;
+    await runAsRoot(host, `echo '[]' >${containers}/containers.json`);
+    await session.kill();
+    await reaped();
   });
 });
 
