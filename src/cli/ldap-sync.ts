@@ -13,7 +13,7 @@ import {
   text,
   textfileOption,
 } from './kit/options.ts';
-import { metricsFile } from './kit/output-path.ts';
+import { optionalOutputFile } from './kit/output-path.ts';
 import { clusterTargets, overlayOf, siteOptions } from './kit/site-options.ts';
 import {
   type Terminal,
@@ -61,7 +61,7 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   let report: LdapSyncReport | undefined;
   let textfile: string | undefined;
   try {
-    textfile = metricsFile(args.textfile);
+    textfile = optionalOutputFile('--textfile', args.textfile);
     report = await run(args, terminal, started);
     const text = args.output === 'json' ? ldapSyncJson : ldapSyncText;
     terminal.stdout.write(text(report, args['dry-run']));

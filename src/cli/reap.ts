@@ -5,7 +5,7 @@ import { escapedForTerminal, logfmtLogger } from '../log.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
-import { metricsFile } from './kit/output-path.ts';
+import { optionalOutputFile } from './kit/output-path.ts';
 import { loadSsh, sshConfigOptions } from './kit/site-options.ts';
 import {
   type Terminal,
@@ -52,7 +52,7 @@ async function reap(
     import('../system/as-user.ts'),
   ]);
   assertRoot();
-  const textfile = metricsFile(args.textfile);
+  const textfile = optionalOutputFile('--textfile', args.textfile);
   const settings = await loadSsh(args);
   const run = runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));

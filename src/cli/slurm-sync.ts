@@ -5,7 +5,7 @@ import { escapedForTerminal } from '../log.ts';
 import type { PlannedSync, SlurmSyncReport } from '../slurm-accounts/sync-accounts.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
-import { metricsFile } from './kit/output-path.ts';
+import { optionalOutputFile } from './kit/output-path.ts';
 import { asker } from './kit/questions.ts';
 import {
   type Terminal,
@@ -49,7 +49,7 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
   let report: SlurmSyncReport | undefined;
   let textfile: string | undefined;
   try {
-    textfile = metricsFile(args.textfile);
+    textfile = optionalOutputFile('--textfile', args.textfile);
     report = await run(args, terminal);
     if (args.output === 'json') terminal.stdout.write(reportJson(report, args['dry-run']));
     else if (args['dry-run']) writePlan(report, terminal);

@@ -61,6 +61,7 @@ export const exitClasses = {
   'kind-not-for-pods': 'config',
   'balancer-file-edited': 'config',
   'sshd-kind-edited': 'config',
+  'pages-too-large': 'config',
   'site-file-edited': 'config',
   'site-directory-unsafe': 'config',
   'balancer-file-unsafe': 'config',

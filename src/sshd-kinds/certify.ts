@@ -6,7 +6,7 @@ import { BerthError } from '../errors/berth-error.ts';
 import { readConfigText } from '../sshd-lint/read-config-text.ts';
 import { usageError } from '../errors/usage-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { certificateFileOf, fingerprintOf, readHostCertificate, runKeygen } from './keygen.ts';
+import { certificateFileOf, identityOf, readHostCertificate, runKeygen } from './keygen.ts';
 import {
   renewalReason,
   type HostCertificate,
@@ -98,7 +98,11 @@ async function plan(
 ): Promise<Planned> {
   const file = certificateFileOf(hostKey);
   const present = await readHostCertificate(file);
-  const wanted = { key: await fingerprintOf(publicKey), authority, principals: input.principals };
+  const wanted = {
+    key: (await identityOf(publicKey)).fingerprint,
+    authority,
+    principals: input.principals,
+  };
   const needed = present === undefined ? undefined : renewalReason(present, wanted, input.now);
   return {
     ...{ hostKey, publicKey, file, present },
@@ -159,7 +163,8 @@ async function authorityOf({
   ).trim();
   if (!/^[a-z][\w@.-]* [A-Za-z0-9+/=]+(?: .*)?$/.test(text))
     throw usage(`${file} is not a public key of SSH`);
-  return { text, fingerprint: await fingerprintOf(isFile(file) ? file : ca) };
+  const { fingerprint } = await identityOf(isFile(file) ? file : ca);
+  return { text, fingerprint };
 }
 
 function publicHalf(key: string): string {

@@ -1,16 +1,13 @@
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../system/tcp-listeners.ts';
 import { hostConfig, isNodeDrained, kindFile, kindNames, kindUnit, type KindUnit } from './kind.ts';
 import { changedSinceRead, declaredEndpoints, runningSshds } from './running-sshds.ts';
-import { fingerprintOf, readHostCertificate } from './keygen.ts';
-import { defaultHostKeys } from './kind-inputs.ts';
-import type { HostCertificate } from './rules/host-certificate.ts';
+import { type KindCertificate, type KindHostKey, sshdFacts } from './sshd-facts.ts';
 import { acceptedCodes } from './rules/kind-config.ts';
 import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
-import { collides, endpointsOf, type SshdEndpoint } from './rules/sshd-endpoints.ts';
+import { collides, type SshdEndpoint } from './rules/sshd-endpoints.ts';
 
 /** One kind of session on this host. */
 export interface InspectedKind {
@@ -23,16 +20,11 @@ export interface InspectedKind {
   /** Whether this node is drained, so that systemd does not start the unit. */
   readonly drained: boolean;
   readonly pid?: number;
-  readonly hostKeys: readonly { readonly file: string; readonly fingerprint: string }[];
+  readonly hostKeys: readonly KindHostKey[];
   readonly certificates: readonly KindCertificate[];
   /** Codes of the linter that the file accepts. */
   readonly accepted: readonly string[];
   readonly problems: readonly KindProblem[];
-}
-
-interface KindCertificate {
-  readonly file: string;
-  readonly certificate?: HostCertificate;
 }
 
 /**
@@ -71,25 +63,10 @@ async function inspected(
   { directives, files }: SshdConfigFiles,
   about: { readonly now: number; readonly hostname?: string | undefined },
 ): Promise<InspectedKind> {
-  const global = directives.filter(({ criteria }) => criteria.length === 0);
-  const values = (keyword: string) =>
-    global.filter((one) => one.keyword === keyword).map(({ args }) => args);
-  const endpoints = endpointsOf(global);
-  const named = values('hostkey').flatMap(([key]) => key ?? []);
-  const keyFiles = named.length > 0 ? named : defaultHostKeys.filter((key) => existsSync(key));
-  const hostKeys = await Promise.all(
-    keyFiles.map(async (key) => ({ file: key, fingerprint: await fingerprintOf(key) })),
-  );
-  const certificates = await Promise.all(
-    values('hostcertificate')
-      .flatMap(([one]) => one ?? [])
-      .map(certificateIn),
-  );
-  const command = values('forcecommand')[0] ?? [];
-  const profile = command[command.indexOf('--profile') + 1];
+  const { endpoints, hostKeys, certificates, profile } = await sshdFacts(directives);
   const running = runningSshds().find(({ config }) => config === file);
   const listening = new Set(listeningTcpPorts());
-  const read = [...files, ...keyFiles, ...certificates.map((one) => one.file)];
+  const read = [...files, ...[...hostKeys, ...certificates].map((one) => one.file)];
   const keys = hostKeys.map(({ fingerprint }) => fingerprint);
   const problems = kindProblems(
     {
@@ -104,15 +81,10 @@ async function inspected(
   );
   return {
     ...{ name, file, endpoints, unit, drained, hostKeys, certificates, problems },
-    ...(command.includes('--profile') && profile !== undefined ? { profile } : {}),
+    ...(profile === undefined ? {} : { profile }),
     pid: running?.pid,
     accepted: acceptedCodes(await readFile(file, 'utf8')),
   };
-}
-
-async function certificateIn(file: string): Promise<KindCertificate> {
-  const certificate = await readHostCertificate(file).catch(() => undefined);
-  return { file, certificate };
 }
 
 async function samePorts(

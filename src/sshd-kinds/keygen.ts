@@ -19,14 +19,19 @@ export async function readHostCertificate(file: string): Promise<HostCertificate
   return parseHostCertificate(await runKeygen(['-L', '-f', file]));
 }
 
-/**
- * The fingerprint of a key, from its public half if that is beside it.
- *
- * @returns `SHA256:…`
- * @throws {BerthError} `keygen-failed`
- */
-export async function fingerprintOf(key: string): Promise<string> {
-  return /SHA256:\S+/.exec(await runKeygen(['-l', '-f', key]))?.[0] ?? '';
+/** A key as ssh(1) shows it to users. */
+export interface KeyIdentity {
+  /** `ED25519`, `RSA`, … */
+  readonly type: string;
+  /** `SHA256:…` */
+  readonly fingerprint: string;
+}
+
+/** Of a key, from its public half if that is beside it. @throws {BerthError} `keygen-failed` */
+export async function identityOf(key: string): Promise<KeyIdentity> {
+  const text = await runKeygen(['-l', '-f', key]);
+  const [, fingerprint = '', type = ''] = /(SHA256:\S+) .*\((\S+)\)$/m.exec(text) ?? [];
+  return { type, fingerprint };
 }
 
 const program = '/usr/bin/ssh-keygen';

@@ -88,6 +88,23 @@ metadata:
     },
   },
   {
+    directory: 'pages',
+    key: 'pages',
+    substitutions: {
+      'pages.yaml': [
+        { from: 'replicas: 2', to: 'replicas: {{ .Values.pages.replicas }}' },
+        {
+          from: 'docker.io/nginxinc/nginx-unprivileged:1.28',
+          to: '{{ .Values.pages.image }}',
+        },
+        {
+          from: 'docker.io/nginx/nginx-prometheus-exporter:1.5.1',
+          to: '{{ .Values.pages.exporterImage }}',
+        },
+      ],
+    },
+  },
+  {
     directory: 'ssh-balancer/base',
     key: 'sshBalancer',
     substitutions: {

@@ -12,7 +12,7 @@ import {
   text,
   textfileOption,
 } from '../kit/options.ts';
-import { metricsFile } from '../kit/output-path.ts';
+import { optionalOutputFile } from '../kit/output-path.ts';
 import { clusterTargets, siteOptions } from '../kit/site-options.ts';
 import {
   type Terminal,
@@ -109,7 +109,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     throw usageError(helpOf, '--prometheus needs a single cluster: name it with --cluster');
   const after = args['unused-after'];
   const podSelector = args['pod-selector'];
-  const textfile = metricsFile(args.textfile);
+  const textfile = optionalOutputFile('--textfile', args.textfile);
   const dryRun = args['dry-run'];
   const options: ReapClusterOptions = {
     dryRun,

@@ -24,16 +24,16 @@ export function outputDirectory(option: string, value: string): string {
 }
 
 /**
- * The file of `--textfile`.
+ * The path of a file that a unit of systemd writes where its directory is there.
  *
- * @param value after a `-`, as in systemd's units, no file is wanted if its directory is not there: there is no node_exporter
+ * @param value after a `-`, no file is wanted if its directory is not there, such as that of node_exporter
  * @throws {BerthError} `usage`
  */
-export function metricsFile(value: string | undefined): string | undefined {
+export function optionalOutputFile(option: string, value: string | undefined): string | undefined {
   if (value?.startsWith('-') !== true)
-    return value === undefined ? undefined : outputFile('--textfile', value);
+    return value === undefined ? undefined : outputFile(option, value);
   const path = value.slice(1);
-  return isDirectory(dirname(path)) === undefined ? undefined : outputFile('--textfile', path);
+  return isDirectory(dirname(path)) === undefined ? undefined : outputFile(option, path);
 }
 
 function inDirectory(option: string, value: string): string {

@@ -16,6 +16,7 @@ import { chosenClusters, loadSite, noSingleCluster, siteOptions } from '../kit/s
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderJupyterhubCommand } from './jupyterhub.ts';
+import { renderPagesCommand } from './pages.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderOndemandAppCommand } from './ondemand-app.ts';
 import { renderSbatchCommand } from './sbatch.ts';
@@ -40,13 +41,14 @@ type RenderArguments = ArgumentsOf<typeof options>;
 export const renderCommand = command({
   command: 'render',
   describe:
-    'Print the objects of a user, policies, the balancer, a repository, or a profile for Slurm, JupyterHub or OnDemand',
+    'Print the objects of a user, policies, the balancer, a repository, pages for users, or a profile for Slurm, JupyterHub or OnDemand',
   options,
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
   commands: [
     renderPoliciesCommand,
     renderBalancerCommand,
     renderSiteCommand,
+    renderPagesCommand,
     renderSbatchCommand,
     renderJupyterhubCommand,
     renderOndemandAppCommand,

@@ -1,4 +1,5 @@
 import type { SiteFile } from '../../site-repository/rules/site-files.ts';
+import { readIfPresent } from '../../system/trusted-text.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
 /**
@@ -17,4 +18,21 @@ export async function writeFiles(
     .filter(({ change }) => change !== 'unchanged')
     .map(({ path, change }) => `${path}: ${change === 'kept' ? 'kept, it is yours' : change}\n`);
   terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
+}
+
+/**
+ * Writes one file for all to read, and prints its path if its contents have changed.
+ *
+ * @throws {BerthError} those of `writeAtomically` and `readIfPresent`
+ */
+export async function writeIfChanged(
+  terminal: Terminal,
+  file: string,
+  contents: string,
+): Promise<void> {
+  const before = readIfPresent(file);
+  if (before === contents) return;
+  const { writeAtomically } = await import('../../system/atomic-file.ts');
+  await writeAtomically(file, contents, { mode: 0o644 });
+  terminal.stdout.write(`${file}: ${before === undefined ? 'new' : 'changed'}\n`);
 }

@@ -63,4 +63,5 @@ export const componentFiles = {
     ),
     'rules.yaml': sourceText('../../../etc/kubernetes/monitoring/rules.yaml', import.meta.url),
   },
+  pages: { 'pages.yaml': sourceText('../../../etc/kubernetes/pages/pages.yaml', import.meta.url) },
 } as const;

@@ -20,6 +20,7 @@ import type { ProgramCall } from '../../program-call.ts';
 import { isSelfService } from '../../session/self-service-command.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { isLoginShell, serverPort, type SessionRequest } from '../../session/session-request.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 
 export interface OpenSessionInput {
@@ -196,13 +197,16 @@ function hostShell(
 
 /** The files that pam_motd(8) and sshd show. Scripts of the host create the first one. */
 const messageFiles = ['/run/motd.dynamic', '/etc/motd'];
+/** All files of it belong to the message. */
+const messageDirectory = '/etc/motd.d';
 
 /**
  * Shows the host's message of the day unless ~/.hushlogin exists. sshd does so itself, but not with a forced command.
  */
 function showMessageOfTheDay(home: string): void {
   if (existsSync(`${home}/.hushlogin`)) return;
-  for (const file of messageFiles) {
+  const more = directoryNames(messageDirectory).toSorted();
+  for (const file of [...messageFiles, ...more.map((name) => `${messageDirectory}/${name}`)]) {
     try {
       writeSync(1, readFileSync(file));
     } catch {

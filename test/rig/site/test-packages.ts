@@ -20,6 +20,7 @@ export const testPackages = [
     'containernetworking-plugins',
   ],
   ...['apache2', 'apache2-utils', 'libapache2-mod-auth-openidc', 'docker-registry'],
+  ...['nginx-light', 'chromium', 'fonts-dejavu-core'],
   ...['python3', 'python3-apt', 'python3-pip', 'ansible-core', 'gettext-base', 'ruby'],
   ...['gcc', 'libc6-dev', 'libseccomp-dev', 'pkg-config', 'clang-14', 'llvm-14', 'bpftool'],
   ...['lintian', 'rpm', 'rpmlint', 'checkpolicy', 'semodule-utils'],

@@ -52,12 +52,13 @@ describe('the units that renew the token', () => {
   });
 });
 
-describe('the units of ldap-sync, of slurm-sync, of cluster reaping and of discovery', () => {
+describe('the units of ldap-sync, of slurm-sync, of cluster reaping, of discovery and of the pages', () => {
   it.each([
     'berth-ldap-sync',
     'berth-slurm-sync',
     'berth-cluster-reap',
     'berth-clusters-discover',
+    'berth-pages',
     'berth-token-rotate@',
   ])('%s is accepted by systemd', async (unit) => {
     const paths: string[] = [];

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { metricsFile, outputDirectory, outputFile } from '../../../../src/cli/kit/output-path.ts';
+import { optionalOutputFile, outputDirectory, outputFile } from '../../../../src/cli/kit/output-path.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -50,6 +50,8 @@ describe('a directory that a command is told to write to', () => {
 });
 
 describe('--textfile', () => {
+  const metricsFile = (value?: string) => optionalOutputFile('--textfile', value);
+
   it('after a - is only for a host with node_exporter', () => {
     expect(metricsFile(undefined)).toBeUndefined();
     expect(metricsFile(`-${directory}/none/berth.prom`)).toBeUndefined();

@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { KnownSshd } from '../../sshd-kinds/known-sshds.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
+import type { Door } from '../../pages/rules/site.ts';
+import { usageError } from '../../errors/usage-error.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, text } from '../kit/options.ts';
+import { optionalOutputFile, outputDirectory } from '../kit/output-path.ts';
+import { configDirOption, loadSsh, overlayOf } from '../kit/site-options.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { timestamp } from '../kit/text.ts';
+import { writeFiles, writeIfChanged } from './write-files.ts';
+
+const positionals = {
+  directory: {
+    ...({ type: 'string', kind: 'directory', demandOption: true } as const),
+    describe: 'Where to write the pages; those of an earlier run are brought up to date',
+  },
+};
+
+const options = {
+  ...configDirOption,
+  host: text(
+    'HOST',
+    'What users type [default: `hostname` of balancer.yml, otherwise the name of this host]',
+  ),
+  title: text('TITLE', 'Title of the pages [default: the host]'),
+  news: text('directory', 'Folder of news: files 2026-11-26-TITLE.md', {
+    default: '/etc/berth/news',
+  }),
+  metrics: text('directory', "Folder of node_exporter's textfile collector, for the status", {
+    default: '/var/lib/prometheus/node-exporter',
+  }),
+  motd: text(
+    'file',
+    'File for the news as message of the day; --motd=-FILE: only if its directory is there',
+  ),
+  'config-map': text('file', 'File for the pages as a ConfigMap, for the component `pages`'),
+};
+
+/** `berth render pages DIR`: the site's pages for users. */
+export const renderPagesCommand = command({
+  command: 'pages <directory>',
+  describe: 'Write static pages for users: how to connect, profiles, status and news',
+  positionals,
+  options,
+  examples: [
+    [
+      'berth render pages /var/lib/berth-pages --motd /etc/motd.d/berth',
+      'Write the pages, and the news as message of the day',
+    ],
+    [
+      'berth render pages pages --host login.example.org --config-map pages.yaml',
+      'Write the pages and their ConfigMap',
+    ],
+  ],
+  epilogue: 'No cluster is contacted. The pages name no user.',
+  run: render,
+});
+
+/**
+ * @throws {BerthError} `usage`, `pages-too-large`, those of `loadSshSettings`, `loadBalancerSettings`, `knownSshds`,
+ *   `readNews` and `writeSite`
+ */
+async function render(
+  args: ArgumentsOf<typeof options & typeof positionals>,
+  terminal: Terminal,
+): Promise<void> {
+  if (args.host !== undefined && !/^[A-Za-z0-9][A-Za-z0-9.:_-]*$/.test(args.host))
+    throw usageError(
+      'berth render pages',
+      `--host ${args.host}: not a name or an address of a host`,
+    );
+  const directory = outputDirectory('the target', args.directory);
+  const motd = optionalOutputFile('--motd', args.motd);
+  const configMap = optionalOutputFile('--config-map', args['config-map']);
+  const settings = await loadSsh(args);
+  const balancer = await balancerOf(args);
+  const { knownSshds } = await import('../../sshd-kinds/known-sshds.ts');
+  const sshds = await knownSshds(terminal.now());
+  const { readMetrics, readNews } = await import('../../pages/read-inputs.ts');
+  const { statusRows } = await import('../../pages/rules/status.ts');
+  const host = args.host ?? balancer?.hostname ?? hostname();
+  const news = readNews((await overlayOf(args))?.resolve(args.news) ?? args.news);
+  const seconds = Math.floor(terminal.now() / 1000);
+  const { sitePages } = await import('../../pages/rules/site-pages.ts');
+  const files = sitePages({
+    title: args.title ?? host,
+    doors: balancer === undefined ? hostDoors(host, sshds) : balancerDoors(host, balancer, sshds),
+    hostKeys: distinct(
+      sshds.flatMap(({ hostKeys }) => hostKeys),
+      (key) => key.fingerprint,
+    ),
+    authorities: distinct(
+      sshds.flatMap(({ authorities }) => authorities),
+      (line) => line,
+    ),
+    ...{ settings, news, status: statusRows(await readMetrics(args.metrics), seconds, minuteText) },
+  });
+  const { pagesConfigMap } = await import('../../pages/rules/config-map.ts');
+  const { messageOfTheDay } = await import('../../pages/rules/news.ts');
+  // Too many pages for a ConfigMap are said before anything is written.
+  const manifest = configMap === undefined ? '' : pagesConfigMap(files);
+  await writeFiles(terminal, directory, files);
+  if (motd !== undefined) await writeIfChanged(terminal, motd, messageOfTheDay(news));
+  if (configMap !== undefined) await writeIfChanged(terminal, configMap, manifest);
+}
+
+async function balancerOf(
+  args: Pick<ArgumentsOf<typeof options>, 'config-dir'>,
+): Promise<BalancerSettings | undefined> {
+  const installed = '/etc/berth/balancer.yml';
+  const file = (await overlayOf(args))?.resolve(installed) ?? installed;
+  const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
+  return existsSync(file) ? loadBalancerSettings(file) : undefined;
+}
+
+function hostDoors(host: string, sshds: readonly KnownSshd[]): Door[] {
+  return sshds.flatMap(({ name, profile, ports }) =>
+    ports.map((port) => ({ name, host, port, profile })),
+  );
+}
+
+/** The profile of a kind is that of the sshd of the same name on this node. */
+function balancerDoors(
+  host: string,
+  { kinds }: BalancerSettings,
+  sshds: readonly KnownSshd[],
+): Door[] {
+  return kinds.map((kind) => {
+    const several = kinds.filter(({ name }) => name === kind.name).length > 1;
+    return {
+      name: several ? `${kind.name}-${kind.system}` : kind.name,
+      ...{ host: kind.hostname ?? host, port: kind.port },
+      profile: sshds.find(({ name }) => name === kind.name)?.profile,
+    };
+  });
+}
+
+function distinct<T>(all: readonly T[], key: (one: T) => string): T[] {
+  return [...new Map(all.map((one) => [key(one), one])).values()];
+}
+
+/** `2026-11-26 22:13 UTC`. */
+function minuteText(epoch: number): string {
+  return timestamp(epoch)
+    .replace('T', ' ')
+    .replace(/:\d\dZ$/, ' UTC');
+}

@@ -1,0 +1,22 @@
+/** Text that is HTML already. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = string | number | Html | undefined | readonly Part[];
+
+/** A tagged template: what is filled in is text, and is escaped, unless it is `Html`. Undefined is nothing. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  const filled = parts.map(partText);
+  return new Html(strings.map((string, index) => string + (filled[index] ?? '')).join(''));
+}
+
+function partText(part: Part): string {
+  if (part === undefined) return '';
+  if (part instanceof Html) return part.text;
+  if (typeof part === 'object') return part.map(partText).join('');
+  return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
