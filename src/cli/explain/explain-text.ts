@@ -11,7 +11,7 @@ import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
 import { documentText } from '../kit/terminal.ts';
-import { wrapped } from '../kit/text.ts';
+import { wrapped } from '../../wrapped-text.ts';
 import { unknownText } from '../kit/usage-text.ts';
 
 export interface Explanation extends CatalogueEntry {

@@ -118,7 +118,7 @@ async function balancerOf(
 
 function hostDoors(host: string, sshds: readonly KnownSshd[]): Door[] {
   return sshds.flatMap(({ name, profile, ports }) =>
-    ports.map((port) => ({ name, host, port, profile })),
+    ports.map((port) => ({ name, host, port, sshdPort: port, profile })),
   );
 }
 
@@ -132,7 +132,7 @@ function balancerDoors(
     const several = kinds.filter(({ name }) => name === kind.name).length > 1;
     return {
       name: several ? `${kind.name}-${kind.system}` : kind.name,
-      ...{ host: kind.hostname ?? host, port: kind.port },
+      ...{ host: kind.hostname ?? host, port: kind.port, sshdPort: kind.nodePort },
       profile: sshds.find(({ name }) => name === kind.name)?.profile,
     };
   });

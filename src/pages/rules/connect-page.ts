@@ -1,7 +1,7 @@
 import { html, type Html } from './html.ts';
 import { commandFor, type Door, type Site } from './site.ts';
 
-const example: Door = { host: 'HOST', port: 22 };
+const example: Door = { host: 'HOST', port: 22, sshdPort: 22 };
 
 /** How to connect, from each system, with lines to copy. */
 export function connectPage({ doors, hostKeys, authorities, news }: Site): Html {
@@ -59,7 +59,8 @@ function doorText(door: Door): Html {
   const what =
     profile === undefined
       ? html`The <a href="profiles.html">profile</a> that you get depends on your account.`
-      : html`Your session has the profile <a href="profiles.html#${profile}">${profile}</a>.`;
+      : html`Your session has the profile
+          <a href="profiles.html#profile-${profile}">${profile}</a>.`;
   return html`${name && html`<h2>${name}</h2> `}
     <p>${what}</p>
     ${blocks(commandFor('ssh', door))}`;

@@ -18,5 +18,13 @@ function partText(part: Part): string {
   if (part === undefined) return '';
   if (part instanceof Html) return part.text;
   if (typeof part === 'object') return part.map(partText).join('');
-  return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return printable(String(part)).replace(
+    /[&<>"']/g,
+    (character) => `&#${character.charCodeAt(0)};`,
+  );
+}
+
+/** Without controls of terminals and of the direction of text, which would also change what is beside it. */
+export function printable(text: string): string {
+  return text.replace(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }

@@ -1,5 +1,5 @@
 import MarkdownIt from 'markdown-it';
-import { html, Html } from './html.ts';
+import { html, Html, printable } from './html.ts';
 import type { Site } from './site.ts';
 
 /** HTML in the Markdown is shown as text, and only links with harmless schemes are links. A page loads nothing from elsewhere. */
@@ -20,8 +20,9 @@ export function newsPage({ news }: Site): Html {
 
 /** Below the item's title, so that headings are in order. */
 function rendered(body: string): Html {
-  const tokens = markdown.parse(body, {});
+  const tokens = markdown.parse(printable(body.replaceAll('\r\n', '\n')), {});
   for (const token of tokens)
-    if (/^h[1-6]$/.test(token.tag)) token.tag = `h${Math.min(6, Math.max(3, Number(token.tag[1]) + 1))}`;
+    if (/^h[1-6]$/.test(token.tag))
+      token.tag = `h${Math.min(6, Math.max(3, Number(token.tag[1]) + 1))}`;
   return new Html(markdown.renderer.render(tokens, markdown.options, {}));
 }

@@ -1,4 +1,5 @@
 import { escapedForTerminal } from '../../log.ts';
+import { wrapped } from '../../wrapped-text.ts';
 
 /** A file of the folder of news. */
 export interface NewsItem {
@@ -28,48 +29,22 @@ export function parseNews(name: string, text: string): NewsItem {
 
 /** More would push what else is shown off the screen. */
 const mostItems = 3;
-const width = 80;
 
 /**
- * The newest news as a message of the day: the title and the first paragraph of each, in lines of at most 80 characters,
- * with control characters escaped.
+ * The newest news as a message of the day: the title and the first paragraph of each, in lines of at most 80 characters
+ * where words allow it, with control characters escaped.
  *
  * @param news the newest first
  */
 export function messageOfTheDay(news: readonly NewsItem[]): string {
-  return news
-    .slice(0, mostItems)
-    .map(({ date, title, body }) => {
-      const [paragraph = ''] = body.split(/(?:\r?\n[ \t]*){2,}/);
-      const lines = paragraph
-        .split(/\r?\n/)
-        // Items of a list stay on lines of their own.
-        .reduce<string[]>((joined, line) => {
-          const last = joined.pop();
-          if (last === undefined) return [line];
-          return /^ *(?:[-*+]|\d+[.)]) /.test(line)
-            ? [...joined, last, line]
-            : [...joined, `${last} ${line.trim()}`];
-        }, []);
-      const text = [`${date}  ${title}`, ...lines.filter((line) => line.trim() !== '')];
-      return `${text.flatMap((line) => wrappedLines(escapedForTerminal(line))).join('\n')}\n`;
-    })
-    .join('\n');
-}
-
-/** Lines of at most `width` characters; a longer word is divided. */
-function wrappedLines(text: string): string[] {
-  const lines = [''];
-  for (const word of text.trimEnd().split(' ')) {
-    const last = lines.pop() ?? '';
-    const joined = lines.length === 0 && last === '' ? word : `${last} ${word}`;
-    if ([...joined].length <= width) lines.push(joined);
-    else {
-      const characters = [...word];
-      if (last !== '') lines.push(last);
-      for (let at = 0; at < characters.length; at += width)
-        lines.push(characters.slice(at, at + width).join(''));
-    }
-  }
-  return lines;
+  const texts = news.slice(0, mostItems).map(({ date, title, body }) => {
+    const [paragraph = ''] = body.split(/(?:\r?\n[ \t]*){2,}/);
+    // Items of a list stay on lines of their own.
+    const lines = paragraph.split(/\r?\n(?=[ \t]*(?:[-*+]|\d+[.)]) )/);
+    return [`${date}  ${title}`, ...lines]
+      .map((line) => wrapped(escapedForTerminal(line.trimEnd().replace(/\s*\r?\n\s*/g, ' '))))
+      .join('\n')
+      .trimEnd();
+  });
+  return texts.map((text) => `${text}\n`).join('\n');
 }

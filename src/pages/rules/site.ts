@@ -21,6 +21,8 @@ export interface Door {
   readonly name?: string | undefined;
   readonly host: string;
   readonly port: number;
+  /** sshd's own port, behind a balancer another one: that of `ports` in rules. */
+  readonly sshdPort: number;
   /** The profile of all its sessions; otherwise the rules of ssh.yml choose. */
   readonly profile?: string | undefined;
 }

@@ -12,7 +12,7 @@ export function statusPage({ status, settings }: Site): Html {
         <span class="${state === 'works' ? 'good' : 'bad'}">${state}</span
         >${numbers && ` (${numbers})`}
       </td>
-      <td>${lastRun}</td>
+      <td>${lastRun.split(' ').map((word) => html`<span class="word">${word}</span> `)}</td>
     </tr> `;
   });
   const own = settings.selfService;
@@ -22,7 +22,7 @@ export function statusPage({ status, settings }: Site): Html {
         ? html`<p>Nothing is known about the status.</p> `
         : html`<table>
             <caption>
-              What runs in the background. It is as new as the last run.
+              What runs in the background. Each line is as new as its last run.
             </caption>
             <thead>
               <tr>

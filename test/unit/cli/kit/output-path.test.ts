@@ -2,7 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { optionalOutputFile, outputDirectory, outputFile } from '../../../../src/cli/kit/output-path.ts';
+import {
+  optionalOutputFile,
+  outputDirectory,
+  outputFile,
+} from '../../../../src/cli/kit/output-path.ts';
 
 let directory: string;
 beforeAll(async () => {
