@@ -63,7 +63,8 @@ async function carryOut(
   const own = files.filter(({ once }) => once !== true);
   const sums = new Map(own.map(({ path, text }) => [path, [sum(text)]]));
   const meanwhile = new Map(record);
-  for (const [path, [now = '']] of sums) meanwhile.set(path, [...new Set(record.get(path)).add(now)]);
+  for (const [path, [now = '']] of sums)
+    meanwhile.set(path, [...new Set(record.get(path)).add(now)]);
   const recordFile = join(directory, recordName);
   await writeRecord(recordFile, meanwhile);
   const texts = new Map(files.map(({ path, text }) => [path, text]));

@@ -20,7 +20,6 @@ export interface KindHostKey extends KeyIdentity {
 
 export interface KindCertificate {
   readonly file: string;
-  /** Absent if it cannot be read. */
   readonly certificate?: HostCertificate;
 }
 

@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import type { SiteFile } from '../../site-repository/rules/site-files.ts';
-import { readIfPresent } from '../../system/trusted-text.ts';
+import { ifExists } from '../../system/if-present.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
 /**
@@ -23,14 +24,14 @@ export async function writeFiles(
 /**
  * Writes one file for all to read, and prints its path if its contents have changed.
  *
- * @throws {BerthError} those of `writeAtomically` and `readIfPresent`
+ * @throws {BerthError} those of `writeAtomically`
  */
 export async function writeIfChanged(
   terminal: Terminal,
   file: string,
   contents: string,
 ): Promise<void> {
-  const before = readIfPresent(file);
+  const before = await ifExists(readFile(file, 'utf8'));
   if (before === contents) return;
   const { writeAtomically } = await import('../../system/atomic-file.ts');
   await writeAtomically(file, contents, { mode: 0o644 });

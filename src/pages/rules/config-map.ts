@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 
 /** Bytes of all values: what the API server accepts (`MaxSecretSize` in Kubernetes' pkg/apis/core). */
@@ -15,7 +16,7 @@ export function pagesConfigMap(files: readonly { path: string; text: string }[])
   const [largest] = [...files].sort((a, b) => size(b.text) - size(a.text));
   if (largest !== undefined && all > most)
     throw new BerthError(
-      `the pages have ${all} bytes, and a ConfigMap holds ${most} at most; the largest is ${largest.path} with ${size(largest.text)} bytes`,
+      `the pages have ${countText(all, 'byte')}, and a ConfigMap holds ${countText(most, 'byte')} at most; the largest is ${largest.path} with ${countText(size(largest.text), 'byte')}`,
       { code: 'pages-too-large' },
     );
   return stringify({

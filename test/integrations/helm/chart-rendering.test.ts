@@ -78,6 +78,7 @@ const switches: Readonly<Record<string, string>> = {
   'user-roles': 'userRoles',
   'volume-claims': 'volumeClaims',
   monitoring: 'monitoring',
+  pages: 'pages',
   'ssh-balancer': 'sshBalancer',
 };
 const on = (components: readonly string[]): string[] => [

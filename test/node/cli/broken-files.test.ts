@@ -50,7 +50,7 @@ describe('a broken file is named, with the line, and nothing is done', () => {
 /** Options whose files Berth does not read: programs, what it writes, and what others read. */
 const notRead = [
   ...['--login', '--sshd', '--haproxy', '--kubectl', '--write', '--textfile'],
-  ...['--banner', '--ca-file', 'verify --identity'],
+  ...['--banner', '--ca-file', 'verify --identity', '--motd', '--config-map'],
 ];
 /** Paths that are no files to read, and the second name of hook.env, which has a test of its own. */
 const otherPaths = ['/var/lib/berth', '/usr/lib/berth/shell/kube-credential', '/run/berth'];

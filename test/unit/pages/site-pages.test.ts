@@ -201,7 +201,7 @@ describe('the ConfigMap', () => {
       expect.objectContaining({
         code: 'pages-too-large',
         message: expect.stringContaining(
-          'have 1048578 bytes, and a ConfigMap holds 1048576 at most; the largest is b.html with 1048576 bytes',
+          'have 1048578 bytes, and a ConfigMap holds 1048576 bytes at most; the largest is b.html with 1048576 bytes',
         ) as unknown,
       }) as Error,
     );

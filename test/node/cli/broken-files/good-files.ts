@@ -84,6 +84,7 @@ export function goodFiles(): Readonly<Record<string, string>> {
       ...{ image: 'localhost/site:1', pull: 'never', network: 'host', lifetime: 'connection' },
     }),
     '/etc/berth/profiles/minimal.yml': 'image: localhost/site:1\n',
+    '/etc/berth/news/2026-11-26.md': '# News\n',
     '/etc/ssh/berth/login.conf': '',
     '/etc/ood/config/hook.env': hookEnv,
     '/etc/ood/config/clusters.d/prod.yml': stringify({ v2: { metadata: { title: 'prod' }, job } }),

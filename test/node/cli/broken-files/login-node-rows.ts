@@ -35,6 +35,7 @@ export const loginNodeRows: readonly Rows[] = [
       'berth images check --config /etc/berth/ssh.yml',
       'berth images gc',
       'berth reap',
+      'berth render pages /root/pages',
     ],
   },
   {
@@ -63,6 +64,16 @@ export const loginNodeRows: readonly Rows[] = [
     // Users read its code; the file is in the log.
     goesOn: true,
     commands: [`${asUser}shell/login`],
+  },
+  {
+    file: '/etc/berth/news/2026-11-26.md',
+    format: 'text',
+    commands: ['berth render pages /root/pages'],
+  },
+  {
+    file: '/etc/ssh/berth/login.conf',
+    format: 'text',
+    commands: ['berth render pages /root/pages'],
   },
   { file: '/etc/berth/drain', format: 'text', status: 77, commands: ['berth node undrain'] },
   { file: '/etc/ssh/berth/login.conf', format: 'text', status: 0, commands: ['berth sshd list'] },

@@ -121,6 +121,7 @@ export const portalRows: readonly Rows[] = [
       'berth render balancer',
       'berth render balancer --for kubernetes --list /etc/berth/balancer.yml',
       'berth render balancer --write /root/haproxy.cfg',
+      'berth render pages /root/pages',
     ],
   },
 ];

@@ -125,6 +125,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--list --config --config-dir --for --balancer --kind --check-nodes --write',
   },
   'render ondemand-app': { '': '--config-dir --kind --command --cluster --backend' },
+  'render pages': { '': '--config-dir --host --title --news --metrics --motd --config-map' },
   'render policies': {
     '--engine kyverno': '--parameters --config-dir --output',
     '': '--engine --kubernetes --parameters --config-dir --output',
