@@ -105,8 +105,10 @@ function option({ names, summary, takesValue, ...rest }: OptionNode): string[] {
   const term = short.map((name) => `\\fB${escaped(name)}\\fR`).join(', ');
   const known = typeof value === 'string' && value !== '' ? ` Default: ${value}.` : '';
   const meaning = `${summary}${summary === '' || /[.\]]$/.test(summary) ? '' : '.'}${known}`.trim();
+  // A line may end after each choice.
+  const taken = escaped(placeholder).replaceAll('|', '|\\:');
   return entry(
-    takesValue ? `${term} \\fI${escaped(placeholder)}\\fR` : term,
+    takesValue ? `${term} \\fI${taken}\\fR` : term,
     text(meaning === '' ? 'See above.' : meaning),
   );
 }

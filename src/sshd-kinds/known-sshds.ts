@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { hostConfig, kindFile, kindNames } from './kind.ts';
@@ -24,7 +24,10 @@ export interface KnownSshd {
  */
 export async function knownSshds(now: number): Promise<KnownSshd[]> {
   const kinds = kindNames().map((name) => ({ name, file: kindFile(name) }));
-  const own = existsSync(hostConfig) ? [{ name: undefined, file: hostConfig }] : [];
+  const own =
+    lstatSync(hostConfig, { throwIfNoEntry: false }) !== undefined
+      ? [{ name: undefined, file: hostConfig }]
+      : [];
   return Promise.all(
     (kinds.length > 0 ? kinds : own).map(async ({ name, file }) => {
       const facts = await sshdFacts((await parseSshdConfigFiles(file)).directives);

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { KnownSshd } from '../../sshd-kinds/known-sshds.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import type { Door } from '../../pages/rules/site.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, text } from '../kit/options.ts';
@@ -113,7 +113,12 @@ async function balancerOf(
   const installed = '/etc/berth/balancer.yml';
   const file = (await overlayOf(args))?.resolve(installed) ?? installed;
   const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
-  return existsSync(file) ? loadBalancerSettings(file) : undefined;
+  try {
+    return loadBalancerSettings(file);
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
+    throw error;
+  }
 }
 
 function hostDoors(host: string, sshds: readonly KnownSshd[]): Door[] {

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import axe from 'axe-core';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../../src/verify/free-ports.ts';
@@ -15,7 +15,6 @@ import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 const pages = ['index.html', 'profiles.html', 'status.html', 'news.html'] as const;
-const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 describe('the pages of berth render pages', () => {
   let directory: string;
@@ -47,11 +46,10 @@ describe('the pages of berth render pages', () => {
   it.each(pages.flatMap((page) => [true, false].map((dark) => ({ page, dark }))))(
     '$page has nothing that axe objects to, dark: $dark',
     async ({ page, dark }) => {
-      const axe = await readFile(axeFile, 'utf8');
       for (const width of [375, 1280]) {
         await browser.open(`${nginx.url}/${page}`, { width, dark });
         const found = await browser.evaluate(
-          `${axe};axe.run(document, { resultTypes: ['violations', 'incomplete'] }).then(({ violations, incomplete, passes }) =>
+          `${axe.source};axe.run(document, { resultTypes: ['violations', 'incomplete'] }).then(({ violations, incomplete, passes }) =>
             ({ passed: passes.length, found: [...violations, ...incomplete].map(({ id, nodes }) => [id, nodes[0].html]) }))`,
         );
         expect(found).toEqual({ passed: expect.any(Number) as number, found: [] });

@@ -54,7 +54,7 @@ describe('how to connect', () => {
     expect(without).not.toContain('known_hosts');
     const authorities = ['@cert-authority login.example.org ssh-ed25519 AAAA'];
     expect(textOf('index.html', { ...exampleSite, hostKeys, authorities })).toContain(
-      `${authorities[0] ?? ''}`,
+      authorities[0] ?? '',
     );
   });
 });
