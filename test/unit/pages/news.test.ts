@@ -63,7 +63,6 @@ describe('the page of news', () => {
 
   it('has no control characters', () => {
     expect(page('# a\u001b[31m\n\nb\u0007\u202ec\u009b')).not.toMatch(
-       
       /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/,
     );
   });
