@@ -23,6 +23,7 @@ const domains = [
   'doors',
   'verify',
   'trace',
+  'metrics',
 ] as const;
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
@@ -61,6 +62,7 @@ const pure = [
   'init/rules',
   'directory/rules',
   'ldap/rules',
+  'metrics/rules',
   'slurm-accounts/rules',
   'pages/rules',
   'site-repository/rules',

@@ -7,14 +7,16 @@ import { issueUserToken } from '../src/clusters/issue-user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
 import { loadSiteSettings } from '../src/config/load/load-site-settings.ts';
 import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-request.ts';
-import { logfmtLogger } from '../src/log.ts';
+import { lineLogger } from '../src/log.ts';
+import { EventSpool } from '../src/system/event-spool.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
 import { readTrusted } from '../src/system/trusted-text.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
 import { triggeringUnits } from '../src/system/systemd-units.ts';
 
 const now = (): number => Date.now() / 1000;
-const log = logfmtLogger(stderrSink());
+const spool = new EventSpool('credential-broker');
+const log = lineLogger(stderrSink(), {}, spool.observe);
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -56,8 +58,10 @@ async function main(): Promise<number> {
       now,
     },
   );
-  if (error === undefined) log.info('credential handed out', { session, uid, cluster });
+  const took = { took_ms: Math.round(performance.now()) };
+  if (error === undefined) log.info('credential handed out', { session, uid, cluster, ...took });
   else log.error(error, { uid });
+  spool.add('broker request', { result: error === undefined ? 'success' : 'failure', ...took });
   send(answer);
   return error?.exitCode ?? 0;
 }
@@ -79,4 +83,7 @@ void main()
     return error.exitCode;
   })
   // A client that keeps its end open must not keep this process alive.
-  .then((code) => process.exit(code));
+  .then((code) => {
+    spool.write();
+    process.exit(code);
+  });

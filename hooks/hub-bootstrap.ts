@@ -1,12 +1,14 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { asBerthError, BerthError } from '../src/errors/berth-error.ts';
-import { logfmtLogger } from '../src/log.ts';
+import { lineLogger } from '../src/log.ts';
 import { hubUser, parseHubRequest } from '../src/portal/hub-user.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
+import { EventSpool } from '../src/system/event-spool.ts';
 import { readRequestLine } from '../src/system/request-line.ts';
 
-const log = logfmtLogger(stderrSink());
+const spool = new EventSpool('hub-bootstrap');
+const log = lineLogger(stderrSink(), {}, spool.observe);
 
 /**
  * Answers one question of a JupyterHub on standard input and output: who an account is, and, with a cluster, to make its
@@ -44,4 +46,7 @@ void main()
     send({ error: { code, message } });
     return error.exitCode;
   })
-  .then((code) => process.exit(code));
+  .then((code) => {
+    spool.write();
+    process.exit(code);
+  });

@@ -1,5 +1,6 @@
-import { logfmtLogger } from '../src/log.ts';
+import { lineLogger, type LogLevel } from '../src/log.ts';
 import { pamSession } from '../src/ssh/pam/pam-session.ts';
+import { EventSpool } from '../src/system/event-spool.ts';
 import { tuneStartup } from '../src/system/tune-startup.ts';
 import { exitNow } from '../src/system/exit-now.ts';
 import { exitThroughLogger, logToSyslog } from '../src/system/syslog.ts';
@@ -12,15 +13,21 @@ const patience =
 const clusterPatience = 12_000;
 
 /** The last log line, usually the only one, is written by replacing the process with logger(1), which needs no fork. */
-let last: string | undefined;
-const log = logfmtLogger((line) => {
-  if (last !== undefined) void logToSyslog(last);
-  last = line;
-});
+let last: readonly [line: string, level: LogLevel] | undefined;
+const spool = new EventSpool('pam-session');
+const log = lineLogger(
+  (line, level) => {
+    if (last !== undefined) void logToSyslog(...last);
+    last = [line, level];
+  },
+  {},
+  spool.observe,
+);
 
 async function end(code: number): Promise<void> {
-  if (last !== undefined && code === 0) exitThroughLogger(last);
-  if (last !== undefined) await logToSyslog(last);
+  spool.write();
+  if (last !== undefined && code === 0) exitThroughLogger(...last);
+  if (last !== undefined) await logToSyslog(...last);
   exitNow(code);
 }
 
@@ -39,7 +46,7 @@ void pamSession({
   args: process.argv.slice(2),
   env: process.env,
   parent: () => process.ppid,
-  log,
+  ...{ log, spool },
   now: Date.now,
   onSlow: () => {
     clearTimeout(timer);

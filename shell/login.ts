@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { asBerthError } from '../src/errors/berth-error.ts';
 import { openSession } from '../src/ssh/open/open-session.ts';
-import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
+import { escapeControl, lineLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { ownSessionId } from '../src/ssh/open/own-session-id.ts';
 import { userAdvice } from '../src/session/user-advice.ts';
@@ -39,7 +39,7 @@ async function main(own: ProcessInput, log: Logger): Promise<void> {
 }
 
 // Both are looked up only when something is logged.
-const log = logfmtLogger((line) => void logToSyslog(line), {
+const log = lineLogger((line, level) => void logToSyslog(line, level), {
   get session() {
     return ownSessionId(process.env);
   },

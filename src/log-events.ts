@@ -17,13 +17,26 @@ const ofNamespace = {
   ...ofLogin,
   ...{ cluster, took_ms: 'milliseconds', repaired: 'objects that were changed back' },
 };
+/** What the user's own login says, not root. */
+const ofSessions = {
+  sessions: 'shells, commands and transfers that were started',
+  profile: 'of the first',
+  backend: '`podman`, `pod` or `slurm`, of the first',
+  exit: "exit status of the last, if Berth relays it: of pods and jobs; in a container it is podman's",
+};
 const groups = { missing: 'GIDs that the pod lacks', gone: 'GIDs that the user no longer has' };
 
 /** Every event that Berth logs, by its `msg`. The types of `Logger` allow no other, and no other field. docs/logs.md lists them. */
 export const logEvents = {
   'portal login': {
     when: 'The hook of a login at the portal has ended.',
-    fields: { ...ofLogin, exit: 'exit status', took_ms: 'milliseconds' },
+    fields: {
+      ...{ ...ofLogin, exit: 'exit status', code: 'the code of the first error' },
+      took_ms: 'milliseconds, of which the phases are',
+      configuration_ms: 'to read the configuration and the account',
+      credentials_ms: 'to make credentials, while the clusters answer',
+      clusters_ms: 'to wait for the clusters after that',
+    },
   },
   'namespace created': {
     when: 'The user has got a namespace. Not in syslog.',
@@ -40,7 +53,12 @@ export const logEvents = {
   },
   'credential handed out': {
     when: "The broker has given a token to the user's kubectl.",
-    fields: { session: 'ID of the login that the credential is from', uid, cluster },
+    fields: {
+      session: 'ID of the login that the credential is from',
+      uid,
+      cluster,
+      took_ms: 'milliseconds',
+    },
   },
   'account looked up': {
     when: 'A JupyterHub has asked for an account.',
@@ -70,6 +88,8 @@ export const logEvents = {
     fields: {
       ...{ ...ofLogin, rhost, seconds: 'how long it was open', by: '`reaper`, if PAM missed it' },
       ...{ processes: 'how many were ended', containers: 'how many were removed' },
+      ...{ received_bytes: 'from the client', sent_bytes: 'to the client' },
+      ...ofSessions,
     },
   },
   'session ended at its limit': {

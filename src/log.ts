@@ -7,8 +7,18 @@ export interface LogFields extends Readonly<Record<string, string | number | boo
   readonly code?: LogCode;
 }
 
+/** `log_format` of berth.yml and ssh.yml. */
+export const logFormats = ['logfmt', 'json'] as const;
+export type LogFormat = (typeof logFormats)[number];
+
 /** Writes a line. The entry point chooses: standard error for a hook, syslog for a session. */
-export type LogSink = (line: string) => void;
+export type LogSink = (line: string, level: LogLevel) => void;
+
+/** What a line is about: an event of src/log-events.ts, or `error` or `warning` with a code. */
+export interface LoggedEvent {
+  readonly event: string;
+  readonly fields: LogFields;
+}
 
 /** What docs/errors.md explains. */
 type CodedFields = LogFields & { readonly code: LogCode };
@@ -23,26 +33,76 @@ export interface Logger {
   with(fields: LogFields): Logger;
 }
 
+let format: LogFormat = 'logfmt';
+
+/** Chooses the format of all later lines of this process. Before it, and without it, they are logfmt. */
+export function useLogFormat(chosen: LogFormat = 'logfmt'): void {
+  format = chosen;
+}
+
 /**
- * Lines for syslog in logfmt (`level=error msg="…" code=…`), one for each event. Control characters are
+ * Lines for syslog, one for each event, in logfmt (`level=error msg="…" code=…`) or as JSON. Control characters are
  * escaped, so that text of a server cannot forge a line or control a terminal.
+ *
+ * @param observe Is told of each event, for example to count it.
  */
-export function logfmtLogger(sink: LogSink, fixed: LogFields = {}): Logger {
-  const emit = (level: LogLevel, msg: string, fields: LogFields): void =>
-    sink(logfmt({ level, msg, ...fixed, ...fields }));
+export function lineLogger(
+  sink: LogSink,
+  fixed: LogFields = {},
+  observe?: (logged: LoggedEvent) => void,
+): Logger {
+  const emit = (level: LogLevel, msg: string, given: LogFields, event = msg): void => {
+    const fields = { ...fixed, ...given };
+    const all = { level, msg, ...fields };
+    sink(format === 'json' ? jsonLine(all) : logfmt(all), level);
+    observe?.({ event, fields });
+  };
   return {
     info: (event, fields) => emit('info', event, fields ?? {}),
-    warning: (event: string, fields?: LogFields) => emit('warning', event, fields ?? {}),
+    warning: (message: string, fields: LogFields = {}) =>
+      emit('warning', message, fields, fields.code === undefined ? message : 'warning'),
     error: (error, fields = {}) =>
-      emit('error', error.message, {
-        code: error.code,
-        ...error.fields,
-        ...fields,
-        hint: error.hint,
-        ...(error.cause instanceof Error ? { cause: error.cause.message } : {}),
-      }),
-    with: (fields) => logfmtLogger(sink, { ...fixed, ...fields }),
+      emit(
+        'error',
+        error.message,
+        {
+          code: error.code,
+          ...error.fields,
+          ...fields,
+          hint: error.hint,
+          ...(error.cause instanceof Error ? { cause: error.cause.message } : {}),
+        },
+        'error',
+      ),
+    with: (fields) => lineLogger(sink, { ...fixed, ...fields }, observe),
   };
+}
+
+/** Longest string in a line of JSON, so that the line is not cut (src/system/syslog.ts). Characters, escaped. */
+const longestString = 1_200;
+
+/** A line of JSON. What JSON need not escape, and a terminal would obey, is escaped too. */
+function jsonLine(fields: LogFields): string {
+  const bounded = Object.entries(fields).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? cut(value) : value,
+  ]);
+  return escapedJson(JSON.stringify(Object.fromEntries(bounded)));
+}
+
+function escapedJson(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Its beginning, and `…`, if it would be too long. */
+function cut(text: string): string {
+  let kept = text.slice(0, longestString);
+  while (escapedJson(JSON.stringify(kept)).length > longestString + 2)
+    kept = kept.slice(0, kept.length / 2);
+  return kept.length === text.length ? text : `${kept}…`;
 }
 
 /** `key=value` pairs; a value is quoted unless it is plain printable ASCII. */

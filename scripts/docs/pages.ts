@@ -5,12 +5,14 @@ import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
 import { outputSchemaPages } from './output-schemas.ts';
 import { logLinesPage } from './log-lines-page.ts';
+import { metricsPage } from './metrics-page.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
 export const generatedPages: readonly GeneratedPage[] = [
   commandsPage,
   logLinesPage,
+  metricsPage,
   ...schemaPages,
   ...outputSchemaPages,
   ...configReferencePages,

@@ -24,6 +24,7 @@ import {
   refused,
 } from './kit/usage-text.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
+import { metricsCommand } from './metrics/metrics.ts';
 import { nodeCommand } from './node/node.ts';
 import { completionCommand, versionCommand } from './other-commands.ts';
 import { planCommand } from './plan/plan.ts';
@@ -155,7 +156,8 @@ const clustersCommand = group(
 const groups: CommandGroups = {
   'Set up': [initCommand, sshdCommand, subidCommand, imagesCommand],
   Check: [doctorCommand, verifyCommand, planCommand, renderCommand, configCommand, explainCommand],
-  'Operate a login node': [sessionsCommand, traceCommand, nodeCommand, reapCommand],
+  'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
+  Watch: [traceCommand, metricsCommand],
   'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand, slurmSyncCommand],
   Other: [completionCommand, helpCommand, versionCommand],
 };

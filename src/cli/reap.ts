@@ -1,8 +1,9 @@
 import { runDir } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
-import { escapedForTerminal, logfmtLogger } from '../log.ts';
+import { escapedForTerminal, lineLogger } from '../log.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
+import { EventSpool } from '../system/event-spool.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
 import { optionalOutputFile } from './kit/output-path.ts';
@@ -55,13 +56,15 @@ async function reap(
   const textfile = optionalOutputFile('--textfile', args.textfile);
   const settings = await loadSsh(args);
   const run = runDir;
-  const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
-  const site = { settings, run, log, now: terminal.now, endsUnused: args.unused };
+  const spool = new EventSpool('reap');
+  const log = lineLogger((line) => terminal.stderr.write(`${line}\n`), {}, spool.observe);
+  const site = { settings, run, log, spool, now: terminal.now, endsUnused: args.unused };
   const dryRun = args['dry-run'];
   const { reapEach, reapProcessCommand } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
     await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
+    spool.write();
     return 0;
   }
   const start = reapProcessCommand(terminal.program, [

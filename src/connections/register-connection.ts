@@ -135,10 +135,10 @@ async function placesOf(
 }
 
 /**
- * `CLIENT PORT SERVER PORT`, if the client is that of PAM: sshd may have other connections, such as to a directory service.
+ * The connection of SSH_CONNECTION, `CLIENT PORT SERVER PORT`, if the client is that of PAM: sshd may have other connections, such as to a directory service.
  * With UseDNS, PAM has its name.
  */
-function connectionIn(text = '', rhost: string): TcpConnection | undefined {
+export function connectionIn(text = '', rhost: string): TcpConnection | undefined {
   const [, client = '', clientPort, server = '', serverPort] =
     /^([0-9a-f.:]+) ([0-9]{1,5}) ([0-9a-f.:]+) ([0-9]{1,5})$/.exec(text) ?? [];
   if (isIP(client) === 0 || isIP(server) === 0) return undefined;

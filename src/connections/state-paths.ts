@@ -1,5 +1,6 @@
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import type { Logger } from '../log.ts';
+import type { EventSpool } from '../system/event-spool.ts';
 
 /** Where the state of sessions is kept, and the settings that say when they end. */
 export interface SessionContext {
@@ -7,6 +8,8 @@ export interface SessionContext {
   /** `/run/berth` */
   readonly run: string;
   readonly log: Logger;
+  /** Where root's programs note what is counted. */
+  readonly spool?: EventSpool;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** ID of the session that is opened or closed. */

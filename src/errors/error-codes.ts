@@ -376,6 +376,10 @@ export const exitClasses = {
 
 export type ErrorCode = keyof typeof exitClasses;
 
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(exitClasses, value);
+}
+
 /** The codes of lines in the log after which the program continues. */
 export const warningCodes = [
   'config-secret-readable-by-all',

@@ -41,17 +41,35 @@ export interface HookInput {
  * OnDemand's pre-PUN hook: creates the user's namespace on every cluster and writes credentials for the
  * user's kubectl. An error is logged where it happens and affects only its own cluster or file.
  *
- * @returns the first error, for the exit code; undefined on success
+ * @returns the first error, for the exit code, and how long the phases took
  * @throws {BerthError} if the site's configuration is invalid or the account is unknown
  */
-export async function prePunHook(input: HookInput): Promise<BerthError | undefined> {
+export async function prePunHook(
+  input: HookInput,
+): Promise<HookPhases & { readonly error: BerthError | undefined }> {
+  const start = performance.now();
   const hook = await readSettingsAndUser(input);
+  const configured = performance.now();
   const choice = await chooseClusters(hook);
   const bootstraps = startBootstraps(hook, choice);
   // The connections are being opened; what follows is done while the servers answer.
   await new Promise(setImmediate);
   const credentials = await writeCredentials(hook, choice, bootstraps);
-  return recordAndReport(hook, choice, bootstraps, credentials);
+  const issued = performance.now();
+  const error = await recordAndReport(hook, choice, bootstraps, credentials);
+  return {
+    error,
+    configuration_ms: Math.round(configured - start),
+    credentials_ms: Math.round(issued - configured),
+    clusters_ms: Math.round(performance.now() - issued),
+  };
+}
+
+/** Milliseconds, as in the log. The clusters answer while credentials are made; their phase is the wait after that. */
+export interface HookPhases {
+  readonly configuration_ms: number;
+  readonly credentials_ms: number;
+  readonly clusters_ms: number;
 }
 
 interface Hook extends Omit<HookInput, 'files' | 'username'> {

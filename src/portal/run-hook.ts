@@ -1,12 +1,14 @@
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { logfmtLogger } from '../log.ts';
+import type { ErrorCode } from '../errors/error-codes.ts';
+import { lineLogger, type LogLevel } from '../log.ts';
 import { sessionId } from '../session-id.ts';
+import { EventSpool } from '../system/event-spool.ts';
 import { ownProcessId } from '../system/process-start.ts';
 import { exitThroughLogger, logToSyslog } from '../system/syslog.ts';
 import { tuneStartup } from '../system/tune-startup.ts';
 import { stderrSink } from '../system/exit-now.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
-import { prePunHook, type HookInput } from './pre-pun-hook.ts';
+import { prePunHook, type HookInput, type HookPhases } from './pre-pun-hook.ts';
 
 export type HookRequest = Pick<HookInput, 'username' | 'files' | 'parts'>;
 
@@ -26,17 +28,41 @@ export async function runHook(
 ): Promise<number> {
   tuneStartup(env);
   const write = stderrSink();
-  const forSyslog: string[] = [];
+  const forSyslog: SyslogLine[] = [];
   const session = sessionId(ownProcessId());
-  const log = logfmtLogger((line) => {
-    write(line);
-    if (!line.startsWith('level=info')) forSyslog.push(line);
+  const spool = new EventSpool('pre-pun');
+  spool.add('portal login begun');
+  spool.write();
+  const log = lineLogger(
+    (line, level) => {
+      write(line);
+      if (level !== 'info') forSyslog.push({ line, level });
+    },
+    {},
+    spool.observe,
+  );
+  const { exitCode, user, ...more } = await run(args, env, parse, { session, log });
+  const toSyslog = (line: string, level: LogLevel): unknown => forSyslog.push({ line, level });
+  lineLogger(toSyslog, { user, session }, spool.observe).info('portal login', {
+    ...{ exit: exitCode, took_ms: Math.round(performance.now()) },
+    ...more,
   });
-  const { exitCode, user } = await run(args, env, parse, { session, log });
-  const syslog = logfmtLogger((line) => forSyslog.push(line), { user, session });
-  syslog.info('portal login', { exit: exitCode, took_ms: Math.round(performance.now()) });
+  spool.write();
   await writeToSyslog(forSyslog, exitCode);
   return exitCode;
+}
+
+interface SyslogLine {
+  readonly line: string;
+  readonly level: LogLevel;
+}
+
+/** What the last line of a login says, besides its time. */
+interface HookEnd extends Partial<HookPhases> {
+  readonly exitCode: number;
+  readonly user?: string | undefined;
+  /** Of the first error. */
+  readonly code?: ErrorCode;
 }
 
 async function run(
@@ -44,20 +70,20 @@ async function run(
   env: Record<string, string | undefined>,
   parse: Parser<HookRequest>,
   context: Pick<HookInput, 'session' | 'log'>,
-): Promise<{ readonly exitCode: number; readonly user?: string }> {
+): Promise<HookEnd> {
   let user: string | undefined;
   try {
     const request = parsed(args, parse);
     user = request.username;
-    const failed = await prePunHook({
+    const { error, ...phases } = await prePunHook({
       ...{ ...request, ...context, tokens: portalTokens(env) },
       now: () => Date.now() / 1000,
     });
-    return { exitCode: failed?.exitCode ?? 0, user };
+    return { exitCode: error?.exitCode ?? 0, user, ...(error && { code: error.code }), ...phases };
   } catch (thrown) {
     const error = asBerthError(thrown, 'the hook');
     context.log.error(error, { user, session: context.session });
-    return { exitCode: error.exitCode, user };
+    return { exitCode: error.exitCode, user, code: error.code };
   }
 }
 
@@ -80,10 +106,11 @@ function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDema
 }
 
 /** The last line, usually the only one, replaces the process of a hook that has succeeded: that needs no fork. */
-async function writeToSyslog(lines: readonly string[], exitCode: number): Promise<void> {
+async function writeToSyslog(lines: readonly SyslogLine[], exitCode: number): Promise<void> {
   const last = exitCode === 0 ? lines.at(-1) : undefined;
-  for (const line of last === undefined ? lines : lines.slice(0, -1)) await logToSyslog(line);
-  if (last !== undefined) exitThroughLogger(last);
+  for (const { line, level } of last === undefined ? lines : lines.slice(0, -1))
+    await logToSyslog(line, level);
+  if (last !== undefined) exitThroughLogger(last.line, last.level);
 }
 
 /** @throws {BerthError} `usage`, for any error of the parser */

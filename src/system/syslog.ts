@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import type { LogLevel } from '../log.ts';
 
 const logger = '/usr/bin/logger';
 
@@ -9,7 +10,7 @@ const longest = 8192;
  * Facility authpriv, as sshd's own lines: only root should see who logged in when. Without a syslog, it ends with 0: that is
  * no failure of a login.
  */
-const words = (line: string): string[] => [
+const words = (line: string, level: LogLevel): string[] => [
   ...[
     '--socket-errors=off',
     '-S',
@@ -17,7 +18,7 @@ const words = (line: string): string[] => [
     '-t',
     'berth',
     '-p',
-    `authpriv.${priorityOf(line)}`,
+    `authpriv.${level === 'error' ? 'err' : level}`,
   ],
   ...['--', line.slice(0, longest)],
 ];
@@ -28,28 +29,21 @@ const words = (line: string): string[] => [
  *
  * If logger is not installed, it returns and the line is lost. The line must not contain secrets: it is an argument.
  */
-export function exitThroughLogger(line: string): void {
+export function exitThroughLogger(line: string, level: LogLevel): void {
   // If execve fails, Node aborts.
-  if (canLog()) process.execve?.(logger, [logger, ...words(line)], {});
+  if (canLog()) process.execve?.(logger, [logger, ...words(line, level)], {});
 }
 
 /**
  * Writes a line to syslog with a child process that is not waited for, so a hanging syslog does not delay a login. If
  * logger(1) is not installed, the line is lost. The line must not contain secrets: it is an argument.
  */
-export async function logToSyslog(line: string): Promise<void> {
+export async function logToSyslog(line: string, level: LogLevel): Promise<void> {
   if (!canLog()) return;
   const { spawn } = await import('node:child_process');
-  const child = spawn(logger, words(line), { stdio: 'ignore', detached: true, env: {} });
+  const child = spawn(logger, words(line, level), { stdio: 'ignore', detached: true, env: {} });
   child.on('error', () => undefined);
   child.unref();
-}
-
-/** From the level at the beginning of the line (src/log.ts). */
-function priorityOf(line: string): string {
-  const level = /^level=(error|warning)\b/.exec(line)?.[1];
-  if (level === 'error') return 'err';
-  return level ?? 'info';
 }
 
 function canLog(): boolean {

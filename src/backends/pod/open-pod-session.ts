@@ -58,6 +58,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     };
     const { opening, ...exec } = podSession({ ...host, connection }, profile, session);
     began = Date.now();
+    input.begun();
     if (hasLimits) void noteLimits(input, grant, pod);
     return relaySession({
       ...{ server, nonce, opening, signal: ending.signal },

@@ -36,6 +36,7 @@ export async function openContainerSession(
   };
   const { startFile, ...call } = sessionCommand(host, container, session, startFilePath(host));
   writeStartFile(startFile);
+  login.begun();
   return call;
 }
 

@@ -77,6 +77,7 @@ export async function openSlurmSession(
   let exitCode: number;
   try {
     await forwards.before();
+    login.begun();
     exitCode = await connectToJob(client, { slurm, job, directory: host.runtimeDir });
   } finally {
     await forwards.stop();

@@ -3,7 +3,7 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { escapedForTerminal, logfmtLogger } from '../../log.ts';
+import { escapedForTerminal, lineLogger } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
@@ -113,7 +113,7 @@ export async function endAndReport(
   terminal: Terminal,
 ): Promise<readonly Session[]> {
   const { endSessions } = await import('../../ssh/sessions/end-sessions.ts');
-  const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
+  const log = lineLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings: read.settings ?? read.error, run: runDir, log, now: terminal.now };
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
   let graceMs = graceSeconds * 1000;

@@ -207,13 +207,13 @@ function sourceOf({ admin }: ClusterSettings): TokenSource {
 
 async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<RotateDeps> {
   const { deadlineIn } = await import('../../system/deadline.ts');
-  const { logfmtLogger } = await import('../../log.ts');
+  const { lineLogger } = await import('../../log.ts');
   const named = args['service-account'];
   return {
     lifetimeSeconds: parseSeconds(args.lifetime, 'lifetime', lifetimes),
     ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
     deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
-    log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
+    log: lineLogger((line) => terminal.stderr.write(`${line}\n`)),
     dryRun: args['dry-run'],
   };
 }

@@ -5,6 +5,7 @@ import type { SettingsWarning, SiteSettings } from '../schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../schema/site-file-contents.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { LogCode } from '../../errors/error-codes.ts';
+import { useLogFormat } from '../../log.ts';
 import { readConfigFileUnchecked } from '../../system/config-files.ts';
 import type { ResolveConfigPath } from './config-overlay.ts';
 import type { ConfigReader } from './config-reader.ts';
@@ -56,6 +57,15 @@ interface KeptSettings {
 export async function loadSiteSettings(
   files: SiteSettingsFiles = {},
   options: SiteCacheOptions = {},
+): Promise<LoadedSiteSettings> {
+  const loaded = await load(files, options);
+  useLogFormat(loaded.settings.logFormat);
+  return loaded;
+}
+
+async function load(
+  files: SiteSettingsFiles,
+  options: SiteCacheOptions,
 ): Promise<LoadedSiteSettings> {
   const uid = process.geteuid?.() ?? 0;
   const configFile = files.configFile ?? defaultConfigFile;

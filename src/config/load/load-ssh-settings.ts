@@ -1,4 +1,5 @@
 import { buildId } from '../../build-id.ts';
+import { useLogFormat } from '../../log.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../schema/profile/profile.ts';
 import type { ResolveConfigPath } from './config-overlay.ts';
 import {
@@ -48,9 +49,9 @@ export function sshCacheFile(configFile: string): string {
 export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<SshSettings> {
   const { configFile, cache } = sourcesOf(files);
   const cached = fromCache(cache);
-  if (cached !== undefined) return cached;
+  if (cached !== undefined) return withLogFormat(cached);
   const { readSshFiles } = await import('./read-ssh-files.ts');
-  return readSshFiles(configFile, files.overlay).settings;
+  return withLogFormat(readSshFiles(configFile, files.overlay).settings);
 }
 
 export interface UpdatedSshSettings {
@@ -75,7 +76,7 @@ export async function updateSshSettingsCache(
 ): Promise<UpdatedSshSettings> {
   const { configFile, cache } = sourcesOf(files);
   const cached = fromCache(cache);
-  if (cached !== undefined) return { settings: cached, state: 'current' };
+  if (cached !== undefined) return { settings: withLogFormat(cached), state: 'current' };
   const { readSshFiles } = await import('./read-ssh-files.ts');
   const { settings, reader } = readSshFiles(configFile);
   if (cache === undefined) return { settings, state: 'off' };
@@ -92,6 +93,12 @@ function sourcesOf(files: SshSettingsFiles): {
   if (build === undefined || files.overlay !== undefined) return { configFile, cache: undefined };
   const path = files.cacheFile ?? sshCacheFile(configFile);
   return { configFile, cache: { path, build, asked: [configFile] } };
+}
+
+/** What is logged from now on is in the format that the site has chosen. */
+function withLogFormat(settings: SshSettings): SshSettings {
+  useLogFormat(settings.logFormat);
+  return settings;
 }
 
 function fromCache(cache: SettingsCache | undefined): SshSettings | undefined {

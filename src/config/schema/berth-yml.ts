@@ -10,6 +10,7 @@ import { durationBetween } from './duration-schema.ts';
 import { namespaceName, objectName } from './object-name.ts';
 import { parseIssuer } from './issuer-url.ts';
 import { limitRange, quantity, resourceQuota } from './quota-schema.ts';
+import { logFormats } from '../../log.ts';
 import { schemaMessages } from './schema-messages.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { SettingsWarning } from './settings.ts';
@@ -119,6 +120,7 @@ export const siteSchema = z.strictObject({
         z.maximum(maximumId, `must be ${maximumId} or less`),
       ),
   ),
+  log_format: z.optional(z.enum(logFormats)),
   // The user's first request waits for the hook, and Apache times out after a minute (`Timeout`).
   deadline: z.optional(durationBetween('100ms', '1m')),
   state_dir: z.optional(path),

@@ -1,4 +1,5 @@
 import type { LogCode } from '../../errors/error-codes.ts';
+import type { LogFormat } from '../../log.ts';
 
 /**
  * The site's checked and frozen settings, from OnDemand's `hook.env` and `clusters.d/*.yml` and from
@@ -9,6 +10,8 @@ export interface SiteSettings {
   readonly minimumUid: number;
   /** How long one run of the hook may take, in milliseconds. */
   readonly deadlineMs: number;
+  /** Absent: logfmt. */
+  readonly logFormat?: LogFormat;
   /** Root's state directory: the issuers' keys, refresh tokens, caches. */
   readonly stateDir: string;
   /** OnDemand's `clusters.d`; its `ood_portal.yml` is beside it. */

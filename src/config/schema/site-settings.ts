@@ -56,6 +56,7 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
   if (parts.clusters.length === 0) warnings.push(noCluster(parts));
   const settings: SiteSettings = {
     minimumUid: berth.minimum_uid ?? defaultSettings.minimumUid,
+    ...(berth.log_format && { logFormat: berth.log_format }),
     deadlineMs: berth.deadline ?? defaultSettings.deadlineMs,
     stateDir: berth.state_dir ?? defaultSettings.stateDir,
     clustersDir: berth.clusters_dir ?? defaultSettings.clustersDir,

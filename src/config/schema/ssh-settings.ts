@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import type { BerthError } from '../../errors/berth-error.ts';
+import { logFormats } from '../../log.ts';
 import { isCidr, isIpv4, isIpv6 } from './ip-address.ts';
 import {
   configError,
@@ -62,6 +63,7 @@ export const sshSchema = z.strictObject({
   registry_auth: z.optional(directoryPath),
   profiles_dir: z.optional(directoryPath),
   balancer_log: z.optional(directoryPath),
+  log_format: z.optional(z.enum(logFormats)),
   self_service: z.optional(z.union([z.literal(false), commandWord], { error: wordMessage })),
   podman: z.optional(
     z.strictObject({
@@ -105,6 +107,7 @@ export function parseSshSettings(
     storage: data.storage ?? '/var/lib/berth-ssh',
     registryAuth: data.registry_auth,
     balancerLog: data.balancer_log,
+    logFormat: data.log_format ?? 'logfmt',
     ...(data.self_service === false ? {} : { selfService: data.self_service ?? 'berth' }),
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {

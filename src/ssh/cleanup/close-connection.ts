@@ -9,7 +9,9 @@ import {
   markClosing,
   type ConnectionRecord,
 } from '../../connections/connection-record.ts';
+import { type NotedSessions, takeSessionNotes } from '../../connections/session-notes.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
+import type { LogEventFields } from '../../log-events.ts';
 import { endConnectionProcesses } from './end-connection-processes.ts';
 
 export interface ClosedConnection {
@@ -17,6 +19,8 @@ export interface ClosedConnection {
   readonly containers: number;
   /** What could not be removed; the reaper tries again. */
   readonly failed: readonly BerthError[];
+  /** What the last line about the connection says of its sessions. */
+  readonly sessions: LogEventFields<'session closed'>;
 }
 
 /**
@@ -35,6 +39,10 @@ export async function closeConnection(
   const steps = await cleanupSteps(site, user, id);
   // From here on the connection is not open, and the reaper continues if this process is killed.
   markClosing(file);
+  // Before the cleanup, which removes the user's files in the runtime directory.
+  const noted = await takeSessionNotes(site.settings, user, id);
+  for (const one of noted.started) site.spool?.add('session started', { ...one });
+  for (const code of noted.failed) site.spool?.add('session not started', { code });
   const state = await readUserState(site, user);
   const { processes, failed: stay } = await endConnectionProcesses(site, state, {
     ...{ id, session: record.session, orphanedSshd: gone },
@@ -43,7 +51,7 @@ export async function closeConnection(
   const { removed: containers, failed: left } = await runCleanupSteps(state, steps);
   const failed = [...stay, ...left];
   if (failed.length === 0) rmSync(closingRecordPath(file), { force: true });
-  return { processes, containers, failed };
+  return { processes, containers, failed, sessions: sessionFields(noted) };
 }
 
 /** What each backend does in a cleanup of this user. Call it before the connection counts as closed. */
@@ -73,4 +81,11 @@ export async function runCleanupSteps(
     }
   }
   return { removed, failed };
+}
+
+function sessionFields({ started, exit }: NotedSessions): LogEventFields<'session closed'> {
+  const [first] = started;
+  if (first === undefined) return {};
+  const { profile, backend } = first;
+  return { sessions: started.length, profile, backend, ...(exit === undefined ? {} : { exit }) };
 }

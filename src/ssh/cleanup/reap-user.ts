@@ -108,7 +108,9 @@ async function reap(context: SessionContext, user: User, dryRun: boolean): Promi
     log.info('session closed', {
       ...{ by: 'reaper', rhost: record.rhost },
       ...{ processes: ended.processes, containers: ended.containers },
+      ...ended.sessions,
     });
+    site.spool?.write();
   }
   const part = await readUserState(site, user);
   if (!dryRun) {

@@ -12,6 +12,7 @@ import {
 } from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { runtimeDirOf } from '../../connections/runtime-dir.ts';
+import { noteSession, type SessionNote } from '../../connections/session-notes.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser, type User } from '../../identity/nss.ts';
@@ -79,8 +80,15 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     input.log.warning('a shell on the host instead of a session', { why: choice.reason });
     return hostShell(user, request, env);
   }
+  const host = inJob?.host ?? sessionHost(settings, user, env);
+  const note = (what: SessionNote): void => {
+    // The login on the login node notes what is in a job.
+    if (inJob === undefined && host.connection !== undefined)
+      noteSession(host.runtimeDir, host.connection, what);
+  };
+  let hasBegun = false;
   const opened = await openInBackend({
-    host: inJob?.host ?? sessionHost(settings, user, env),
+    host,
     profile: (inJob && job?.profileInJob(choice.profile)) ?? choice.profile,
     ...{ request, env, toolsDir: input.toolsDir, log: input.log },
     welcome: () => {
@@ -89,7 +97,14 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
       const isForced = user.shell !== input.itself;
       if (request.kind === 'shell' && request.tty && isForced) showMessageOfTheDay(user.home);
     },
+    begun: () => {
+      const { name: profile, backend } = choice.profile;
+      // A pod that was replaced begins twice.
+      if (!hasBegun) note({ profile, backend, start_ms: Math.round(performance.now()) });
+      hasBegun = true;
+    },
   });
+  if (opened !== 'host-shell' && 'exitCode' in opened) note({ exit: opened.exitCode });
   return opened === 'host-shell' ? hostShell(user, request, env) : opened;
 }
 

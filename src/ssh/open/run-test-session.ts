@@ -7,7 +7,7 @@ import { runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser } from '../../identity/nss.ts';
-import { escapeControl, logfmtLogger } from '../../log.ts';
+import { escapeControl, lineLogger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { sessionRequest } from '../../session/session-request.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
@@ -64,8 +64,8 @@ export async function runTestSession({
   const opened = await openInBackend({
     host: { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) },
     request: sessionRequest(['-c', 'true'], undefined, false),
-    ...{ profile, env: {}, toolsDir, log: logfmtLogger(() => undefined) },
-    welcome: () => undefined,
+    ...{ profile, env: {}, toolsDir, log: lineLogger(() => undefined) },
+    ...{ welcome: () => undefined, begun: () => undefined },
   });
   // The profile gives no shell on the host.
   if (opened === 'host-shell') return;

@@ -1,9 +1,12 @@
 import { lookupUser } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
+import { connectionBytes } from '../../connections/connection-bytes.ts';
 import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { callingMonitor } from '../../connections/open-connections.ts';
+import { connectionIn } from '../../connections/register-connection.ts';
+import type { EventSpool } from '../../system/event-spool.ts';
 import { sessionId } from '../../session-id.ts';
 import { connectionRecordPath } from '../../connections/state-paths.ts';
 
@@ -15,6 +18,9 @@ export interface PamCloseInput {
   /** `/run/berth` */
   readonly run: string;
   readonly log: Logger;
+  readonly spool: EventSpool;
+  /** SSH_CONNECTION, as sshd passes it to PAM's modules. */
+  readonly sshConnection: string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -23,19 +29,25 @@ export interface PamCloseInput {
 export async function pamClose(input: PamCloseInput): Promise<number> {
   const { name, configFile, run, now } = input;
   if (name === 'root') return 0;
-  const id = connectionId(callingMonitor(input.parent));
+  const monitor = callingMonitor(input.parent);
+  const id = connectionId(monitor);
   const user = lookupUser(name, { minimumUid: 1 });
   const record = readConnectionRecord(connectionRecordPath({ run }, user.uid, id));
   if (record === undefined) return 0;
   const settings = await loadSshSettings({ configFile });
   const session = sessionId(id);
   const log = input.log.with({ user: name, session });
-  const site = { settings, run, log, now, session };
-  const closed = await closeConnection(site, user, { id, record, gone: false });
+  const site = { settings, run, log, now, session, spool: input.spool };
+  const told = connectionIn(input.sshConnection, record.rhost);
+  const [closed, bytes] = await Promise.all([
+    closeConnection(site, user, { id, record, gone: false }),
+    connectionBytes(monitor.pid, told),
+  ]);
   for (const error of closed.failed) log.error(error);
   log.info('session closed', {
     ...{ rhost: record.rhost, seconds: Math.round(now() / 1000 - record.opened) },
     ...{ processes: closed.processes, containers: closed.containers },
+    ...{ ...bytes, ...closed.sessions },
   });
   return closed.failed[0]?.exitCode ?? 0;
 }

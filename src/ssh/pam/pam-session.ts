@@ -11,6 +11,7 @@ import { installedPath } from '../../installed-path.ts';
 import type { Logger } from '../../log.ts';
 import type { LogEventFields } from '../../log-events.ts';
 import { sessionId } from '../../session-id.ts';
+import type { EventSpool } from '../../system/event-spool.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 
@@ -22,6 +23,7 @@ export interface PamSessionInput {
   /** PID of the parent now: of sshd's monitor, the same at open and at close, unless that was killed. */
   readonly parent: () => number;
   readonly log: Logger;
+  readonly spool: EventSpool;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Called before a request to a cluster, which may take longer than the usual time limit. */
@@ -51,7 +53,8 @@ export async function pamSession(input: PamSessionInput): Promise<number> {
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
     if (step === 'close') {
       const { pamClose } = await import('./pam-close.ts');
-      return await pamClose({ ...input, name, configFile, run: runDir });
+      const sshConnection = env.SSH_CONNECTION;
+      return await pamClose({ ...input, name, configFile, run: runDir, sshConnection });
     }
     return 0;
   } catch (thrown) {

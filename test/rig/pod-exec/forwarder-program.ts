@@ -6,13 +6,13 @@ import { writeSync } from 'node:fs';
 import { forwardingToPod } from '../../../src/backends/pod/forwarding-to-pod.ts';
 import { Forwarder, type ForwarderInput } from '../../../src/forwarding/forwarder.ts';
 import type { PodTarget } from '../../../src/kube-exec/open-exec.ts';
-import { logfmtLogger } from '../../../src/log.ts';
+import { lineLogger } from '../../../src/log.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
 import { disableJit } from '../../../src/kube-exec/relay-session.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as PodTarget &
   Omit<ForwarderInput, 'log' | 'target'>;
-const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));
+const log = lineLogger((line) => void writeSync(2, `${line}\n`));
 const bridge = new Forwarder({ ...input, target: forwardingToPod(input), log });
 disableJit();
 void bridge

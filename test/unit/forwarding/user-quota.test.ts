@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UserQuota } from '../../../src/forwarding/user-quota.ts';
-import { logfmtLogger } from '../../../src/log.ts';
+import { lineLogger } from '../../../src/log.ts';
 
 describe('the limit over all sessions of a user on a host', () => {
   let directory: string;
@@ -19,7 +19,7 @@ describe('the limit over all sessions of a user on a host', () => {
     await rm(directory, { recursive: true });
   });
   const session = (): UserQuota => {
-    const log = logfmtLogger((line) => lines.push(line));
+    const log = lineLogger((line) => lines.push(line));
     const seats = new UserQuota({ directory, name: 'connections', blocks: 3, size: 4, log });
     made.push(seats);
     return seats;

@@ -1,4 +1,5 @@
 import type { BerthError } from '../../../errors/berth-error.ts';
+import type { LogFormat } from '../../../log.ts';
 import type { BatchFields } from './batch-fields.ts';
 import type { PodFields } from './pod-fields.ts';
 
@@ -138,6 +139,8 @@ export interface SshSettings {
   readonly registryAuth?: string;
   /** Path of the balancer's log on this node, for the clients' addresses. */
   readonly balancerLog?: string;
+  /** Absent: logfmt. */
+  readonly logFormat?: LogFormat;
   readonly podman: PodmanPaths;
   /** First word of the commands that the login itself answers, such as `berth sessions`; absent: it answers none. */
   readonly selfService?: string;

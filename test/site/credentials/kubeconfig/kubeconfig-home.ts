@@ -8,7 +8,7 @@ import {
 } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import * as kubeconfigFile from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
 import type { User } from '../../../../src/identity/nss.ts';
-import { logfmtLogger, type Logger } from '../../../../src/log.ts';
+import { lineLogger, type Logger } from '../../../../src/log.ts';
 import { asRoot } from '../../../../src/system/as-user.ts';
 import { deadlineIn, type Deadline } from '../../../../src/system/deadline.ts';
 
@@ -70,7 +70,7 @@ export function options(milliseconds = 5_000): TestOptions {
   const lines: string[] = [];
   return {
     deadline: deadlineIn(milliseconds),
-    log: logfmtLogger((line) => lines.push(line)),
+    log: lineLogger((line) => lines.push(line)),
     lines,
   };
 }

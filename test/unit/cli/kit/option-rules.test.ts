@@ -178,6 +178,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'token setup': {
     '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output --from',
   },
+  metrics: { '': '--config --config-dir --textfile' },
   trace: { '': '--file --output' },
   verify: { '': '--user --port --identity --only --backend --forced --motd --output' },
   version: { '': '--output' },

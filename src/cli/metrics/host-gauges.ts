@@ -1,0 +1,104 @@
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { contextChoice } from '../../clusters/hook-access.ts';
+import { tokenState } from '../../clusters/token-state.ts';
+import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
+import type { SiteSettings } from '../../config/schema/settings.ts';
+import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
+import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { listImages } from '../../images/image-index.ts';
+import { readContext } from '../../kube/admin-kubeconfig.ts';
+import type { Gauges } from '../../metrics/rules/totals.ts';
+import { clustersToSkip, readBackoff } from '../../portal/cluster-backoff.ts';
+import { hasSystemd, propertiesOfUnits } from '../../system/systemd-units.ts';
+import { readTrusted } from '../../system/trusted-text.ts';
+import { loadSite, loadSsh, type SiteArguments } from '../kit/site-options.ts';
+
+interface HostGauges {
+  readonly gauges: Gauges;
+  /** Why others are missing. */
+  readonly errors: readonly BerthError[];
+}
+
+/**
+ * What each run looks at, of the parts that this host has. No cluster is asked.
+ *
+ * @param now milliseconds since the epoch
+ */
+export async function hostGauges(args: SiteArguments, now: number): Promise<HostGauges> {
+  const looks: readonly [what: string, look: () => Promise<Gauges>][] = [
+    ['the clusters', async () => (hasPortal(args) ? clusterGauges(args, now) : {})],
+    ['the images', async () => (existsSync('/etc/berth/ssh.yml') ? imageGauges() : {})],
+    ['the services', async () => (hasSystemd() ? unitGauges(now) : {})],
+  ];
+  const errors: BerthError[] = [];
+  let gauges: Gauges = {};
+  for (const [what, look] of looks) {
+    try {
+      gauges = { ...gauges, ...(await look()) };
+    } catch (thrown) {
+      errors.push(asBerthError(thrown, `looking at ${what}`));
+    }
+  }
+  return { gauges, errors };
+}
+
+function hasPortal({ config }: SiteArguments): boolean {
+  return [config ?? defaultConfigFile, defaultSettings.clustersDir].some(existsSync);
+}
+
+async function clusterGauges(args: SiteArguments, now: number): Promise<Gauges> {
+  const { settings } = await loadSite(args);
+  const { clusters, stateDir } = settings;
+  const names = clusters.map(({ name }) => name);
+  const skipped = clustersToSkip(readBackoff(stateDir), names, now / 1000);
+  return {
+    berth_hook_token_expiry_timestamp_seconds: tokenExpiries(settings),
+    berth_cluster_backoff: new Map(names.map((name) => [name, skipped.has(name) ? 1 : 0])),
+  };
+}
+
+/** Seconds since the epoch, of the clusters where the hook has a token; what else it has does not expire, or is not known. */
+function tokenExpiries({ clusters }: SiteSettings): ReadonlyMap<string, number> {
+  const expiries = new Map<string, number>();
+  for (const cluster of clusters) {
+    const choice = contextChoice(cluster, clusters.length);
+    const { file } = choice;
+    try {
+      const { values } = parseKubeconfig(readTrusted(file), file);
+      const read = (path: string): string => readTrusted(resolve(dirname(file), path));
+      const { expires } = tokenState(readContext(values, choice, read).server.token, 0);
+      if (expires !== undefined) expiries.set(cluster.name, expires);
+    } catch {
+      // `berth doctor` says why the hook has no access.
+    }
+  }
+  return expiries;
+}
+
+async function imageGauges(): Promise<Gauges> {
+  const images = listImages(await loadSsh({}));
+  const missing = images.filter(
+    ({ status, profiles }) => profiles.length > 0 && status !== 'complete',
+  );
+  return { berth_images_missing: missing.length };
+}
+
+/** Of the services that a timer starts; `ExecMainExitTimestampMonotonic` is in microseconds since boot. */
+async function unitGauges(now: number): Promise<Gauges> {
+  const properties = ['Id', 'TriggeredBy', 'Result', 'ExecMainExitTimestampMonotonic'];
+  const units = await propertiesOfUnits(['berth-*.service'], properties);
+  const boot = now / 1000 - Number(process.hrtime.bigint()) / 1e9;
+  const ran = units.flatMap((unit) => {
+    const ended = Number(unit.get('ExecMainExitTimestampMonotonic') ?? 0) / 1e6;
+    const isTimed = unit.get('TriggeredBy')?.endsWith('.timer') === true;
+    const name = (unit.get('Id') ?? '').replace(/\.service$/, '');
+    return isTimed && ended > 0 ? [{ name, ended, success: unit.get('Result') === 'success' }] : [];
+  });
+  return {
+    berth_unit_last_run_timestamp_seconds: new Map(
+      ran.map(({ name, ended }) => [name, Math.floor(boot + ended)]),
+    ),
+    berth_unit_success: new Map(ran.map(({ name, success }) => [name, success ? 1 : 0])),
+  };
+}

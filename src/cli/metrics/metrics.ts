@@ -1,0 +1,64 @@
+import { spoolDir } from '../../system/event-spool.ts';
+import { command } from '../kit/command.ts';
+import { type ArgumentsOf, textfileOption } from '../kit/options.ts';
+import { metricsFile } from '../kit/output-path.ts';
+import { siteOptions } from '../kit/site-options.ts';
+import { reportError, type Terminal } from '../kit/terminal.ts';
+
+const options = { ...siteOptions, textfile: textfileOption };
+
+/** `berth metrics`: what Prometheus scrapes of this host. */
+export const metricsCommand = command({
+  command: 'metrics',
+  describe: 'Count what logins and sessions have noted, and print the metrics of this host',
+  options,
+  examples: [
+    ['berth metrics', 'Print them'],
+    [
+      'berth metrics --textfile /var/lib/prometheus/node-exporter/berth-metrics.prom',
+      'For node_exporter, as berth-metrics.timer does',
+    ],
+  ],
+  epilogue:
+    'The first run begins to count: until then, and without berth-metrics.timer, nothing is noted. Counters begin at 0 when the host starts. Exit status: 0 all was looked at, otherwise what could not be looked at is missing, and standard error has the reason.',
+  run: metrics,
+});
+
+async function metrics(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
+  const [{ assertRoot }, { tryLock }, { foldSpool }, { metricsText }, { hostGauges }, safe] =
+    await Promise.all([
+      import('../../system/as-user.ts'),
+      import('../../system/file-lock.ts'),
+      import('../../metrics/fold-spool.ts'),
+      import('../../metrics/rules/totals.ts'),
+      import('./host-gauges.ts'),
+      import('../../system/safe-directories.ts'),
+    ]);
+  assertRoot();
+  const textfile = metricsFile(args.textfile);
+  const now = terminal.now();
+  const { gauges, errors } = await hostGauges(args, now);
+  safe.ensureRootDirectory(spoolDir);
+  const lock = await tryLock(`${spoolDir}/fold.lock`);
+  if (lock === undefined) {
+    terminal.stderr.write('berth: another `berth metrics` is running; nothing was done\n');
+    return;
+  }
+  try {
+    const { totals, isFull } = foldSpool(spoolDir, now);
+    const text = metricsText(totals, {
+      ...gauges,
+      berth_metrics_events_lost: isFull ? 1 : 0,
+      berth_metrics_last_run_timestamp_seconds: Math.floor(now / 1000),
+      berth_build_info: new Map([[terminal.version, 1]]),
+    });
+    if (textfile === undefined) terminal.stdout.write(text);
+    else {
+      const { writeAtomically } = await import('../../system/atomic-file.ts');
+      await writeAtomically(textfile, text, { mode: 0o644, replaceable: true });
+    }
+  } finally {
+    await lock.release();
+  }
+  for (const error of errors) reportError(terminal, error);
+}
