@@ -2,7 +2,7 @@ import { realpathSync, writeSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { asBerthError } from '../src/errors/berth-error.ts';
-import { openSession } from '../src/ssh/open/open-session.ts';
+import { noteFailedSession, openSession } from '../src/ssh/open/open-session.ts';
 import { escapeControl, lineLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { ownSessionId } from '../src/ssh/open/own-session-id.ts';
@@ -64,5 +64,6 @@ main({ args: process.argv.slice(2), env: process.env }, log).catch((thrown: unkn
   // The user, and whoever gets the line, knows the login node only.
   const node = process.env.BERTH_JOB_DIRECTORY === undefined ? '' : ` on ${hostname()}`;
   writeSync(2, `login${node}: ${said}. ${escapeControl(userAdvice(error))}\n`);
+  noteFailedSession(process.env, error.code);
   process.exitCode = noSession;
 });

@@ -75,9 +75,12 @@ export async function takeSessionNotes(
   const path = notesPath(runtimeDir, connection);
   try {
     const bytes = await asUserThenRoot(user, async () => {
-      const read = await readUserFile(path, { uid: user.uid, maximumBytes: mostOfNotes });
-      if (read !== undefined) await unlink(path);
-      return read;
+      try {
+        return await readUserFile(path, { uid: user.uid, maximumBytes: mostOfNotes });
+      } finally {
+        // Whatever it is; a directory stays, for the user.
+        await unlink(path).catch(() => undefined);
+      }
     });
     return bytes === undefined ? noSessions : parseNotes(bytes.toString('utf8'), profiles);
   } catch (error) {

@@ -86,8 +86,10 @@ function countFile(
   // A rotation that was killed leaves one file with both names.
   let at = to.offsets[id] ?? before[id] ?? idBytes;
   for (;;) {
-    const chunk = readFrom(file, at, 1024 * 1024);
-    const end = chunk.lastIndexOf('\n') + 1;
+    const chunk = readFrom(file, at, chunkBytes);
+    const whole = chunk.lastIndexOf('\n') + 1;
+    // No event is as long as that.
+    const end = whole === 0 && chunk.length === chunkBytes ? chunkBytes : whole;
     if (end === 0) break;
     for (const line of chunk.subarray(0, end).toString('utf8').split('\n')) {
       const event = line === '' ? undefined : parseEvent(line);
@@ -98,6 +100,7 @@ function countFile(
   to.offsets[id] = at;
 }
 
+const chunkBytes = 1024 * 1024;
 const idForm = /^spool ([0-9a-f]{16})\n$/;
 const idBytes = 'spool \n'.length + 16;
 

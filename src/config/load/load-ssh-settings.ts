@@ -79,6 +79,7 @@ export async function updateSshSettingsCache(
   if (cached !== undefined) return { settings: withLogFormat(cached), state: 'current' };
   const { readSshFiles } = await import('./read-ssh-files.ts');
   const { settings, reader } = readSshFiles(configFile);
+  withLogFormat(settings);
   if (cache === undefined) return { settings, state: 'off' };
   if (!reader.isSettled(nowMs)) return { settings, state: 'unsettled' };
   await writeSettingsCache(cache, reader.sources, settings);

@@ -11,10 +11,11 @@ import {
   type ProfileRequest,
 } from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { runtimeDirOf } from '../../connections/runtime-dir.ts';
+import { findRuntimeDir, runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { noteSession, type SessionNote } from '../../connections/session-notes.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
+import type { ErrorCode } from '../../errors/error-codes.ts';
 import { currentUser, type User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
@@ -228,4 +229,14 @@ function showMessageOfTheDay(home: string): void {
       // There is none, or the terminal is closed, which the session itself reports.
     }
   }
+}
+
+/** Notes for root why a session did not start, so that it is counted. */
+export function noteFailedSession(env: OpenSessionInput['env'], code: ErrorCode): void {
+  if (env.SSH_CONNECTION === undefined || env.BERTH_JOB_DIRECTORY !== undefined) return;
+  const uid = process.getuid?.() ?? 0;
+  const runtimeDir = findRuntimeDir({ uid });
+  const connection = currentConnection(userConnectionsDir({ run: runDir }, uid), uid);
+  if (runtimeDir !== undefined && connection !== undefined)
+    noteSession(runtimeDir, connection, { code });
 }

@@ -39,10 +39,9 @@ export async function pamClose(input: PamCloseInput): Promise<number> {
   const log = input.log.with({ user: name, session });
   const site = { settings, run, log, now, session, spool: input.spool };
   const told = connectionIn(input.sshConnection, record.rhost);
-  const [closed, bytes] = await Promise.all([
-    closeConnection(site, user, { id, record, gone: false }),
-    connectionBytes(monitor.pid, told),
-  ]);
+  // Not beside the cleanup, in which this process has the rights of the user at times.
+  const bytes = await connectionBytes(monitor.pid, told);
+  const closed = await closeConnection(site, user, { id, record, gone: false });
   for (const error of closed.failed) log.error(error);
   log.info('session closed', {
     ...{ rhost: record.rhost, seconds: Math.round(now() / 1000 - record.opened) },

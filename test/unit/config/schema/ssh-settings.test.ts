@@ -27,6 +27,7 @@ describe('ssh.yml', () => {
     expect(read('# nothing yet\n')).toEqual({
       rules: [],
       otherwise: 'refuse',
+      logFormat: 'logfmt',
       hostShellGroups: [],
       balancers: [],
       storage: '/var/lib/berth-ssh',
