@@ -3,3 +3,8 @@
 set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
 /usr/lib/berth/share/packaging/still-used berth
+if [ -d /run/systemd/system ]; then
+  systemctl --no-reload disable --now berth-metrics.timer
+fi
+# Metrics that no longer change.
+rm -f /var/lib/prometheus/node-exporter/berth-metrics.prom

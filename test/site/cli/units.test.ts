@@ -52,13 +52,14 @@ describe('the units that renew the token', () => {
   });
 });
 
-describe('the units of ldap-sync, of slurm-sync, of cluster reaping, of discovery and of the pages', () => {
+describe('the units of the syncs, of cluster reaping, of discovery, of the pages and of metrics', () => {
   it.each([
     'berth-ldap-sync',
     'berth-slurm-sync',
     'berth-cluster-reap',
     'berth-clusters-discover',
     'berth-pages',
+    'berth-metrics',
     'berth-token-rotate@',
   ])('%s is accepted by systemd', async (unit) => {
     const paths: string[] = [];
