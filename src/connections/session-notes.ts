@@ -92,7 +92,7 @@ export async function takeSessionNotes(
 const noSessions: NotedSessions = { started: [], failed: [] };
 
 /** @param profiles those that there are */
-export function parseNotes(
+function parseNotes(
   text: string,
   profiles: { readonly has: (name: string) => boolean },
 ): NotedSessions {
