@@ -1,7 +1,7 @@
 import { spoolDir } from '../../system/event-spool.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, textfileOption } from '../kit/options.ts';
-import { metricsFile } from '../kit/output-path.ts';
+import { optionalOutputFile } from '../kit/output-path.ts';
 import { siteOptions } from '../kit/site-options.ts';
 import { reportError, type Terminal } from '../kit/terminal.ts';
 
@@ -35,7 +35,7 @@ async function metrics(args: ArgumentsOf<typeof options>, terminal: Terminal): P
       import('../../system/safe-directories.ts'),
     ]);
   assertRoot();
-  const textfile = metricsFile(args.textfile);
+  const textfile = optionalOutputFile('--textfile', args.textfile);
   const now = terminal.now();
   const { gauges, errors } = await hostGauges(args, now);
   safe.ensureRootDirectory(spoolDir);
