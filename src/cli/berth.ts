@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { isatty, WriteStream } from 'node:tty';
 import packageJson from '../../package.json' with { type: 'json' };
 import { packagedVersion } from '../build-id.ts';
-import { exitNow } from '../system/exit-now.ts';
+import { exitNow, stuckThreads } from '../system/exit-now.ts';
 import { runCommandLine } from './command-line.ts';
 import { asksForJson, splitShortOutput } from './kit/command-place.ts';
 import { textOutputs } from './kit/terminal.ts';
@@ -33,8 +33,8 @@ void runCommandLine(args, {
   finish,
 }).finally(async () => {
   finish(await outputs.finished());
-  // A thread that waits for a dead file server would keep the process running.
-  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) exitNow(status);
+  // They would keep the process running.
+  if (stuckThreads()) exitNow(status);
 });
 
 /** Only for help: it opens the terminal again. */

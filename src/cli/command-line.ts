@@ -33,6 +33,7 @@ import { renderCommand } from './render/render.ts';
 import { sessionsCommand } from './sessions/sessions.ts';
 import { slurmSyncCommand } from './slurm-sync.ts';
 import { sshdCommand } from './sshd/sshd.ts';
+import { statusCommand } from './status/status.ts';
 import { subidCommand } from './subid/subid.ts';
 import { tokenCommand } from './token/token.ts';
 import { traceCommand } from './trace.ts';
@@ -157,7 +158,7 @@ const groups: CommandGroups = {
   'Set up': [initCommand, sshdCommand, subidCommand, imagesCommand],
   Check: [doctorCommand, verifyCommand, planCommand, renderCommand, configCommand, explainCommand],
   'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
-  Watch: [traceCommand, metricsCommand],
+  Watch: [statusCommand, traceCommand, metricsCommand],
   'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand, slurmSyncCommand],
   Other: [completionCommand, helpCommand, versionCommand],
 };

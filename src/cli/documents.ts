@@ -38,6 +38,7 @@ import type {
   OwnSessionsEndedDocument,
   OwnStatusDocument,
 } from './self-service/own-documents.ts';
+import type { HostStatus } from './status/host-status.ts';
 import type { VerificationReport } from './verify/verification-report.ts';
 
 /** An error in a document. */
@@ -196,6 +197,8 @@ export interface Documents {
     readonly dryRun: boolean;
     readonly next: readonly string[];
   };
+  /** `berth status` */
+  readonly HostStatus: HostStatus;
   /** `berth images gc` */
   readonly ImageGarbage: GcResult;
   /** `berth images list` */

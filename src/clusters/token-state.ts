@@ -4,6 +4,8 @@ import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 export interface TokenState {
   /** `exp`, in seconds since the epoch. */
   readonly expires?: number;
+  /** `iat`, or `nbf` without it; in seconds since the epoch. */
+  readonly issued?: number;
   /** `soon`: less than a third of its lifetime is left; `unknown`: not a JWT with an expiry. */
   readonly state: 'good' | 'soon' | 'expired' | 'unknown';
 }
@@ -23,10 +25,10 @@ export function tokenState(token: string | undefined, now: number): TokenState {
   const claims = token === undefined ? undefined : decodeUnverifiedClaims(token);
   if (typeof claims?.exp !== 'number') return { state: 'unknown' };
   const { exp: expires, iat, nbf } = claims;
-  const began = [iat, nbf].find((time) => typeof time === 'number');
-  const lifetime = began === undefined ? assumedLifetime : expires - began;
+  const issued = [iat, nbf].find((time) => typeof time === 'number');
+  const lifetime = issued === undefined ? assumedLifetime : expires - issued;
   const left = expires - now;
-  return { expires, state: left <= 0 ? 'expired' : left < lifetime / 3 ? 'soon' : 'good' };
+  return { expires, issued, state: left <= 0 ? 'expired' : left < lifetime / 3 ? 'soon' : 'good' };
 }
 
 /** The command that creates a token for the hook; a cluster of Cluster API needs no admin kubeconfig. */

@@ -8,7 +8,7 @@ import { isWithin } from '../config/schema/profile/mount-path.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
-import { unitProperty } from '../system/systemd-units.ts';
+import { propertiesOfUnits } from '../system/systemd-units.ts';
 import { ondemandDirectory } from './portal-environment.ts';
 import {
   cookieFinding,
@@ -120,9 +120,10 @@ const services = ['apache2.service', 'httpd.service'];
  */
 async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise<Finding> {
   try {
-    for (const service of services) {
-      const [inaccessible = '', protectHome = ''] = await Promise.all(
-        ['InaccessiblePaths', 'ProtectHome'].map((name) => unitProperty(service, name)),
+    const names = ['Id', 'InaccessiblePaths', 'ProtectHome'];
+    for (const unit of await propertiesOfUnits(services, names)) {
+      const [service = '', inaccessible = '', protectHome = ''] = names.map((name) =>
+        unit.get(name),
       );
       const hidden = hiddenPaths(inaccessible, protectHome);
       const found = filesOf(settings).find(({ path }) =>

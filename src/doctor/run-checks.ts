@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import {
   type ClusterSettings,
   oidcSettingsOf,
@@ -6,7 +5,6 @@ import {
 } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
-import { BerthError } from '../errors/berth-error.ts';
 import { lookupUser, type User } from '../identity/nss.ts';
 import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
@@ -26,7 +24,8 @@ import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
-import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
+import { isOnlySshHost, isSshHost, isWithoutClusters } from './host-roles.ts';
+import { checkSsh } from './ssh-checks.ts';
 import { accountFinding, checkHome, checkUserTokens } from './user-checks.ts';
 
 export interface DoctorInput {
@@ -165,15 +164,6 @@ function assertCluster(wanted: string | undefined, loaded: LoadedSiteSettings | 
 
 const noClusters = skipped('no Kubernetes cluster is configured: SSH sessions only');
 
-function isWithoutClusters(error: unknown): boolean {
-  return (
-    error instanceof BerthError &&
-    error.code === 'config-missing' &&
-    String(error.fields.file).startsWith('/etc/ood/') &&
-    !existsSync('/etc/ood')
-  );
-}
-
 function configFinding({ settings, broken }: LoadedSiteSettings, onSshHost: boolean): Finding {
   const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
   if (settings.clusters.length > 0 || broken.length > 0)
@@ -183,7 +173,7 @@ function configFinding({ settings, broken }: LoadedSiteSettings, onSshHost: bool
     : failed('no Kubernetes cluster is configured', 'Add one to OnDemand: clusters.d/NAME.yml.');
 }
 
-function configWarning({ message, file, line, code }: SettingsWarning): CheckResult {
+export function configWarning({ message, file, line, code }: SettingsWarning): CheckResult {
   const where = line === undefined ? file : `${file}:${line}`;
   return {
     id: 'config-warning',

@@ -1,5 +1,4 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
-import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
@@ -44,7 +43,6 @@ import {
 } from './ssh-user-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
 import { installedPath } from '../installed-path.ts';
-import { fileIdentity } from '../system/config-files.ts';
 
 export interface SshCheckInput {
   /** ssh.yml. */
@@ -59,19 +57,6 @@ export interface SshCheckInput {
   readonly clusters: LoadedSiteSettings | undefined;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
-}
-
-/** True if this host has SSH sessions. */
-export function isSshHost(configFile: string): boolean {
-  return fileIdentity(configFile) !== 'absent';
-}
-
-/** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
-export function isOnlySshHost(configFile: string, at: ResolveConfigPath): boolean {
-  const isPortal = [defaultConfigFile, defaultSettings.clustersDir, '/etc/ood'].some(
-    (path) => fileIdentity(at(path)) !== 'absent',
-  );
-  return isSshHost(at(configFile)) && !isPortal;
 }
 
 /** Checks what SSH sessions need on this host. Changes nothing, unless a session is to be started. */
@@ -111,22 +96,52 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
         ]),
   ]);
   const pamFindings = pamFileFindings('sshd');
-  const pam = await run('pam-session', async () => pamFinding(await pamFindings));
-  const manager = await run('user-manager', userManagerFinding);
+  const files = await Promise.all(loginChecks(run, pamFindings));
   const sshds = await checkRunningSshds(known.balancers, timeoutMs);
   const pods = [
     ...(await checkPods(known, clusters, timeoutMs, user)),
     ...(await checkSlurm(known, timeoutMs, user)),
   ];
-  const first = [config, ...profileResults(known), ...access, pam, manager, ...sshds];
-  const profiles = new Map(
-    [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
-  );
+  const first = [config, ...profileResults(known), ...access, ...files, ...sshds];
+  const ofPodman = withPodmanProfiles(known);
   const podman =
-    profiles.size === 0 && known.profiles.size > 0
-      ? []
-      : await checkPodman({ ...known, profiles }, user, timeoutMs, pamFindings);
+    ofPodman === undefined ? [] : await checkPodman(ofPodman, user, timeoutMs, pamFindings);
   return [...first, ...podman, ...pods, ...(await sessionResults(input, known))];
+}
+
+/**
+ * Those of the checks that take some milliseconds each: they read files of this host, and ask nobody but systemd.
+ *
+ * @param timeoutMs for each, in milliseconds
+ */
+export async function checkSshFiles(
+  settings: SshSettings,
+  timeoutMs: number,
+): Promise<CheckResult[]> {
+  if (settings.noSessions) return profileResults(settings);
+  const run = runner(timeoutMs);
+  const ofPodman = withPodmanProfiles(settings);
+  const results = await Promise.all([
+    ...loginChecks(run, pamFileFindings('sshd')),
+    ...(ofPodman === undefined ? [] : podmanFileChecks(ofPodman, run)),
+    checkSlurm(settings, timeoutMs),
+  ]);
+  return [...profileResults(settings), ...results.flat()];
+}
+
+function loginChecks(run: Run, pamFindings: PamFindings): Promise<CheckResult>[] {
+  return [
+    run('pam-session', async () => pamFinding(await pamFindings)),
+    run('user-manager', userManagerFinding),
+  ];
+}
+
+/** The settings with the profiles whose sessions are containers here; undefined if all profiles have others. */
+function withPodmanProfiles(settings: SshSettings): SshSettings | undefined {
+  const profiles = new Map(
+    [...settings.profiles].filter(([, one]) => sessionBackends(one, settings.rules).has('podman')),
+  );
+  return profiles.size === 0 && settings.profiles.size > 0 ? undefined : { ...settings, profiles };
 }
 
 async function sessionResults(
@@ -149,7 +164,7 @@ export async function checkPodman(
   timeoutMs: number,
   pamFindings?: PamFindings,
 ): Promise<CheckResult[]> {
-  const { podman, storage } = settings;
+  const { podman } = settings;
   const run = runner(timeoutMs);
   // Once for both checks: the name service may be slow.
   const subids = planSubids(subidInput(user));
@@ -159,6 +174,15 @@ export async function checkPodman(
     run('podman-runtime', (signal) => runtimeFinding(podman, signal)),
     run('newuidmap', (signal) => idMapToolsFinding(signal)),
     run('subid-files', async () => subidFilesFinding(await subids)),
+    ...podmanFileChecks(settings, run, user),
+    ...(user === undefined ? [] : userChecks(user, settings, run, subids, pamFindings)),
+  ]);
+  return [...results, ...imageChecks(settings)];
+}
+
+function podmanFileChecks(settings: SshSettings, run: Run, user?: User): Promise<CheckResult>[] {
+  const { podman, storage } = settings;
+  return [
     run('cgroups', () => cgroupFinding(podman)),
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
     run('devices', () => devicesFinding(settings)),
@@ -166,9 +190,7 @@ export async function checkPodman(
     run('ssh-mounts', () => mountsFinding(settings)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
-    ...(user === undefined ? [] : userChecks(user, settings, run, subids, pamFindings)),
-  ]);
-  return [...results, ...imageChecks(settings)];
+  ];
 }
 
 type PamFindings = ReturnType<typeof pamFileFindings>;
@@ -256,7 +278,7 @@ async function userManagerFinding(): Promise<Finding> {
 const lacksBerthLines = ({ code }: { readonly code: string }): number =>
   Number(['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'].includes(code));
 
-const hasPamHook = (found: Awaited<PamFindings>): boolean =>
+export const hasPamHook = (found: Awaited<PamFindings>): boolean =>
   found.every((finding) => lacksBerthLines(finding) === 0);
 
 function imageChecks(settings: SshSettings): CheckResult[] {

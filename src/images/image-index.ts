@@ -174,9 +174,13 @@ export interface ListedImage {
 /**
  * The images of the profiles, then the others in the store. Contacts no registry, changes nothing, needs no root.
  *
+ * @param look as for `imageDamage`
  * @throws {BerthError} `image-store-broken`; system errors
  */
-export function listImages(site: ImageSettings): readonly ListedImage[] {
+export function listImages(
+  site: ImageSettings,
+  look?: { readonly files: boolean },
+): readonly ListedImage[] {
   const directory = imageStoreDir(site);
   const index = readIndex(directory);
   const listed = (image: string | null, profiles: readonly string[], stored?: StoredImage) => {
@@ -186,7 +190,7 @@ export function listImages(site: ImageSettings): readonly ListedImage[] {
         ...{ status: 'missing' as const, damage: [] },
       };
     const sizes = layersOf(index, stored).map((id) => index.layers.get(id)?.sizeBytes ?? 0);
-    const damage = imageDamage(directory, index, stored);
+    const damage = imageDamage(directory, index, stored, look);
     return {
       ...{ image, id: stored.id, digests: [...stored.digests].toSorted(), profiles, damage },
       sizeBytes: sizes.reduce((sum, size) => sum + size, 0),

@@ -1,6 +1,6 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 
-/** How long to wait for pending file operations, in milliseconds. A hung file system would block forever. */
+/** How long to wait for pending operations, in milliseconds. A hung file system would block forever. */
 const patience = 100;
 
 /**
@@ -17,9 +17,9 @@ export function exitNow(code: number): void {
   look();
 }
 
-/** Whether a file operation in libuv's threads is pending. */
-function stuckThreads(): boolean {
-  return process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
+/** Whether libuv's threads work on a file or look a name up, so that exit(3) would wait for a dead file or name server. */
+export function stuckThreads(): boolean {
+  return process.getActiveResourcesInfo().some((name) => /^(?:FSReq|GetAddrInfoReq)/.test(name));
 }
 
 /**

@@ -25,7 +25,7 @@ export async function unitProperties(
 }
 
 /**
- * The same for several units.
+ * The same for several units. Times of the calendar are in UTC.
  *
  * @param units names, which systemd loads, and patterns, which match loaded units
  * @throws {BerthError} `systemctl-failed`
@@ -37,6 +37,7 @@ export async function propertiesOfUnits(
   const words = ['show', `--property=${names.join(',')}`, '--', ...units];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
     timeout: 3_000,
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
   });
   if (error === undefined)
     return stdout.split('\n\n').map(

@@ -1,11 +1,17 @@
 import type { CheckResult, CheckStatus } from '../../check-result.ts';
 import { countText } from '../../count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
+import { wrapped } from '../../wrapped-text.ts';
 import { type Terminal, documentText, wantsColour, wantsUnicode } from './terminal.ts';
 
-interface Style {
+/** How results are marked. */
+export interface ResultStyle {
   readonly colour: boolean;
   readonly unicode: boolean;
+}
+
+export function resultStyle({ stdout, env }: Pick<Terminal, 'stdout' | 'env'>): ResultStyle {
+  return { colour: wantsColour(stdout, env), unicode: wantsUnicode(env) };
 }
 
 const marks: Readonly<Record<CheckStatus, { unicode: string; ascii: string; colour: string }>> = {
@@ -15,15 +21,17 @@ const marks: Readonly<Record<CheckStatus, { unicode: string; ascii: string; colo
   skipped: { unicode: '-', ascii: 'skip', colour: '2' },
 };
 
+const noMark = { unicode: ' ', ascii: '    ', colour: '0' };
+
 /** The results as text: this host first, then each cluster; each next step below its result. */
-export function checksText(results: readonly CheckResult[], style: Style): string {
+export function checksText(results: readonly CheckResult[], style: ResultStyle): string {
   const width = Math.max(...results.map(({ id }) => id.length));
   const places = [...new Set(results.map(({ cluster }) => cluster))];
   const sections = places.map((place) => {
     const title = place === undefined ? 'this host' : `cluster ${escapedForTerminal(place)}`;
     const lines = results
       .filter(({ cluster }) => cluster === place)
-      .flatMap((result) => resultLines(result, width, style));
+      .map((result) => resultText({ ...result, label: result.id }, width, style));
     return [title, ...lines].join('\n');
   });
   const { ok, warning, failed, skipped } = summary(results);
@@ -31,19 +39,35 @@ export function checksText(results: readonly CheckResult[], style: Style): strin
   return `${[...sections, total].join('\n\n')}\n`;
 }
 
-function resultLines(
-  { id, status, message, next }: CheckResult,
+/** A result as it is printed. */
+export interface ResultRow {
+  /** Undefined for what is neither good nor bad. */
+  readonly status?: CheckStatus | undefined;
+  readonly label: string;
+  readonly message: string;
+  readonly next?: string | undefined;
+}
+
+/**
+ * The message beside mark and label, and below it the next step.
+ *
+ * @param width of the labels
+ * @param columns of a line; default: lines are not broken
+ */
+export function resultText(
+  { label, status, message, next }: ResultRow,
   width: number,
-  { colour, unicode }: Style,
-): string[] {
-  const known = marks[status];
+  { colour, unicode }: ResultStyle,
+  columns = Infinity,
+): string {
+  const known = status === undefined ? noMark : marks[status];
   const plain = unicode ? known.unicode : known.ascii;
   const mark = colour ? `\u001b[${known.colour}m${plain}\u001b[0m` : plain;
   const indent = ' '.repeat(2 + plain.length + 1 + width + 2);
-  return [
-    `  ${mark} ${id.padEnd(width)}  ${escapedForTerminal(message)}`,
-    ...(next === undefined ? [] : [`${indent}next: ${escapedForTerminal(next)}`]),
-  ];
+  const lines = [message, ...(next === undefined ? [] : [`next: ${next}`])].map((text) =>
+    wrapped(escapedForTerminal(text), indent, indent, columns),
+  );
+  return `  ${mark} ${label.padEnd(width)}  ${lines.join('\n').slice(indent.length)}`;
 }
 
 /** The results for monitoring. */
@@ -63,9 +87,10 @@ function summary(results: readonly CheckResult[]): Record<CheckStatus, number> {
 export function writeChecks(
   results: readonly CheckResult[],
   output: string,
-  { stdout, env }: Terminal,
+  terminal: Pick<Terminal, 'stdout' | 'env'>,
 ): number {
-  const style = { colour: wantsColour(stdout, env), unicode: wantsUnicode(env) };
-  stdout.write(output === 'json' ? checksJson(results) : checksText(results, style));
+  terminal.stdout.write(
+    output === 'json' ? checksJson(results) : checksText(results, resultStyle(terminal)),
+  );
   return results.some(({ status }) => status === 'failed') ? 1 : 0;
 }

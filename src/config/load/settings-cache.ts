@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { deepFreeze } from '../schema/deep-freeze.ts';
 import { BerthError, type ErrorDetails } from '../../errors/berth-error.ts';
@@ -44,7 +45,37 @@ export function readSettingsCache(cache: SettingsCache): unknown {
   return current ? deepFreeze(contents.settings) : undefined;
 }
 
-function readText({ path, privateTo }: SettingsCache): string | undefined {
+/** How the configuration differs from what was kept last. */
+export interface ChangedSources {
+  /** When it was kept: seconds since the epoch. */
+  readonly kept: number;
+  /** Files and directories that have changed since; those that are missing or new, too. */
+  readonly changed: readonly string[];
+}
+
+/**
+ * Which files have changed since the settings were kept, whichever build and for whatever paths.
+ *
+ * @returns undefined if none are kept
+ * @throws BerthError as `readSettingsCache`
+ */
+export function changedSources(
+  cache: Pick<SettingsCache, 'path' | 'privateTo'>,
+): ChangedSources | undefined {
+  const text = readText(cache);
+  const contents = text === undefined ? undefined : parse(text);
+  if (contents === undefined) return undefined;
+  const changed = contents.sources.filter(([path, identity]) => fileIdentity(path) !== identity);
+  return {
+    kept: Math.floor(statSync(cache.path).mtimeMs / 1000),
+    changed: changed.map(([path]) => path),
+  };
+}
+
+function readText({
+  path,
+  privateTo,
+}: Pick<SettingsCache, 'path' | 'privateTo'>): string | undefined {
   if (privateTo !== undefined) return readPrivateFile(path, privateTo, maximumBytes);
   try {
     // Root's, whoever reads it: a user must not choose the settings of the user's own session.

@@ -21,15 +21,19 @@ const known = new Map<string, Promise<Given>>();
  * Adds profile, backend and container or pod to the sessions: what the configuration gives to this user at this sshd now.
  * Users have no influence on it, but it may have changed since they logged in. What their processes say does not count:
  * who has a shell on the host can start one that says anything.
+ *
+ * @param until the sessions that are left when it is aborted are returned as they were
  */
 export async function withConfiguredProfiles(
   sessions: readonly Session[],
   settings: SshSettings,
+  until?: AbortSignal,
 ): Promise<readonly Session[]> {
   return await mapConcurrent(sessions, atOnce, async (session) => {
+    if (until?.aborted === true) return session;
     const { uid, peer, local, unit } = session;
     const key = JSON.stringify([uid, peer?.address, local, unit]);
-    const given = known.get(key) ?? configuredFor(session, settings);
+    const given = known.get(key) ?? configuredFor(session, settings, until);
     known.set(key, given);
     return withGiven(session, await given);
   });
@@ -44,10 +48,14 @@ export async function withGiven(session: Session, given: Given): Promise<Session
   return { ...session, profile: profile.name, backend: profile.backend, ...names };
 }
 
-async function configuredFor(session: Session, settings: SshSettings): Promise<Given> {
+async function configuredFor(
+  session: Session,
+  settings: SshSettings,
+  until?: AbortSignal,
+): Promise<Given> {
   const { user, uid, local } = session;
   const shell = userOfUid(uid)?.shell;
-  const forced = await forcedCommand(session);
+  const forced = await forcedCommand(session, until);
   if (shell === undefined || forced === undefined) return 'unknown';
   const isBerths = /(?:^|\/)login(?: |$)/.test(forced);
   if (!isBerths && !isLoginShell(shell)) return 'host';
@@ -79,7 +87,10 @@ function choiceFor(
  *
  * @returns `none` without one; undefined if sshd does not say
  */
-async function forcedCommand({ user, peer, local, unit }: Session): Promise<string | undefined> {
+async function forcedCommand(
+  { user, peer, local, unit }: Session,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   if (peer === undefined || local === undefined) return undefined;
   const kind = /^berth-sshd@(.+)\.service$/.exec(unit ?? '')?.[1];
   const config = kind === undefined ? '/etc/ssh/sshd_config' : `/etc/ssh/berth/${kind}.conf`;
@@ -88,7 +99,7 @@ async function forcedCommand({ user, peer, local, unit }: Session): Promise<stri
   const { error, stdout } = await runProgram(
     '/usr/sbin/sshd',
     ['-T', '-f', config, '-C', connection],
-    { timeout: patienceMs },
+    { timeout: patienceMs, signal },
   );
   return error === undefined ? /^forcecommand (.*)$/m.exec(stdout)?.[1] : undefined;
 }

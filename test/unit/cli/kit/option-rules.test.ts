@@ -165,6 +165,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       '--port --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
     '': '--port --profile --mode --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
   },
+  status: { '': '--output' },
   'subid apply': {
     '': '--users-from --min-uid --max-uid --first-uid --base --size --groups --directories --prefix --output --keep-going --lock-timeout',
   },
