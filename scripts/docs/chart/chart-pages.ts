@@ -63,9 +63,12 @@ function source(path: string): Promise<string> {
   return readFile(new URL(`../../../${manifests}/${path}`, import.meta.url), 'utf8');
 }
 
-/** Their comments are for those who edit the manifests; Helm would store them in each release. */
+/** Their comments are for those who edit the manifests; Helm would store them in each release. Those in a text (`key: |`) stay. */
 function withoutComments(text: string): string {
-  return text.replaceAll(/^ *#.*\n/gm, '');
+  return text.replaceAll(
+    /^( *)\S.*: \|\n(?:\1 +.*\n|\n)+|^ *#.*\n/gm,
+    (part, indent: string | undefined) => (indent === undefined ? '' : part),
+  );
 }
 
 /** The accounts are in the release's namespace, and the policies name them by it. */

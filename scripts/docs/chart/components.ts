@@ -105,6 +105,32 @@ metadata:
     },
   },
   {
+    directory: 'log-aggregator',
+    key: 'logAggregator',
+    substitutions: {
+      'config.yaml': [
+        {
+          from: new RegExp(` {2}hosts: \\|\n${indented(4)}`),
+          to: `  hosts: |
+    # The common names of the certificates of those that may send, one on each line.
+    {{- range .Values.logAggregator.hosts }}
+    {{ . }}
+    {{- end }}
+`,
+        },
+      ],
+      'aggregator.yaml': [
+        {
+          from: 'registry.example.org/log-aggregator:latest',
+          to: '{{ .Values.logAggregator.image }}',
+          times: 4,
+        },
+        { from: 'storage: 20Gi', to: 'storage: {{ .Values.logAggregator.size }}' },
+        { from: "value: '90'", to: 'value: {{ .Values.logAggregator.days | quote }}' },
+      ],
+    },
+  },
+  {
     directory: 'ssh-balancer/base',
     key: 'sshBalancer',
     substitutions: {

@@ -79,6 +79,7 @@ const switches: Readonly<Record<string, string>> = {
   'volume-claims': 'volumeClaims',
   monitoring: 'monitoring',
   pages: 'pages',
+  'log-aggregator': 'logAggregator',
   'ssh-balancer': 'sshBalancer',
 };
 const on = (components: readonly string[]): string[] => [
@@ -245,6 +246,7 @@ it.each([
   ['a key with a typing error', 'reaper.enable=true', "additional properties 'enable' not allowed"],
   ['a text for a switch', 'reaper.enabled=maybe', 'got string, want boolean'],
   ['a tag in the repository', 'image.repository=registry.example.org/berth:1', 'does not match'],
+  ['a host that is a path', 'logAggregator.hosts={../x}', "at '/logAggregator/hosts/0'"],
   ['no pull secret', 'hook.pullSecrets={}', "at '/hook/pullSecrets/0': '' does not match"],
   ['a port that needs rights', 'sshBalancer.ports[0].targetPort=22', 'minimum: got 22, want 1'],
 ])('refuses %s', async (_, value, message) => {
