@@ -17,7 +17,7 @@ export interface KnownSshd {
 }
 
 /**
- * The sshds of all kinds of sessions; the host's own one if there are no kinds; none without a configuration. Needs no root.
+ * The sshds of all kinds of sessions; the host's own one if there are no kinds; none without a configuration.
  *
  * @param now milliseconds since the epoch: expired certificates are left out
  * @throws {BerthError} `config-unreadable`, `keygen-failed`

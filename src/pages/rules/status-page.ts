@@ -1,9 +1,9 @@
 import { countText } from '../../count-text.ts';
 import { html, type Html } from './html.ts';
-import type { Site } from './site.ts';
+import { commandFor, type Site } from './site.ts';
 
 /** What works, as of the last runs of Berth's timers. */
-export function statusPage({ status, settings }: Site): Html {
+export function statusPage({ status, settings, doors: [door] }: Site): Html {
   const rows = status.map(({ what, state, lastRun, figures }) => {
     const numbers = figures.map(([count, noun]) => countText(count, noun)).join(', ');
     return html`<tr>
@@ -36,8 +36,8 @@ export function statusPage({ status, settings }: Site): Html {
             </tbody>
           </table> `
     }${
-      own === undefined
+      own === undefined || door === undefined
         ? undefined
-        : html`<p>Your own sessions: <code>ssh HOST ${own} status</code></p> `
+        : html`<p>Your own sessions: <code>${commandFor('ssh', door)} ${own} status</code></p> `
     }`;
 }

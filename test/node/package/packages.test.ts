@@ -169,7 +169,7 @@ describe('on a Debian host', () => {
       sed -i 's/ user_readenv=1//' /etc/pam.d/sshd
       cat etc/pam.d/berth-session >> /etc/pam.d/sshd
       berth sshd new login --port ${ports.sessions} --address ${address} --mode login-shell >&2
-      systemctl enable --now berth-sshd@login berth-reap.timer`);
+      systemctl enable --now berth-sshd@login berth-reap.timer; systemctl start berth-pages; cat /var/lib/berth-pages/news.html >&2`);
     const { stdout, stderr } = await run('ssh', ssh('id -un; cat /proc/1/comm'));
     expect(stdout.toString(), stderr).toBe('alice\npodman-init\n');
   });
