@@ -4,6 +4,7 @@ import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
 import { outputSchemaPages } from './output-schemas.ts';
+import { dashboardPages } from './dashboards/dashboard-pages.ts';
 import { logLinesPage } from './log-lines-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import type { GeneratedPage } from './page.ts';
@@ -17,6 +18,7 @@ export const generatedPages: readonly GeneratedPage[] = [
   ...outputSchemaPages,
   ...configReferencePages,
   ...chartPages,
+  ...dashboardPages,
 ];
 
 /** The page as `npm run lint` wants it; `filepath` selects prettier's parser (JSON, Markdown). */

@@ -34,7 +34,8 @@ export async function propertiesOfUnits(
   units: readonly string[],
   names: readonly string[],
 ): Promise<readonly ReadonlyMap<string, string>[]> {
-  const words = ['show', `--property=${names.join(',')}`, '--', ...units];
+  // Without --all, patterns match no inactive units, such as a service that a timer starts.
+  const words = ['show', '--all', `--property=${names.join(',')}`, '--', ...units];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
     timeout: 3_000,
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },

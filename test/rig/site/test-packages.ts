@@ -27,6 +27,7 @@ export const testPackages = [
     'bind9',
     'bind9-dnsutils',
     'prometheus',
+    'prometheus-node-exporter',
     'containernetworking-plugins',
   ],
   ...['apache2', 'apache2-utils', 'libapache2-mod-auth-openidc', 'docker-registry'],

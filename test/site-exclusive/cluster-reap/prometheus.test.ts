@@ -1,17 +1,15 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-query.ts';
+import { Prometheus } from '../../rig/monitoring/prometheus.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
 
 let directory: string;
-let url: string;
-let prometheus: ChildProcess;
+let prometheus: Prometheus;
 
 const hour = 3600;
 
@@ -35,7 +33,6 @@ beforeAll(async () => {
     '',
   ];
   await writeFile(join(directory, 'past.txt'), lines.join('\n'));
-  await writeFile(join(directory, 'prometheus.yml'), 'global: {}\n');
   await promisify(execFile)('promtool', [
     ...[
       'tsdb',
@@ -45,31 +42,16 @@ beforeAll(async () => {
       join(directory, 'data'),
     ],
   ]);
-  const { port } = await freePorts(['port']);
-  url = `http://127.0.0.1:${port}`;
-  prometheus = spawn(
-    'prometheus',
-    [
-      `--config.file=${join(directory, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(directory, 'data')}`,
-      ...['--storage.tsdb.retention.time=10y', `--web.listen-address=127.0.0.1:${port}`],
-    ],
-    { stdio: 'ignore' },
-  );
-  await waitFor({ what: 'Prometheus', timeoutMs: 30_000 }, async () =>
-    (await fetch(`${url}/-/ready`)).ok ? true : undefined,
-  );
+  prometheus = await Prometheus.start(directory);
 });
 afterAll(async () => {
-  const ended = new Promise((resolve) => prometheus.once('exit', resolve));
-  prometheus.kill('SIGKILL');
-  await ended;
+  await prometheus.stop();
   await rm(directory, { recursive: true });
 });
 
 describe('the answer of Prometheus', () => {
   const ask = (seconds: number, matchers = ''): Promise<ReadonlySet<string>> =>
-    namespacesWithPods({ url, matchers, timeoutMs: 10_000 }, seconds);
+    namespacesWithPods({ url: prometheus.url, matchers, timeoutMs: 10_000 }, seconds);
 
   it('has the namespaces with a pod within the time', async () => {
     expect([...(await ask(24 * hour))].sort()).toEqual(['u-elsewhere', 'u-lately']);
