@@ -83,7 +83,7 @@ function clusterRow(one: ClusterStatus, now: number): ResultRow {
 function tokenText(one: ClusterStatus, now: number): string {
   const { token, tokenIssued, tokenExpires, account } = one;
   if (token === null) return account === null ? '' : 'a client certificate, no token';
-  if (tokenExpires === null) return 'its token never expires';
+  if (tokenExpires === null) return 'its token has no expiry time';
   const left = epoch(tokenExpires) - now;
   if (left <= 0) return `its token expired ${durationText(-left)} ago`;
   const age = tokenIssued === null ? '' : `${durationText(now - epoch(tokenIssued))} old, `;
