@@ -126,6 +126,8 @@ exec ${installDirectory}/hooks/pam-session\n`,
     await waitFor({ what: 'sshd', timeoutMs: 10_000 }, async () =>
       (await host.ssh('ada', ['true'])).exitCode === 0 ? true : undefined,
     );
+    // That login has ended.
+    await expect.poll(recorded).toEqual([]);
     const reaper = await orphanHook();
     expect(await asRoot(`cat /proc/${reaper}/comm`)).toBe('catatonit\n');
     expect(await recorded()).toEqual([]);
