@@ -178,7 +178,7 @@ export async function removeLeakedStorage(part: UserState): Promise<BerthError[]
 /**
  * Volumes, and podman's locks: a podman that was killed after it created a volume and before its container leaves
  * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew. One that was
- * killed while it removed a container leaves it in its database only, which keeps the volumes: the store is removed.
+ * killed while it removed a volume leaves a directory that is in no database: then the store is removed.
  */
 async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
   if (host === undefined || (await storedContainers(owner.directory, user)).length > 0) return;

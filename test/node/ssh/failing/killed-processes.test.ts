@@ -60,14 +60,12 @@ describe.each([
     await reaped();
   });
 
-  it('also volumes of a container that only the database of podman has, as after a killed removal', async () => {
-    const session = await LiveSession.startReady(host, 'ada', 'cat');
+  it('also a volume that the database of podman does not have, as after a killed removal', async () => {
+    await killAll();
     const { uid } = host.account('ada');
-    const { volumes } = await findLeftovers(host, 'ada');
-    expect(volumes.length).toBeGreaterThan(0);
-    const containers = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers`;
-    await runAsRoot(host, `echo '[]' >${containers}/containers.json`);
-    await session.kill();
+    const volume = `/var/lib/berth-ssh/users/${uid}/storage/volumes/${'4f'.repeat(32)}`;
+    await host.asUser('ada', ['mkdir', '-p', `${volume}/_data`]);
+    expect((await findLeftovers(host, 'ada')).volumes).toContain('4f'.repeat(32));
     await reaped();
   });
 });
