@@ -95,8 +95,7 @@ describe('berth init login-node on a host with systemd', () => {
     const whole =
       /(?<=msg="session opened" user=alice session=)(\S+)[^]*msg="session closed" user=alice session=\1/;
     await expect.poll(lines).toMatch(whole);
-    const id = whole.exec(await lines())?.[1] ?? '';
-    const traced = await host.script(`${berth} trace ${id}`);
+    const traced = await host.script(`${berth} trace ${whole.exec(await lines())?.[1] ?? ''}`);
     expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
   });
 

@@ -227,18 +227,15 @@ describe('on a Debian host', () => {
   it('leave the storage of users when they are purged', { timeout }, async () => {
     await host.script(`
       systemctl disable --now berth-sshd@login; usermod --shell /bin/bash alice
-      cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd
-      rm -r /etc/ssh/berth/login.conf; install -d /var/lib/prometheus/node-exporter
-      while ls /run/berth/connections/*/*.* >&2; do sleep 0.1; done
+      cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd; rm -r /etc/ssh/berth/login.conf
+      install -d /var/lib/prometheus/node-exporter; while ls /run/berth/connections/*/*.* >&2; do sleep 0.1; done
       berth reap --unused --textfile=-/var/lib/prometheus/node-exporter/berth.prom >&2
-      systemctl enable --now berth-metrics.timer
-      systemctl start berth-metrics.service
-      grep '^berth_images_missing 0$' /var/lib/prometheus/node-exporter/berth-metrics.prom >&2
+      systemctl enable --now berth-metrics.timer; systemctl start berth-metrics; grep '^berth_images_missing 0$' /var/lib/prometheus/node-exporter/berth-metrics.prom >&2
       apt-get --quiet --yes purge berth berth-login`);
     expect(await host.script('ls /var/lib/berth-ssh')).toContain('images');
     expect(await host.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
-    const kept = 'find /etc/security /var/lib/systemd /var/lib/prometheus';
-    expect(await host.script(kept)).not.toContain('berth');
+    const rest = 'find /etc/security /var/lib/systemd /var/lib/prometheus';
+    expect(await host.script(rest)).not.toContain('berth');
   });
 });
 

@@ -19,7 +19,7 @@ describe("the state of root's token", () => {
     ['without its beginning, half an hour left', { exp: now + 1800 }, 'soon'],
     ['without its beginning, a day left', { exp: now + 24 * hour }, 'good'],
   ] as const)('%s: %j is %s', (_case, claims, state) => {
-    expect(tokenState(jwt(claims), now)).toEqual({ expires: claims.exp, state });
+    expect(tokenState(jwt(claims), now)).toMatchObject({ expires: claims.exp, state });
   });
 
   it('is unknown where the token does not say it', () => {
