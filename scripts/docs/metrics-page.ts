@@ -17,7 +17,7 @@ Root's programs append each event to \`/run/berth/metrics/events\`, which is in 
 the new ones, and begins a new file when the old one is large. A login waits for two appends of some microseconds. At a
 \`kill -9\` of anything, each event that was appended is counted once; what was killed before its end is in
 \`berth_portal_logins_started_total\` only, or is closed by \`berth reap\`. The file has at most 16 MiB: then events are not
-kept, and \`berth_metrics_events_lost\` is 1. A program that hangs for ten minutes between opening the file and appending
+kept, and \`berth_metrics_events_lost\` is 1. A program that hangs for minutes between opening the file and appending
 may lose its event.
 
 What only a session of the user knows (its profile, how long it took to start, why it did not) the user's login notes in

@@ -66,7 +66,8 @@ export function foldSpool(
     }
   }
   const isFull = size >= mostOfSpool;
-  const rotates = size > enough && (isFull || now - before.rotated > appendMs);
+  const isUrgent = size > mostOfSpool / 2;
+  const rotates = size > enough && (isUrgent || now - before.rotated > appendMs);
   const isNew = Object.keys(offsets).length === 0;
   const counted: Counted = { ...totals, offsets, rotated: rotates ? now : before.rotated };
   writePrivateFile(`${directory}/totals.json`, JSON.stringify(counted));

@@ -8,7 +8,7 @@ export const spoolDir = '/run/berth/metrics';
 /** The events that `berth metrics` has not counted yet, one in a line. */
 export const spoolFile = 'events';
 
-/** About an hour of 20 logins a second. More is not kept, and `berth metrics` says so. Bytes. */
+/** Ten minutes of 20 logins a second on ten clusters. More is not kept, and `berth metrics` says so. Bytes. */
 export const mostOfSpool = 16 * 1024 * 1024;
 
 /**

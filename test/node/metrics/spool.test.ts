@@ -121,3 +121,36 @@ it('keeps no name of a user', async () => {
   expect(text).toContain('"seconds":3');
   expect(text).not.toMatch(/alice|192\.0\.2\.1|1\.2@h/);
 });
+
+it('stays small with 20 logins a second on ten clusters, and loses none', async () => {
+  let now = Date.now();
+  foldSpool(directory, now);
+  let largest = 0;
+  const minutes = repetitions(12, 60);
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const spool = new EventSpool('pre-pun', directory);
+    for (let login = 0; login < 1_200; login += 1) {
+      spool.add('portal login begun');
+      spool.write();
+      for (let cluster = 0; cluster < 10; cluster += 1)
+        spool.add('namespace kept', { cluster: `cluster-${cluster}`, took_ms: 62 });
+      const phases = { configuration_ms: 3, credentials_ms: 61, clusters_ms: 9 };
+      spool.add('portal login', { exit: 0, took_ms: 104, ...phases });
+      spool.write();
+    }
+    const sizes = ['events', 'events.former'].map(
+      async (name) => (await stat(join(directory, name)).catch(() => ({ size: 0 }))).size,
+    );
+    largest = Math.max(
+      largest,
+      (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0),
+    );
+    now += 60_000;
+    const { totals, isFull } = foldSpool(directory, now);
+    expect(isFull).toBe(false);
+    expect(totals.counters.berth_portal_logins_total?.['result="success"']).toBe(
+      1_200 * (minute + 1),
+    );
+  }
+  expect(largest).toBeLessThan(mostOfSpool * 1.5);
+}, 300_000);
