@@ -78,6 +78,9 @@ void main()
   .catch((thrown: unknown) => {
     const error = asBerthError(thrown, 'answering a request');
     log.error(error);
+    // Such as a mistake in berth.yml: nobody gets a token.
+    const took = { took_ms: Math.round(performance.now()) };
+    spool.add('broker request', { result: 'failure', ...took });
     // Without an answer the client would assume that the connection limit is reached.
     send(errorAnswer(error));
     return error.exitCode;

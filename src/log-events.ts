@@ -8,7 +8,7 @@ interface LogEventText {
 
 const user = 'name of the account';
 const session = 'ID of the session';
-const uid = 'number of the account';
+const uid = 'UID of the account';
 const cluster = "OnDemand's name of the cluster";
 const rhost = 'address of the client, or of the balancer';
 const why = 'the reason';
@@ -19,14 +19,14 @@ const ofNamespace = {
 };
 /** What the user's own login says, not root. */
 const ofSessions = {
-  sessions: 'shells, commands and transfers that were started',
+  sessions: 'shells, commands and transfers that were started; at most 100 are counted',
   profile: 'of the first',
   backend: '`podman`, `pod` or `slurm`, of the first',
   exit: "exit status of the last, if Berth relays it: of pods and jobs; in a container it is podman's",
 };
 const groups = { missing: 'GIDs that the pod lacks', gone: 'GIDs that the user no longer has' };
 
-/** Every event that Berth logs, by its `msg`. The types of `Logger` allow no other, and no other field. docs/logs.md lists them. */
+/** Every event that Berth logs, by its `msg`. The types of `Logger` allow no other, and no other field. docs/log-lines.md lists them. */
 export const logEvents = {
   'portal login': {
     when: 'The hook of a login at the portal has ended.',
@@ -43,7 +43,7 @@ export const logEvents = {
     fields: ofNamespace,
   },
   'namespace adopted': {
-    when: 'A namespace that was there has become the user’s. Not in syslog.',
+    when: "A namespace that existed before has become the user's. Not in syslog.",
     fields: ofNamespace,
   },
   'namespace kept': { when: 'The namespace was there. Not in syslog.', fields: ofNamespace },
@@ -65,11 +65,11 @@ export const logEvents = {
     fields: { user },
   },
   'namespace made for a hub': {
-    when: "A JupyterHub has had a user's namespace made.",
+    when: "A JupyterHub has asked for a user's namespace, and got it.",
     fields: { user, cluster, namespace: 'its name' },
   },
   'stored credentials removed': {
-    when: '`berth token rotate` has removed root’s credentials of a former account.',
+    when: "`berth token rotate` has removed root's credentials of a former account.",
     fields: { uid, why },
   },
   'stored credentials would be removed': {
@@ -133,7 +133,7 @@ export const logEvents = {
     fields: { ...ofLogin, place: 'the port or socket', where: 'on which side' },
   },
   'another user connected to a forwarded port': {
-    when: 'A connection was closed, because it is not the user’s.',
+    when: "A connection was closed, because it is not the user's.",
     fields: { ...ofLogin, port: 'the port', uid: 'who connected' },
   },
 } as const satisfies Readonly<Record<string, LogEventText>>;

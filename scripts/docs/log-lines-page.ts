@@ -3,11 +3,12 @@ import type { GeneratedPage } from './page.ts';
 
 const head = `# Lines of the log
 
-Every line of Berth in syslog has \`level\` (\`info\`, \`warning\` or \`error\`) and \`msg\`, and then one of these forms ([where they are](logs.md)):
+Every line of Berth's log has \`level\` (\`info\`, \`warning\` or \`error\`) and \`msg\`, and then one of these forms ([where they are](logs.md)):
 
 - With \`code\`: an error or a warning, often with what to do in \`hint\`. [Errors](errors.md) explains each code. The session is in
   \`session\`, the account in \`user\` or \`uid\`, and \`cluster\`, \`file\`, \`profile\` and others say where.
-- Without: one of the events below, with no other fields than its own. A field that does not apply is left out.
+- Without: one of the events below, with no other fields than its own. A field that does not apply is left out. "Not in
+  syslog": only on the hook's standard error, which OnDemand drops if the hook succeeds.
 
 All are there since version 0.1.0. This page is generated from \`src/log-events.ts\`, against which the compiler checks each line.
 

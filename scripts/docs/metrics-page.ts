@@ -15,14 +15,14 @@ const foot = `
 
 Root's programs append each event to \`/run/berth/metrics/events\`, which is in memory and which only root can open; \`berth metrics\` counts
 the new ones, and begins a new file when the old one is large. A login waits for two appends of some microseconds. At a
-\`kill -9\` of anything, each event that was appended is counted once; what was killed before its end is in
-\`berth_portal_logins_started_total\` only, or is closed by \`berth reap\`. The file has at most 16 MiB: then events are not
-kept, and \`berth_metrics_events_lost\` is 1. A program that hangs for minutes between opening the file and appending
-may lose its event.
+\`kill -9\` of anything, each event that was appended is counted once; a login at the portal that was
+killed is only in \`berth_portal_logins_started_total\`, and \`berth reap\` closes the SSH connections that PAM did not. The
+file has at most 16 MiB: then events are not kept, and \`berth_metrics_spool_full\` is 1. A program that hangs for ten minutes or longer between opening the file and
+appending may lose its event.
 
 What only a session of the user knows (its profile, how long it took to start, why it did not) the user's login notes in
 the user's runtime directory, and root reads it when the connection closes: names and codes that root knows, at most 100
-sessions of a connection. A user can make the numbers of the own sessions wrong, and no others.
+sessions of a connection, and none of one with thousands. Users can falsify what is counted of their own sessions, and nothing else.
 \`kube-credential\` without a broker runs as the user and is not counted.
 `;
 

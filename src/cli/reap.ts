@@ -64,7 +64,6 @@ async function reap(
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
     await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
-    spool.write();
     return 0;
   }
   const start = reapProcessCommand(terminal.program, [

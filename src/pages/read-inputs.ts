@@ -7,16 +7,20 @@ import { readAtMost } from '../system/user-file.ts';
 import { newsName, type NewsItem, parseNews } from './rules/news.ts';
 
 /**
- * The news of a folder, the newest first; files with other names are left out, and a missing folder is an empty one.
+ * The news of a folder, the newest first, and the names of its other files. A missing folder is an empty one.
  *
  * @throws {BerthError} `config-…` of `readConfigFile`, `config-not-utf8`
  */
-export function readNews(directory: string): NewsItem[] {
-  return directoryNames(directory)
-    .filter((name) => newsName.test(name))
-    .sort()
-    .reverse()
-    .map((name) => parseNews(name, readTrusted(join(directory, name))));
+export function readNews(directory: string): {
+  readonly news: readonly NewsItem[];
+  readonly others: readonly string[];
+} {
+  const names = directoryNames(directory).toSorted().toReversed();
+  const ofNews = names.filter((name) => newsName.test(name));
+  return {
+    news: ofNews.map((name) => parseNews(name, readTrusted(join(directory, name)))),
+    others: names.filter((name) => !newsName.test(name)),
+  };
 }
 
 /** Bytes; far more than Berth writes. */

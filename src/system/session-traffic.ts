@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ProcessId } from './processes.ts';
-import { establishedConnections, type TcpConnection, tcpConnectionsOf } from './tcp-connection.ts';
+import { tcpConnections, type TcpConnection, tcpConnectionsOf } from './tcp-connection.ts';
 import { endpointText } from './tcp-table.ts';
 
 /**
@@ -29,7 +29,10 @@ export function sessionTraffic(
       ...filterOf(connections.get(monitor.pid)),
     ]);
     const encrypted = new Map(
-      establishedConnections(filter)?.map((found) => [filterOf(found).join(' '), found.bytes]),
+      tcpConnections(filter)?.map((found) => [
+        filterOf(found).join(' '),
+        found.receivedBytes + found.sentBytes,
+      ]),
     );
     open = open.filter(({ monitor, sshd }, index) => {
       const bytes = encrypted.get(filterOf(connections.get(monitor.pid)).join(' '));

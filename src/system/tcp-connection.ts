@@ -19,7 +19,7 @@ export interface TcpConnection {
 /** Whether a process holds this connection, by the kernel. It takes no longer if others hold many. */
 export function holdsConnection(pid: number, { local, peer }: TcpConnection): boolean {
   const ends = ['src', endpointText(local), 'dst', endpointText(peer)];
-  const found = establishedConnections(ends) ?? [];
+  const found = tcpConnections(ends) ?? [];
   const own = new Set(socketInodes(pid));
   return found.some(({ inode }) => own.has(inode));
 }
@@ -89,14 +89,16 @@ function endpointOf({ address, port }: Endpoint): Endpoint {
   return { address: addressOf(address), port };
 }
 
-/** An established TCP connection of this network namespace. */
+/** A TCP connection of this network namespace. */
 interface SocketStatistics extends TcpConnection {
   /** In /proc/PID/fd it is `socket:[INODE]`. */
   readonly inode: string;
   /** Milliseconds since the peer last sent data; acknowledgements do not count. */
   readonly sinceReceivedMs: number;
-  /** Of data, received and acknowledged by the peer. */
-  readonly bytes: number;
+  /** Of data. */
+  readonly receivedBytes: number;
+  /** Of data that the peer has acknowledged. */
+  readonly sentBytes: number;
 }
 
 /** Milliseconds. Of 60,000 connections the kernel selects one in 20. */
@@ -106,16 +108,18 @@ const limitMs = 2_000;
 const mostBytes = 16 * 1024 * 1024;
 
 /**
- * The established TCP connections that match, from the kernel through ss(8) of iproute2. The kernel applies the filter
+ * The TCP connections that match, from the kernel through ss(8) of iproute2. The kernel applies the filter
  * (sock_diag(7)): however many connections users open, those of others are not read.
  *
  * @param filter as in ss(8): `['sport', '=', ':22']`
+ * @param state `connected` also for those whose other end has been closed
  * @returns undefined if ss is missing, fails, or is not done in time
  */
-export function establishedConnections(
+export function tcpConnections(
   filter: readonly string[],
+  state: 'established' | 'connected' = 'established',
 ): readonly SocketStatistics[] | undefined {
-  const { status, stdout } = spawnSync('ss', ['-tHOnei', 'state', 'established', ...filter], {
+  const { status, stdout } = spawnSync('ss', ['-tHOnei', 'state', state, ...filter], {
     ...{ cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, encoding: 'latin1' },
     ...{ timeout: limitMs, maxBuffer: mostBytes, stdio: ['ignore', 'pipe', 'ignore'] },
   });
@@ -129,14 +133,14 @@ function statisticsOf(line: string): SocketStatistics[] {
   if (local === undefined || peer === undefined || inode === undefined) return [];
   // The kernel's clock counts from the connection's start; without data ss prints nothing.
   const sinceReceivedMs = Number(/ lastrcv:(\d+)/.exec(line)?.[1] ?? 0);
-  const bytes = [...line.matchAll(/ bytes_(?:acked|received):(\d+)/g)].reduce(
-    (sum, [, count]) => sum + Number(count),
-    0,
-  );
+  const counter = (name: string): number =>
+    Number(new RegExp(` ${name}:(\\d+)`).exec(line)?.[1] ?? 0);
   return [
     {
       ...{ local: endpoint(local, localPort), peer: endpoint(peer, peerPort) },
-      ...{ inode, sinceReceivedMs, bytes },
+      ...{ inode, sinceReceivedMs },
+      receivedBytes: counter('bytes_received'),
+      sentBytes: counter('bytes_acked'),
     },
   ];
 }

@@ -7,7 +7,7 @@ const host = 'instance=~"$host"';
 const pods = 'pod=~"berth-.+",namespace!="ondemand"';
 
 const sessionTime = (quantile: number): string =>
-  `histogram_quantile(${quantile}, sum by (le) (rate(berth_ssh_session_duration_seconds_bucket{${host}}[1d])))`;
+  `histogram_quantile(${quantile}, sum by (le) (rate(berth_ssh_connection_duration_seconds_bucket{${host}}[1d])))`;
 
 const quota = (type: 'used' | 'hard'): string =>
   `sum by (resource) (kube_resourcequota{type="${type}"})`;

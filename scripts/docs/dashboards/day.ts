@@ -146,7 +146,7 @@ export const day: BerthDashboard = {
           title: 'Connections in an hour',
           unit: 'none',
           queries: [
-            [anHour('berth_ssh_sessions_opened_total', 'instance'), 'opened on {{instance}}'],
+            [anHour('berth_ssh_connections_opened_total', 'instance'), 'opened on {{instance}}'],
           ],
         },
         {
@@ -169,8 +169,8 @@ export const day: BerthDashboard = {
           unit: 'none',
           description: 'By PAM, by the reaper because PAM missed it, or at a limit of time.',
           queries: [
-            [anHour('berth_ssh_sessions_closed_total', 'by'), 'by {{by}}'],
-            [anHour('berth_ssh_sessions_limited_total', 'limit'), 'at the limit {{limit}}'],
+            [anHour('berth_ssh_connections_closed_total', 'by'), 'by {{by}}'],
+            [anHour('berth_ssh_connections_limited_total', 'limit'), 'at the limit {{limit}}'],
           ],
         },
         {

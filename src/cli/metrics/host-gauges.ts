@@ -10,9 +10,12 @@ import { listImages } from '../../images/image-index.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
 import type { Gauges } from '../../metrics/rules/totals.ts';
 import { clustersToSkip, readBackoff } from '../../portal/cluster-backoff.ts';
-import { hasSystemd, propertiesOfUnits } from '../../system/systemd-units.ts';
+import { timerStates } from '../../system/systemd-timers.ts';
+import { hasSystemd } from '../../system/systemd-units.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
 import { loadSite, loadSsh, type SiteArguments } from '../kit/site-options.ts';
+
+const sshFile = '/etc/berth/ssh.yml';
 
 interface HostGauges {
   readonly gauges: Gauges;
@@ -28,7 +31,7 @@ interface HostGauges {
 export async function hostGauges(args: SiteArguments, now: number): Promise<HostGauges> {
   const looks: readonly [what: string, look: () => Promise<Gauges>][] = [
     ['the clusters', async () => (hasPortal(args) ? clusterGauges(args, now) : {})],
-    ['the images', async () => (existsSync('/etc/berth/ssh.yml') ? imageGauges() : {})],
+    ['the images', async () => (existsSync(sshFile) ? imageGauges() : {})],
     ['the services', async () => (hasSystemd() ? unitGauges(now) : {})],
   ];
   const errors: BerthError[] = [];
@@ -37,6 +40,9 @@ export async function hostGauges(args: SiteArguments, now: number): Promise<Host
     try {
       gauges = { ...gauges, ...(await look()) };
     } catch (thrown) {
+      const { isWithoutClusters } = await import('../../doctor/host-roles.ts');
+      // As in `berth status`: a login node with a berth.yml and without OnDemand.
+      if (existsSync(sshFile) && isWithoutClusters(thrown)) continue;
       errors.push(asBerthError(thrown, `looking at ${what}`));
     }
   }
@@ -77,28 +83,24 @@ function tokenExpiries({ clusters }: SiteSettings): ReadonlyMap<string, number> 
 }
 
 async function imageGauges(): Promise<Gauges> {
-  const images = listImages(await loadSsh({}));
+  // Each minute: their files are for `berth images check`.
+  const images = listImages(await loadSsh({}), { files: false });
   const missing = images.filter(
     ({ status, profiles }) => profiles.length > 0 && status !== 'complete',
   );
   return { berth_images_missing: missing.length };
 }
 
-/** Of the services that a timer starts; `ExecMainExitTimestampMonotonic` is in microseconds since boot. */
+/** Of the services that a timer starts; while one runs, systemd no longer has the result of its last run. */
 async function unitGauges(now: number): Promise<Gauges> {
-  const properties = ['Id', 'TriggeredBy', 'Result', 'ExecMainExitTimestampMonotonic'];
-  const units = await propertiesOfUnits(['berth-*.service'], properties);
-  const boot = now / 1000 - Number(process.hrtime.bigint()) / 1e9;
-  const ran = units.flatMap((unit) => {
-    const ended = Number(unit.get('ExecMainExitTimestampMonotonic') ?? 0) / 1e6;
-    const isTimed = unit.get('TriggeredBy')?.endsWith('.timer') === true;
-    const name = (unit.get('Id') ?? '').replace(/\.service$/, '');
-    return isTimed && ended > 0 ? [{ name, ended, success: unit.get('Result') === 'success' }] : [];
-  });
+  const ran = (await timerStates('berth-', now)).flatMap(({ name, lastRun, ...state }) =>
+    lastRun === undefined || state.result === 'condition' ? [] : [{ name, lastRun, ...state }],
+  );
+  const ended = ran.filter(({ running }) => !running);
   return {
-    berth_unit_last_run_timestamp_seconds: new Map(
-      ran.map(({ name, ended }) => [name, Math.floor(boot + ended)]),
+    berth_unit_last_run_timestamp_seconds: new Map(ran.map((one) => [one.name, one.lastRun])),
+    berth_unit_success: new Map(
+      ended.map(({ name, result }) => [name, result === 'success' ? 1 : 0]),
     ),
-    berth_unit_success: new Map(ran.map(({ name, success }) => [name, success ? 1 : 0])),
   };
 }

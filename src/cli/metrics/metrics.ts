@@ -10,7 +10,7 @@ const options = { ...siteOptions, textfile: textfileOption };
 /** `berth metrics`: what Prometheus scrapes of this host. */
 export const metricsCommand = command({
   command: 'metrics',
-  describe: 'Count what logins and sessions have noted, and print the metrics of this host',
+  describe: 'Print the metrics of this host for Prometheus',
   options,
   examples: [
     ['berth metrics', 'Print them'],
@@ -20,7 +20,7 @@ export const metricsCommand = command({
     ],
   ],
   epilogue:
-    'The first run begins to count: until then, and without berth-metrics.timer, nothing is noted. Counters begin at 0 when the host starts. Exit status: 0 all was looked at, otherwise what could not be looked at is missing, and standard error has the reason.',
+    'The first run after a start of the host begins to count, at 0: enable berth-metrics.timer. If another run is active, this one does nothing. Exit status: 0 all metrics were read; otherwise some are missing, and standard error has the reason.',
   run: metrics,
 });
 
@@ -48,7 +48,7 @@ async function metrics(args: ArgumentsOf<typeof options>, terminal: Terminal): P
     const { totals, isFull } = foldSpool(spoolDir, now);
     const text = metricsText(totals, {
       ...gauges,
-      berth_metrics_events_lost: isFull ? 1 : 0,
+      berth_metrics_spool_full: isFull ? 1 : 0,
       berth_metrics_last_run_timestamp_seconds: Math.floor(now / 1000),
       berth_build_info: new Map([[terminal.version, 1]]),
     });

@@ -4,6 +4,7 @@ import type { BalancerSettings } from '../../config/schema/balancer-settings.ts'
 import type { Door } from '../../pages/rules/site.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
+import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, text } from '../kit/options.ts';
 import { optionalOutputFile, outputDirectory } from '../kit/output-path.ts';
@@ -82,7 +83,12 @@ async function render(
   const { readMetrics, readNews } = await import('../../pages/read-inputs.ts');
   const { statusRows } = await import('../../pages/rules/status.ts');
   const host = args.host ?? balancer?.hostname ?? hostname();
-  const news = readNews((await overlayOf(args))?.resolve(args.news) ?? args.news);
+  const folder = (await overlayOf(args))?.resolve(args.news) ?? args.news;
+  const { news, others } = readNews(folder);
+  if (others.length > 0)
+    terminal.stderr.write(
+      `warning: no news: ${escapedForTerminal(others.join(', '))} in ${folder}; a name is 2026-11-26.md or 2026-11-26-WORDS.md\n`,
+    );
   const seconds = Math.floor(terminal.now() / 1000);
   const { sitePages } = await import('../../pages/rules/site-pages.ts');
   const files = sitePages({

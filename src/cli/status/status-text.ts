@@ -15,12 +15,12 @@ import type {
 /** Of a line: that of most terminals. */
 const columns = 80;
 
-type Section = readonly (readonly [title: string, rows: readonly ResultRow[]])[];
+type Sections = readonly (readonly [title: string, rows: readonly ResultRow[]])[];
 
 /** The status in sections, with the marks of doctor. @param now seconds since the epoch */
 export function statusText(status: HostStatus, now: number, style: ResultStyle): string {
   const { host, version, roles, drained, timers, sessions, checks, incomplete } = status;
-  const sections: Section = [
+  const sections: Sections = [
     ['', drained === null ? [] : [drainRow(drained)]],
     ['configuration', status.configuration.flatMap(configurationRows)],
     ['clusters', status.clusters.map((one) => clusterRow(one, now))],
@@ -106,7 +106,11 @@ function timerRow(timer: TimerStatus, now: number): ResultRow {
   const hasFailed = status === 'failed' && result !== null;
   return {
     ...{ status, label: name.replace('berth-', ''), message: parts.join('; ') },
-    next: hasFailed ? `journalctl -u ${name} -n 20` : undefined,
+    next: hasFailed
+      ? `journalctl -u ${name} -n 20`
+      : active || status === 'skipped'
+        ? undefined
+        : `systemctl start ${name}.timer`,
   };
 }
 
@@ -114,7 +118,7 @@ function lastRunText({ lastRun, result, exitStatus }: TimerStatus, now: number):
   if (lastRun === null) return 'has not run since the boot';
   const ago = `${durationText(Math.max(0, now - epoch(lastRun)))} ago`;
   if (result === 'success') return `done ${ago}`;
-  if (result === 'condition') return `left out ${ago}, because a condition of the unit is not met`;
+  if (result === 'condition') return `skipped ${ago}, because a condition of the unit is not met`;
   const code = exitStatus === null ? '' : ` ${exitStatus}`;
   return `failed ${ago} (${result ?? ''}${code})`;
 }

@@ -35,10 +35,10 @@ const counts: Readonly<Record<string, Count>> = {
     count(totals, 'berth_hub_requests_total', { request: 'account' }),
   'namespace made for a hub': (_, totals) =>
     count(totals, 'berth_hub_requests_total', { request: 'namespace' }),
-  'session opened': (_, totals) => count(totals, 'berth_ssh_sessions_opened_total', {}),
+  'session opened': (_, totals) => count(totals, 'berth_ssh_connections_opened_total', {}),
   'session closed': (event, totals) => {
-    count(totals, 'berth_ssh_sessions_closed_total', { by: text(event.by, 'pam') });
-    observe(totals, 'berth_ssh_session_duration_seconds', {}, number(event.seconds));
+    count(totals, 'berth_ssh_connections_closed_total', { by: text(event.by, 'pam') });
+    observe(totals, 'berth_ssh_connection_duration_seconds', {}, number(event.seconds));
     for (const direction of ['received', 'sent'] as const) {
       const bytes = number(event[`${direction}_bytes`]);
       if (bytes !== undefined) count(totals, `berth_ssh_${direction}_bytes_total`, {}, bytes);
@@ -52,7 +52,7 @@ const counts: Readonly<Record<string, Count>> = {
   'session not started': (event, totals) =>
     count(totals, 'berth_ssh_session_failures_total', { code: text(event.code) }),
   'session ended at its limit': (event, totals) =>
-    count(totals, 'berth_ssh_sessions_limited_total', { limit: text(event.limit) }),
+    count(totals, 'berth_ssh_connections_limited_total', { limit: text(event.limit) }),
   error: (event, totals) => {
     const { program, cluster, code, took_ms: tookMs } = event;
     count(totals, 'berth_errors_total', { program, code: text(code) });

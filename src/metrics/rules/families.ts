@@ -11,7 +11,10 @@ export interface Family {
 const cluster = { cluster: "OnDemand's name of the cluster" };
 const session = { profile: 'the profile', backend: '`podman`, `pod` or `slurm`' };
 const code = { code: 'the [error code](errors.md)' };
-const unit = { unit: 'the service' };
+const unit = { unit: 'name of the service, without `.service`' };
+const program = {
+  program: '`pre-pun`, `pam-session`, `credential-broker`, `hub-bootstrap` or `reap`',
+};
 
 /** Seconds. A login at the portal is waited for; a connection lasts for hours. */
 const waited = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -28,7 +31,7 @@ export const families = {
   },
   berth_portal_logins_total: {
     type: 'counter',
-    help: 'Runs of the hook that have ended.',
+    help: "Runs of the hook that have ended. With OSC's two hooks, a login is two.",
     labels: { result: '`success` or `failure`' },
   },
   berth_portal_login_failures_total: {
@@ -77,20 +80,20 @@ export const families = {
   },
   berth_hub_requests_total: {
     type: 'counter',
-    help: 'What hubs have asked for.',
+    help: 'Requests of hubs that were answered. Others are in `berth_errors_total`.',
     labels: { request: '`account` or `namespace`' },
   },
-  berth_ssh_sessions_opened_total: {
+  berth_ssh_connections_opened_total: {
     type: 'counter',
     help: 'SSH connections that PAM has opened.',
     labels: {},
   },
-  berth_ssh_sessions_closed_total: {
+  berth_ssh_connections_closed_total: {
     type: 'counter',
     help: 'SSH connections that have ended and were cleaned up.',
     labels: { by: '`pam`, or `reaper` if PAM missed it' },
   },
-  berth_ssh_session_duration_seconds: {
+  berth_ssh_connection_duration_seconds: {
     type: 'histogram',
     help: 'How long SSH connections were open.',
     labels: {},
@@ -122,20 +125,20 @@ export const families = {
     help: "Sessions that did not start, as the user's own login says when its connection closes.",
     labels: code,
   },
-  berth_ssh_sessions_limited_total: {
+  berth_ssh_connections_limited_total: {
     type: 'counter',
-    help: 'SSH connections that were ended at a limit.',
+    help: 'SSH connections that Berth ended at a limit. Clusters and Slurm end pods and jobs themselves.',
     labels: { limit: '`hard` or `idle`' },
   },
   berth_errors_total: {
     type: 'counter',
-    help: "Errors that root's programs have logged.",
-    labels: { program: 'the program', ...code },
+    help: 'Errors that these programs have logged.',
+    labels: { ...program, ...code },
   },
   berth_warnings_total: {
     type: 'counter',
-    help: "Warnings with a code that root's programs have logged.",
-    labels: { program: 'the program', ...code },
+    help: 'Warnings with a code that these programs have logged.',
+    labels: { ...program, ...code },
   },
   berth_hook_token_expiry_timestamp_seconds: {
     type: 'gauge',
@@ -144,25 +147,25 @@ export const families = {
   },
   berth_cluster_backoff: {
     type: 'gauge',
-    help: '1 if logins skip the cluster, because a recent one could not reach it, otherwise 0.',
+    help: '1 if logins skip the cluster, because one in the last 30 s could not reach it, otherwise 0. Never 1 for all clusters of a portal.',
     labels: cluster,
   },
   berth_unit_last_run_timestamp_seconds: {
     type: 'gauge',
-    help: "When a timer's service last ended, in seconds since the epoch. Of services that have run since boot.",
+    help: "When a timer's service last ended, in seconds since the epoch. Missing before its first run since boot.",
     labels: unit,
   },
   berth_unit_success: {
     type: 'gauge',
-    help: '1 if the last run of the service succeeded, otherwise 0.',
+    help: '1 if the last run of the service succeeded, otherwise 0. Missing while it runs.',
     labels: unit,
   },
   berth_images_missing: {
     type: 'gauge',
-    help: 'Images of profiles that are not in the shared store of this host, or not whole.',
+    help: 'Images of profiles that are not in the shared store of this host, or lack a layer.',
     labels: {},
   },
-  berth_metrics_events_lost: {
+  berth_metrics_spool_full: {
     type: 'gauge',
     help: '1 if events were lost, because the spool was full when the last run began, otherwise 0.',
     labels: {},

@@ -41,7 +41,7 @@ export function messageOfTheDay(news: readonly NewsItem[]): string {
     const [paragraph = ''] = body.split(/(?:\r?\n[ \t]*){2,}/);
     // Items of a list stay on lines of their own.
     const lines = paragraph.split(/\r?\n(?=[ \t]*(?:[-*+]|\d+[.)]) )/);
-    return [`${date}  ${title}`, ...lines]
+    return [title === date ? date : `${date}  ${title}`, ...lines]
       .map((line) => wrapped(escapedForTerminal(line.trimEnd().replace(/\s*\r?\n\s*/g, ' '))))
       .join('\n')
       .trimEnd();

@@ -40,8 +40,8 @@ export function profilesPage({ settings, doors }: Site): Html {
   });
   return html`<h1>Profiles</h1>
     <p>
-      A profile says what your session runs in. The first one here that is for you is the one that
-      you get, unless you ask for another.
+      A profile says what your session runs in. Unless you ask for another, you get the first one
+      here that you may use on the port to which you connect.
     </p>
     ${each.length === 0 ? html`<p>There are no profiles here.</p> ` : each}`;
 }

@@ -43,6 +43,8 @@ export async function closeConnection(
   const noted = await takeSessionNotes(site.settings, user, id);
   for (const one of noted.started) site.spool?.add('session started', { ...one });
   for (const code of noted.failed) site.spool?.add('session not started', { code });
+  // At once: the notes are removed, and the cleanup may be killed.
+  site.spool?.write();
   const state = await readUserState(site, user);
   const { processes, failed: stay } = await endConnectionProcesses(site, state, {
     ...{ id, session: record.session, orphanedSshd: gone },

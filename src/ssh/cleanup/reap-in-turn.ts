@@ -91,6 +91,8 @@ export async function reapEach(
 ): Promise<void> {
   for (const uid of uids) {
     const { failed, ...reaped } = await reapUser(site, uid, options.dryRun);
+    // This process may be killed at the next user.
+    site.spool?.write();
     const errors = failed.map(({ code, exit, message, hint, fields }) => ({
       ...{ code, exit, message, hint, fields },
     }));

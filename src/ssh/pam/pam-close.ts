@@ -40,7 +40,7 @@ export async function pamClose(input: PamCloseInput): Promise<number> {
   const site = { settings, run, log, now, session, spool: input.spool };
   const told = connectionIn(input.sshConnection, record.rhost);
   // Not beside the cleanup, in which this process has the rights of the user at times.
-  const bytes = await connectionBytes(monitor.pid, told);
+  const bytes = connectionBytes(monitor.pid, told);
   const closed = await closeConnection(site, user, { id, record, gone: false });
   for (const error of closed.failed) log.error(error);
   log.info('session closed', {

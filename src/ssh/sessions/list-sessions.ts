@@ -11,7 +11,7 @@ import { directoryNames } from '../../system/if-present.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { runningProcesses } from '../../system/processes.ts';
 import {
-  establishedConnections,
+  tcpConnections,
   type TcpConnection,
   tcpConnectionsOf,
 } from '../../system/tcp-connection.ts';
@@ -171,7 +171,7 @@ function sessionOf(
 function lastReceived(records: readonly ConnectionRecord[]): (record: ConnectionRecord) => number {
   const ports = new Set(records.flatMap(({ local }) => local?.port ?? []));
   const [, ...filter] = [...ports].flatMap((port) => ['or', 'sport', '=', `:${port}`]);
-  const found = ports.size === 0 ? [] : (establishedConnections(filter) ?? []);
+  const found = ports.size === 0 ? [] : (tcpConnections(filter) ?? []);
   const since = new Map(found.map((one) => [endsText(one), one.sinceReceivedMs]));
   return ({ local, peer }) =>
     local === undefined || peer === undefined ? 0 : (since.get(endsText({ local, peer })) ?? 0);

@@ -35,31 +35,31 @@ async function metrics(): Promise<Record<string, number>> {
 /** How many connections have been closed. */
 async function closedSessions(): Promise<number> {
   const seen = await metrics();
-  const by = (who: string): number => seen[`berth_ssh_sessions_closed_total{by="${who}"}`] ?? 0;
+  const by = (who: string): number => seen[`berth_ssh_connections_closed_total{by="${who}"}`] ?? 0;
   return by('pam') + by('reaper');
 }
 
 it('counts nothing before its first run, then sessions with their profile, time, bytes and errors', async () => {
   await host.ssh('ada', ['true']);
   expect(await metrics()).toMatchObject({
-    berth_ssh_sessions_opened_total: 0,
+    berth_ssh_connections_opened_total: 0,
     berth_images_missing: 1,
-    berth_metrics_events_lost: 0,
+    berth_metrics_spool_full: 0,
   });
   const { stdout } = await host.ssh('ada', ['head -c 3000000 /dev/zero']);
   expect(stdout).toHaveLength(3_000_000);
   await host.ssh('ada', ['cat >/dev/null'], { input: Buffer.alloc(1_000_000) });
   await refusedLogin(host, 'bob');
   await expect
-    .poll(async () => (await metrics())['berth_ssh_sessions_closed_total{by="pam"}'], {
+    .poll(async () => (await metrics())['berth_ssh_connections_closed_total{by="pam"}'], {
       timeout: 10_000,
     })
     .toBe(3);
   const seen = await metrics();
   const base = '{profile="base",backend="podman"}';
   expect(seen).toMatchObject({
-    berth_ssh_sessions_opened_total: 3,
-    berth_ssh_session_duration_seconds_count: 3,
+    berth_ssh_connections_opened_total: 3,
+    berth_ssh_connection_duration_seconds_count: 3,
     [`berth_ssh_session_starts_total${base}`]: 2,
     [`berth_ssh_session_start_duration_seconds_count${base}`]: 2,
     'berth_ssh_session_failures_total{code="image-missing"}': 1,
@@ -80,7 +80,7 @@ it('says the same at the end of each session', async () => {
 });
 
 it('counts each session once that is killed at any moment', async () => {
-  const before = (await metrics()).berth_ssh_sessions_opened_total ?? 0;
+  const before = (await metrics()).berth_ssh_connections_opened_total ?? 0;
   const random = seededRandom(2026);
   const times = repetitions(24, 200);
   for (let turn = 0; turn < times; turn += 1) {
@@ -96,7 +96,7 @@ it('counts each session once that is killed at any moment', async () => {
     return closedSessions();
   };
   await expect.poll(closed, { timeout: 20_000 }).toBe(before + times);
-  expect((await metrics()).berth_ssh_sessions_opened_total).toBe(before + times);
+  expect((await metrics()).berth_ssh_connections_opened_total).toBe(before + times);
 }, 600_000);
 
 it('lets a user change only the numbers of their own sessions, and only with what root knows', async () => {
@@ -141,7 +141,7 @@ it('lets a user change only the numbers of their own sessions, and only with wha
       )
       .toBe(0);
   }
-  const opened = (before.berth_ssh_sessions_opened_total ?? 0) + forged.length + 4;
+  const opened = (before.berth_ssh_connections_opened_total ?? 0) + forged.length + 4;
   await expect.poll(closedSessions, { timeout: 10_000 }).toBe(opened);
   const after = await metrics();
   const base = 'berth_ssh_session_starts_total{profile="base",backend="podman"}';

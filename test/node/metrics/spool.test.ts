@@ -17,7 +17,7 @@ afterEach(() => rm(directory, { recursive: true }));
 
 const opened = (now = Date.now()): number => {
   const { totals } = foldSpool(directory, now);
-  return totals.counters.berth_ssh_sessions_opened_total?.[''] ?? 0;
+  return totals.counters.berth_ssh_connections_opened_total?.[''] ?? 0;
 };
 const note = (times = 1): void => {
   for (let time = 0; time < times; time += 1) {

@@ -98,7 +98,7 @@ const ofBackend = (backend: string): string => `,profile="p",backend="${backend}
 /** Each alert of etc/kubernetes/monitoring/rules.yaml. */
 export const alertCases: Readonly<Record<string, AlertCase>> = {
   BerthMetricsNotRunning: lastRun('berth_metrics_last_run_timestamp_seconds', 25),
-  BerthMetricsEventsLost: gauge('berth_metrics_events_lost', 5, 1, 0),
+  BerthMetricsEventsLost: gauge('berth_metrics_spool_full', 5, 1, 0),
   BerthUnitFailed: gauge('berth_unit_success{unit="berth-images"}', 40, 0, 1, [
     // It has its own alert.
     { 'berth_unit_success{unit="berth-ldap-sync"}': '0x40' },

@@ -25,7 +25,7 @@ const images = new URL('../../../docs/images/', import.meta.url).pathname;
 const withoutData: Readonly<Record<string, string>> = {
   berth_hub_requests_total: 'no JupyterHub runs here',
   berth_warnings_total: 'nothing warns here',
-  berth_ssh_sessions_limited_total: 'a limit of time would take a minute',
+  berth_ssh_connections_limited_total: 'a limit of time would take a minute',
   berth_slurm_sync_last_success_timestamp_seconds: 'there is no slurmdbd',
   kube_cronjob_status_last_successful_time: 'the CronJob is suspended, as it is installed',
 };

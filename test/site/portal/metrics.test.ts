@@ -54,7 +54,7 @@ it('counts nothing before its first run, and looks at the token of the hook', as
   expect(seen).toMatchObject({
     berth_portal_logins_started_total: 0,
     'berth_cluster_backoff{cluster="prod"}': 0,
-    berth_metrics_events_lost: 0,
+    berth_metrics_spool_full: 0,
   });
   const expiry = seen['berth_hook_token_expiry_timestamp_seconds{cluster="prod"}'];
   expect(expiry).toBeGreaterThan(Date.now() / 1000);

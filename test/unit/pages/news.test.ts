@@ -28,6 +28,7 @@ describe('a file of news', () => {
     const text = 'Text.\n\n# Later';
     expect(item(text)).toMatchObject({ title: '2026-11-26', body: text });
     expect(page(text)).not.toContain('<time');
+    expect(messageOfTheDay([item(text)])).toBe('2026-11-26\nText.\n');
   });
 
   it('can be empty', () => {

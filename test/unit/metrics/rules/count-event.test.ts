@@ -84,9 +84,9 @@ describe('countEvent', () => {
       { program: 'pam-session', event: 'session not started', code: 'image-missing' },
     ]);
     expect(seen).toMatchObject({
-      berth_ssh_sessions_opened_total: 1,
-      'berth_ssh_sessions_closed_total{by="pam"}': 1,
-      'berth_ssh_sessions_closed_total{by="reaper"}': 1,
+      berth_ssh_connections_opened_total: 1,
+      'berth_ssh_connections_closed_total{by="pam"}': 1,
+      'berth_ssh_connections_closed_total{by="reaper"}': 1,
       berth_ssh_received_bytes_total: 10,
       berth_ssh_sent_bytes_total: 7,
       'berth_ssh_session_start_duration_seconds_sum{profile="a",backend="pod"}': 0.7,
@@ -110,7 +110,7 @@ describe('countEvent', () => {
 describe('metricsText', () => {
   it('begins counters without labels at 0, and leaves out what was not looked at', () => {
     const seen = samples([], { berth_cluster_backoff: new Map([['a"b\n', 1]]) });
-    expect(seen.berth_ssh_sessions_opened_total).toBe(0);
+    expect(seen.berth_ssh_connections_opened_total).toBe(0);
     expect(seen['berth_cluster_backoff{cluster="a_b_"}']).toBe(1);
     expect(Object.keys(seen)).not.toContain('berth_images_missing');
   });
