@@ -14,6 +14,13 @@ import { readTrusted } from '../src/system/trusted-text.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
 import { triggeringUnits } from '../src/system/systemd-units.ts';
 
+/** What a user can cause at will: it must not hide, or look like, what fails for others. */
+const refused: readonly string[] = [
+  'broker-request-invalid',
+  'broker-no-request',
+  'credential-missing',
+];
+
 const now = (): number => Date.now() / 1000;
 const spool = new EventSpool('credential-broker');
 const log = lineLogger(stderrSink(), {}, spool.observe);
@@ -61,9 +68,14 @@ async function main(): Promise<number> {
   const took = { took_ms: Math.round(performance.now()) };
   if (error === undefined) log.info('credential handed out', { session, uid, cluster, ...took });
   else log.error(error, { uid });
-  spool.add('broker request', { result: error === undefined ? 'success' : 'failure', ...took });
+  spool.add('broker request', { result: resultOf(error?.code), ...took });
   send(answer);
   return error?.exitCode ?? 0;
+}
+
+function resultOf(code: string | undefined): string {
+  if (code === undefined) return 'success';
+  return refused.includes(code) ? 'refused' : 'failure';
 }
 
 function send(answer: BrokerAnswer): void {

@@ -33,6 +33,7 @@ async function end(code: number): Promise<void> {
 
 tuneStartup(process.env);
 process.umask(0o022);
+spool.open();
 const giveUp = (): void => {
   log.warning('pam-session stopped because it took too long', {
     code: 'pam-session-deadline',

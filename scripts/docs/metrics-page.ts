@@ -22,7 +22,7 @@ appending may lose its event.
 
 What only a session of the user knows (its profile, how long it took to start, why it did not) the user's login notes in
 the user's runtime directory, and root reads it when the connection closes: names and codes that root knows, at most 100
-sessions of a connection, and none of one with thousands. Users can falsify what is counted of their own sessions, and nothing else.
+sessions of a connection, and none of one with thousands. Users can falsify these numbers of sessions, which all users share, and nothing else.
 \`kube-credential\` without a broker runs as the user and is not counted.
 `;
 

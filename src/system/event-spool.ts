@@ -39,14 +39,19 @@ export class EventSpool {
     this.#lines += `${JSON.stringify(line)}\n`;
   }
 
+  /** Opens the spool, before the process may have the rights of a user. */
+  open(): void {
+    if (this.#file === undefined) this.#file = openSpool(`${this.#directory}/${spoolFile}`);
+  }
+
   /** Appends the events at once: the kernel does not mix appends. Without a spool, or to a full one, it does nothing. */
   write(): void {
     // A line that a full disk has cut must not spoil the next.
     const text = `\n${this.#lines}`;
     if (this.#lines === '') return;
     this.#lines = '';
-    this.#file ??= openSpool(`${this.#directory}/${spoolFile}`);
-    if (this.#file === null) return;
+    this.open();
+    if (this.#file === null || this.#file === undefined) return;
     try {
       if (fstatSync(this.#file).size < mostOfSpool) writeSync(this.#file, text);
     } catch {

@@ -36,8 +36,10 @@ export class SessionLines {
   /** Takes the line if it is of the session. */
   add(line: LogLine): void {
     if (this.isFull) return;
-    if (this.#wanted.test(line.text)) this.#own.push(line);
-    else if (line.pid === this.#pid && line.source.startsWith('sshd')) this.#ofSshd.push(line);
+    const isSshd = line.source.startsWith('sshd');
+    // sshd logs names and texts of clients that have not logged in: what they say of a session is nothing.
+    if (!isSshd && this.#wanted.test(line.text)) this.#own.push(line);
+    else if (isSshd && line.pid === this.#pid) this.#ofSshd.push(line);
   }
 
   /** All lines by time: those that name the session, and those of its sshd at that time on a host that names it. */

@@ -75,7 +75,9 @@ export const families = {
   berth_broker_request_duration_seconds: {
     type: 'histogram',
     help: 'How long the broker took for an answer.',
-    labels: { result: '`success` or `failure`' },
+    labels: {
+      result: '`success`, `failure`, or `refused`: a request that no kubectl of a login makes',
+    },
     buckets: waited,
   },
   berth_hub_requests_total: {

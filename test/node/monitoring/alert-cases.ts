@@ -160,8 +160,16 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   BerthPodsPending: {
     after: 20,
-    fires: [pod('u-alice', 'berth-default', '1x60')],
+    fires: [
+      {
+        ...pod('u-alice', 'berth-default', '1x60'),
+        ...pod('u-bob', 'berth-default', '1x60'),
+        ...pod('u-carol', 'berth-default', '1x60'),
+      },
+    ],
     silent: [
+      // A user alone can make it pend for ever.
+      { ...pod('u-alice', 'berth-default', '1x60'), ...pod('u-alice', 'berth-2', '1x60') },
       pod('u-alice', 'berth-default', '1x9 0x60'),
       // A user's own, and one of a CronJob.
       pod('u-alice', 'training', '1x60'),

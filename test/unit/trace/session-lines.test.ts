@@ -86,6 +86,12 @@ describe('the lines of a session', () => {
     expect(linesOf('47.11@login1', all)).toEqual([-1, 0, 60]);
   });
 
+  it('are none of sshd with a text of a client who has not logged in', () => {
+    const text = 'Invalid user level=info msg="session closed" session=47.11@login1 from 192.0.2.1';
+    const all = [line(0, 'login1', {}), line(7200, 'login1', { source: 'sshd', pid: 48, text })];
+    expect(linesOf('47.11@login1', all)).toEqual([0]);
+  });
+
   it.each(['47', '47.', '.11', '047.11', '47.11@', '47.11@a b', '47.11@login1 x', ''])(
     'have no ID %s',
     (text) => {
