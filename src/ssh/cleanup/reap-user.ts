@@ -105,11 +105,13 @@ async function reap(context: SessionContext, user: User, dryRun: boolean): Promi
     });
     processes += ended.processes;
     failed.push(...ended.failed);
-    log.info('session closed', {
-      ...{ by: 'reaper', rhost: record.rhost },
-      ...{ processes: ended.processes, containers: ended.containers },
-      ...ended.sessions,
-    });
+    // Otherwise the next run tries again.
+    if (ended.failed.length === 0)
+      log.info('session closed', {
+        ...{ by: 'reaper', rhost: record.rhost },
+        ...{ processes: ended.processes, containers: ended.containers },
+        ...ended.sessions,
+      });
     site.spool?.write();
   }
   const part = await readUserState(site, user);
