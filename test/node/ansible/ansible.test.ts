@@ -293,6 +293,8 @@ const installFirewalls = (host: SystemdHost): Promise<string> =>
     printf '[Service]\\nPrivateNetwork=yes\\n' >/etc/systemd/system/firewalld.service.d/test.conf
     systemctl daemon-reload
     systemctl start firewalld
+    # It reads its configuration at the first question, for longer than D-Bus waits on a busy machine.
+    timeout 300 sh -c 'until firewall-cmd --permanent --list-ports; do sleep 1; done' >/dev/null
     rm /usr/sbin/policy-rc.d`);
 
 const using = (archive: string): string[] => ['--extra-vars', `berth_install_archive=${archive}`];
