@@ -44,10 +44,9 @@ export async function timerStates(prefix: string, nowMs: number): Promise<readon
     .flatMap(directoryNames)
     .filter((file) => file.startsWith(prefix))
     .flatMap((file) => /^(.*)\.timer$/.exec(file)?.[1] ?? []);
-  // systemd loads units that are named; a pattern is for loaded ones, such as instances.
-  const names = [...new Set(installed)].map((name) => (name.endsWith('@') ? `${name}*` : name));
-  if (names.length === 0) return [];
-  const wanted = names.flatMap((name) => [`${name}.timer`, `${name}.service`]);
+  // systemd loads units that are named; a pattern is for loaded ones, such as instances, wherever their files are.
+  const names = [...new Set(installed)].filter((name) => !name.endsWith('@'));
+  const wanted = [...names, `${prefix}*`].flatMap((name) => [`${name}.timer`, `${name}.service`]);
   const shown = await propertiesOfUnits(wanted, properties);
   const units = new Map(shown.map((unit) => [unit.get('Id') ?? '', unit]));
   // CLOCK_MONOTONIC, as systemd's.

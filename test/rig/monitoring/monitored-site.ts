@@ -1,4 +1,4 @@
-import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
@@ -78,7 +78,10 @@ export class MonitoredSite {
     await kubectl.expireToken();
     await expireCredential(storedCredentialPath(portal.files.stateDir, dana.uid, 'prod'));
     await kubectl.whoami('--context', 'prod');
-    await askBroker(broker, dana.uid, 'no request', true);
+    const config = await readFile(portal.files.berth, 'utf8');
+    await writeFile(portal.files.berth, 'minimum_uid: [\n');
+    await askBroker(broker, dana.uid, 'no token for anybody', true);
+    await writeFile(portal.files.berth, config);
     for (const user of Object.values(sshUsers)) await login.host.ssh(user, ['echo hello']);
   }
 
