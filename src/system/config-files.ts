@@ -159,7 +159,7 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
         : path.startsWith('/root/')
           ? 'Create it, or correct the path to it. If it exists, and this is from the log of OnDemand’s hook, the unit of Apache may hide /root: run `berth doctor`.'
           : path.startsWith('/etc/ood/')
-            ? 'Create it, or correct the path to it. A login node needs it only for sessions in pods: `berth init login-node --backend pod` writes it. For a session in a container: `berth plan --ssh`.'
+            ? 'Create it, or correct the path to it. A login node needs it only for sessions in pods: `berth init login-node --backend pod` writes it. For a session in a container: `berth plan --ssh --user NAME`.'
             : 'Create it, or correct the path to it.';
       throw fault('config-missing', path, 'does not exist', hint, cause);
     }
