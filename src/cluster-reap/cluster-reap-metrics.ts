@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors/berth-error.ts';
-import { sampleName, writeMetrics, type Metric } from '../system/metrics-file.ts';
+import { clusterSampleName, writeMetrics, type Metric } from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {
@@ -28,7 +28,7 @@ export async function writeClusterReapMetrics(
     const value = new Map(
       reaped.map((one) => [
         one.cluster,
-        valueIn(before, sampleName(name, one.cluster)) +
+        valueIn(before, clusterSampleName(name, one.cluster)) +
           countsOf(one)[key as keyof typeof counters],
       ]),
     );

@@ -1,3 +1,4 @@
+import { familyText, labelText, sampleName } from '../prometheus-text.ts';
 import { writeAtomically } from './atomic-file.ts';
 
 /** A metric family. Its samples have a label, or it is a single value. */
@@ -15,20 +16,16 @@ export interface Metric {
  * @throws {BerthError} as `writeAtomically`
  */
 export async function writeMetrics(file: string, metrics: readonly Metric[]): Promise<void> {
-  const text = metrics.map(familyText).join('');
+  const text = metrics.map((metric) => familyText(metric, samplesOf(metric))).join('');
   await writeAtomically(file, text, { mode: 0o644, replaceable: true });
 }
 
-/** The line of a sample up to its value, as `writeMetrics` writes it. */
-export function sampleName(name: string, cluster: string): string {
-  return `${name}{cluster="${cluster.replace(/["\\\n]/g, '_')}"}`;
+/** The line of a cluster's sample up to its value, as `writeMetrics` writes it. */
+export function clusterSampleName(name: string, cluster: string): string {
+  return sampleName(name, labelText('cluster', cluster));
 }
 
-/** Prometheus text format, version 0.0.4. */
-function familyText({ name, type, help, value }: Metric): string {
-  const samples =
-    typeof value === 'number'
-      ? [`${name} ${value}`]
-      : [...value].map(([cluster, one]) => `${sampleName(name, cluster)} ${one}`);
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples, ''].join('\n');
+function samplesOf({ name, value }: Metric): string[] {
+  if (typeof value === 'number') return [`${name} ${value}`];
+  return [...value].map(([cluster, one]) => `${clusterSampleName(name, cluster)} ${one}`);
 }

@@ -162,8 +162,12 @@ async function readClusters(
   return (await askClusters(site.settings, { limitMs, now })).map(clusterStatus);
 }
 
+/** As in the document: null if there is none. */
+function time(epoch: number | undefined): string | null {
+  return epoch === undefined ? null : timestamp(epoch);
+}
+
 function clusterStatus({ cluster, token, answer, error }: AskedCluster): ClusterStatus {
-  const time = (epoch: number | undefined) => (epoch === undefined ? null : timestamp(epoch));
   const isBad = error !== undefined || token?.state === 'expired';
   return {
     status: isBad ? 'failed' : token?.state === 'good' ? 'ok' : 'warning',
@@ -193,7 +197,6 @@ async function readTimers(nowMs: number, skip: Skip): Promise<readonly TimerStat
 
 function timerStatus(timer: TimerState): TimerStatus {
   const { name, enabled, active, running, lastRun, result, exitStatus, nextRun } = timer;
-  const time = (epoch: number | undefined) => (epoch === undefined ? null : timestamp(epoch));
   return {
     ...{ status: timerRating(timer), name, enabled, active, running },
     ...{ lastRun: time(lastRun), result: result ?? null, exitStatus: exitStatus ?? null },

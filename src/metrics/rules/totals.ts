@@ -1,3 +1,4 @@
+import { familyText, labelText, sampleName } from '../../prometheus-text.ts';
 import { families, type Family, type FamilyName } from './families.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -56,9 +57,7 @@ export function metricsText(totals: Totals, gauges: Gauges): string {
   return Object.entries(families)
     .map(([name, family]) => {
       const samples = samplesOf(name, family, totals, gauges[name as FamilyName]);
-      if (samples.length === 0) return '';
-      const head = [`# HELP ${name} ${family.help}`, `# TYPE ${name} ${family.type}`];
-      return [...head, ...samples, ''].join('\n');
+      return samples.length === 0 ? '' : familyText({ name, ...family }, samples);
     })
     .join('');
 }
@@ -71,7 +70,7 @@ function samplesOf(
 ): string[] {
   if (family.type === 'counter')
     return Object.entries(totals.counters[name] ?? noLabels(family)).map(
-      ([labels, value]) => `${named(name, labels)} ${value}`,
+      ([labels, value]) => `${sampleName(name, labels)} ${value}`,
     );
   if (family.type === 'histogram')
     return Object.entries(totals.histograms[name] ?? {}).flatMap(([labels, histogram]) =>
@@ -80,7 +79,9 @@ function samplesOf(
   if (gauge === undefined) return [];
   if (typeof gauge === 'number') return [`${name} ${gauge}`];
   const [label = ''] = Object.keys(family.labels);
-  return [...gauge].map(([of, value]) => `${named(name, labelsText({ [label]: of }))} ${value}`);
+  return [...gauge].map(
+    ([of, value]) => `${sampleName(name, labelsText({ [label]: of }))} ${value}`,
+  );
 }
 
 /** A counter without labels begins at 0, so that its first event is an increase. */
@@ -102,8 +103,8 @@ function histogramSamples(
   });
   return [
     ...lines,
-    `${named(`${name}_sum`, labels)} ${sum}`,
-    `${named(`${name}_count`, labels)} ${total}`,
+    `${sampleName(`${name}_sum`, labels)} ${sum}`,
+    `${sampleName(`${name}_count`, labels)} ${total}`,
   ];
 }
 
@@ -115,10 +116,6 @@ function keyIn(family: Readonly<Record<string, unknown>>, labels: Labels): strin
 
 function labelsText(labels: Labels): string {
   return Object.entries(labels)
-    .map(([label, value]) => `${label}="${value.replace(/["\\\n]/g, '_').slice(0, 200)}"`)
+    .map(([label, value]) => labelText(label, value.slice(0, 200)))
     .join(',');
-}
-
-function named(name: string, labels: string): string {
-  return labels === '' ? name : `${name}{${labels}}`;
 }
