@@ -292,9 +292,14 @@ const installFirewalls = (host: SystemdHost): Promise<string> =>
     mkdir -p /etc/systemd/system/firewalld.service.d
     printf '[Service]\\nPrivateNetwork=yes\\n' >/etc/systemd/system/firewalld.service.d/test.conf
     systemctl daemon-reload
+    # firewalld answers nobody while it waits for polkit, which D-Bus would start only at its first question.
+    systemctl start dbus polkit
     systemctl start firewalld
-    # It reads its configuration at the first question, for longer than D-Bus waits on a busy machine.
-    timeout 300 sh -c 'until firewall-cmd --permanent --list-ports; do sleep 1; done' >/dev/null
+    timeout 100 firewall-cmd --permanent --list-ports >/dev/null || {
+      systemctl list-jobs >&2
+      journalctl --no-pager -n 60 -u dbus -u polkit -u firewalld >&2
+      exit 1
+    }
     rm /usr/sbin/policy-rc.d`);
 
 const using = (archive: string): string[] => ['--extra-vars', `berth_install_archive=${archive}`];

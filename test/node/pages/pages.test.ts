@@ -20,7 +20,12 @@ describe('the pages of berth render pages', () => {
   let directory: string;
   let nginx: Nginx;
   let browser: Chromium;
+  let exporterProgram: string;
 
+  // Time to build it, on a busy machine.
+  beforeAll(async () => {
+    exporterProgram = await nginxExporter();
+  }, 1_800_000);
   beforeAll(async () => {
     await ensurePackages(['nginx-light', 'chromium', 'fonts-dejavu-core']);
     directory = await mkdtemp(join(tmpdir(), 'pages-'));
@@ -76,9 +81,8 @@ describe('the pages of berth render pages', () => {
   });
 
   it('are counted by the exporter', async () => {
-    const program = await nginxExporter();
     const { port } = await freePorts(['port']);
-    const exporter = await startExporter(program, nginx.status, port);
+    const exporter = await startExporter(exporterProgram, nginx.status, port);
     try {
       const scraped = async (): Promise<number> => {
         const { stdout } = await execa('curl', ['-sS', `http://127.0.0.1:${port}/metrics`]);
@@ -90,8 +94,9 @@ describe('the pages of berth render pages', () => {
       // The scrape itself is a request, too.
       expect(await scraped()).toBe(before + 6);
     } finally {
+      const exited = once(exporter, 'exit');
       exporter.kill();
-      await once(exporter, 'exit');
+      await exited;
     }
   });
 }, 300_000);
@@ -103,7 +108,14 @@ async function startExporter(program: string, status: string, port: number): Pro
     [`--nginx.scrape-uri=${status}`, `--web.listen-address=127.0.0.1:${port}`],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  for await (const chunk of child.stderr) if (String(chunk).includes('Listening on')) break;
-  child.stderr.resume();
+  const said: string[] = [];
+  // Not `for await`: leaving it would close the pipe, and the next line that the exporter writes would end it.
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      said.push(chunk.toString());
+      if (said.join('').includes('Listening on')) resolve();
+    });
+    child.on('exit', () => reject(new Error(`the exporter ended: ${said.join('')}`)));
+  });
   return child;
 }

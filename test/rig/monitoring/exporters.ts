@@ -18,14 +18,19 @@ export async function startNodeExporter(textfiles: string): Promise<HttpProgram>
   return HttpProgram.start(argv, `http://127.0.0.1:${port}`, '/metrics');
 }
 
-/** kube-state-metrics, from its Go module. */
-export async function startKubeStateMetrics(kubeconfig: string): Promise<HttpProgram> {
+/** kube-state-metrics, from the cache directory or built from its Go module. @returns its path */
+export async function kubeStateMetrics(): Promise<string> {
   const { program } = await goPrograms({
     name: `kube-state-metrics-${await requiredVersion(module, path)}`,
     module,
     programs: { program: path },
     flags: ['-trimpath', '-ldflags', '-s -w'],
   });
+  return program;
+}
+
+export async function startKubeStateMetrics(kubeconfig: string): Promise<HttpProgram> {
+  const program = await kubeStateMetrics();
   const { port, telemetry } = await freePorts(['port', 'telemetry']);
   const argv = [
     ...[program, '--kubeconfig', kubeconfig, '--host=127.0.0.1', `--port=${port}`],

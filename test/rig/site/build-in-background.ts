@@ -1,4 +1,6 @@
 import { hubEnvironment } from '../jupyterhub/hub-environment.ts';
+import { kubeStateMetrics } from '../monitoring/exporters.ts';
+import { nginxExporter } from '../pages/build.ts';
 import { kyverno } from '../kyverno/kyverno-cli.ts';
 import { balancerImage } from '../addresses/balancer-image.ts';
 import { externalDnsBinary } from '../addresses/external-dns/build.ts';
@@ -11,13 +13,15 @@ import { coreController } from './cluster-api/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
 /**
- * Builds the programs of the project `integrations` one after the other while other tests run, which takes minutes
+ * Builds programs of others that tests need, one after the other while other tests run, which takes minutes
  * once. Errors are ignored here: the test that needs the program builds it again and reports the error.
  */
 export async function prebuild(): Promise<void> {
   const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
   for (const build of [
+    nginxExporter,
     hubEnvironment,
+    kubeStateMetrics,
     helmBinaries,
     coreController,
     kyverno,
