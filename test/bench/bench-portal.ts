@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureAccounts } from '../rig/site/accounts.ts';
 import { installBerth, installDirectory, Portal, type PortalTokens } from '../rig/site/portal.ts';
@@ -18,11 +19,12 @@ export interface Bench {
   hook(user: string, tokens: PortalTokens): Command;
   /** The command that starts the outputs' Node with an empty script. */
   bareNode(): Command;
+  close(): Promise<void>;
 }
 
-/** Creates a portal with one cluster, and the accounts of the users. */
-export async function openBench(users: readonly string[]): Promise<Bench> {
-  const site = await openSite();
+/** Creates a portal with one cluster, and the accounts of the users. @param given default: the test site */
+export async function openBench(users: readonly string[], given?: Site): Promise<Bench> {
+  const site = given ?? (await openSite());
   await installBerth();
   await ensureAccounts(users);
   const provider = await SiteOidcProvider.start(site, { port: 'free' });
@@ -33,6 +35,7 @@ export async function openBench(users: readonly string[]): Promise<Bench> {
       USE_JOB_POD_REAPER: 'false',
     },
   });
+  await writeFile(join(portal.directory, 'empty.js'), '');
   return {
     site,
     portal,
@@ -56,5 +59,9 @@ export async function openBench(users: readonly string[]): Promise<Bench> {
       args: [join(portal.directory, 'empty.js')],
       env: portal.environment(),
     }),
+    close: async () => {
+      await provider.stopListening();
+      await portal.remove();
+    },
   };
 }

@@ -4,8 +4,6 @@
  */
 import '../../scripts/check-node.ts';
 import { execa } from 'execa';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ensureCommand } from '../rig/site/debian-packages.ts';
 import { machine } from './measure.ts';
 import { whyOscIsMissing, OscHooks } from './osc.ts';
@@ -32,7 +30,6 @@ async function run(wanted: readonly string[]): Promise<void> {
   await ensureCommand('time', 'time');
   const names = wanted.length === 0 ? Object.keys(benchParts) : wanted;
   const bench = await openBench(usersOf(names));
-  await writeFile(join(bench.portal.directory, 'empty.js'), '');
   const missing = whyOscIsMissing();
   const osc = missing === undefined ? await OscHooks.setUp(bench.portal) : undefined;
   printLine(`Berth's hook compared: ${machine}; medians of interleaved runs`);
@@ -46,7 +43,6 @@ async function run(wanted: readonly string[]): Promise<void> {
       await part.run(bench, osc);
     }
   } finally {
-    await bench.provider.stopListening();
-    await bench.portal.remove();
+    await bench.close();
   }
 }

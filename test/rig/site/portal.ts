@@ -253,14 +253,17 @@ export async function hookKubeconfig(
   });
 }
 
-let prepared: Promise<unknown> | undefined;
+/** By API server. */
+const prepared = new Map<string, Promise<unknown>>();
 
 /**
- * Applies etc/kubernetes, as the README says, once per process. The tests of `site` do not repeat it: beside them runs a
+ * Applies etc/kubernetes, as the README says, once per process and API server. The tests of `site` do not repeat it: beside them runs a
  * file that may have taken something away on purpose, such as the guard.
  */
 function installHookAccount(site: Site): Promise<unknown> {
-  prepared ??= (async () => {
+  const known = prepared.get(site.server);
+  if (known !== undefined) return known;
+  const running = (async () => {
     if (process.env.BERTH_TEST_PROJECT === 'site') {
       const account = await site.kubectl('get serviceaccount berth-hook -n ondemand'.split(' '));
       if (account.exitCode === 0) return;
@@ -268,7 +271,8 @@ function installHookAccount(site: Site): Promise<unknown> {
     const etc = new URL('../../../etc/kubernetes', import.meta.url).pathname;
     await ok(site.kubectl(['apply', '-k', etc]));
   })();
-  return prepared;
+  prepared.set(site.server, running);
+  return running;
 }
 
 /** Runs `npm run install:site` with the tests' prefix. */

@@ -74,7 +74,19 @@ export async function openSite(): Promise<Site> {
     const list = skips.map(({ feature, reason }) => `${feature}: ${reason}`).join('; ');
     throw new Error(`with CI=true no test may be skipped, but these features are missing: ${list}`);
   }
-  const record = await startSite({ cluster: given === undefined });
+  return siteOf(await startSite({ cluster: given === undefined }), given, skips);
+}
+
+/**
+ * The servers of a record.
+ *
+ * @param given kubeconfig of a cluster that is not the record's
+ */
+export async function siteOf(
+  record: SiteRecord,
+  given?: string,
+  skips: readonly Skip[] = [],
+): Promise<Site> {
   const adminKubeconfig = given ?? record.kubernetes?.adminKubeconfig;
   if (adminKubeconfig === undefined) throw new Error('the site has no cluster');
 

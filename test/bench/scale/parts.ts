@@ -1,0 +1,14 @@
+import type { RecordFigure } from './figures.ts';
+
+export interface ScalePart {
+  /** A line above its figures. */
+  readonly title: string;
+  /** Measures, and records each figure as soon as it is known. Sets up and removes all that it needs. */
+  run(record: RecordFigure): Promise<void>;
+}
+
+/** The parts, by the name on the command line. Each module is loaded when its part runs. */
+export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | undefined>> = {
+  namespaces: async () => (await import('./parts/namespaces.ts')).namespaces,
+  objects: async () => (await import('./parts/objects.ts')).objects,
+};
