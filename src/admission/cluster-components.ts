@@ -52,10 +52,16 @@ export const newAnnotations = 'object.metadata.?annotations != oldObject.metadat
 /**
  * Only changes are checked: not the status, which the kubelet changes often, and not changes by components of
  * the cluster, such as a network plugin that writes addresses into annotations.
+ *
+ * @param always CEL: changes that are checked whoever makes them
  */
-export function changedByUser(what: string, changers: readonly string[]): Variable {
+export function changedByUser(
+  what: string,
+  changers: readonly string[],
+  always?: string,
+): Variable {
   const condition = (component: string): string =>
-    `request.operation == 'CREATE' || (${what}) && !(${component})`;
+    `request.operation == 'CREATE' || ${always === undefined ? '' : `${always} || `}(${what}) && !(${component})`;
   return {
     name: 'changed-by-a-user',
     expression: condition(

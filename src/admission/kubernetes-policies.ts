@@ -8,6 +8,7 @@ import {
   type Policy,
   type Rule,
   type Variable,
+  type When,
 } from './policy-types.ts';
 import { admissionPolicies } from './validating-policies.ts';
 
@@ -111,8 +112,22 @@ function plain(variables: readonly Variable[]): object[] {
  * into one expression, and its message determines which rule was violated.
  */
 
-/** CEL: true where every rule holds. Each list is iterated once for all rules about its elements. */
+/** CEL: true where every rule holds. */
 function joinedExpression(rules: readonly Rule[]): string {
+  return sections(rules)
+    .map(({ when, rules: own }) =>
+      when === undefined ? allHold(own) : `(!(${when.applies}) || ${allHold(own)})`,
+    )
+    .join(' && ');
+}
+
+/** The rules that apply to the same requests. */
+function sections(rules: readonly Rule[]): { when: When | undefined; rules: readonly Rule[] }[] {
+  return [...Map.groupBy(rules, ({ when }) => when)].map(([when, own]) => ({ when, rules: own }));
+}
+
+/** CEL: true where every rule holds, if all apply. Each list is iterated once for all rules about its elements. */
+function allHold(rules: readonly Rule[]): string {
   const alone = rules.flatMap(({ holds, each }) => (each === undefined ? [`(${holds})`] : []));
   const lists = Map.groupBy(
     rules.flatMap(({ each }) => each ?? []),
@@ -134,9 +149,13 @@ function joinedMessage(rules: readonly Rule[]): string {
   const [only, ...others] = rules;
   // A single rule needs no search; and some rules use `authorizer`, which messages cannot.
   if (only !== undefined && others.length === 0) return only.message;
-  const chain = rules.reduceRight(
-    (rest, { holds, message }) => `!(${holds}) ? ${message} : ${rest}`,
-    "''",
-  );
-  return `(${joinedExpression(rules)} ? '' : ${chain})`;
+  const search = sections(rules).reduceRight((rest, { when, rules: own }) => {
+    const first = own.reduceRight(
+      (later, { holds, message }) => `!(${holds}) ? ${message} : ${later}`,
+      "''",
+    );
+    const applies = when === undefined ? '' : `${when.mayApply} && `;
+    return `${applies}!(${allHold(own)}) ? (${first}) : ${rest}`;
+  }, "''");
+  return `(${search})`;
 }

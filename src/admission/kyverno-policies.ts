@@ -29,8 +29,8 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest {
       matchConstraints: constraints(policy, settings),
       ...(policy.conditions.length === 0 ? {} : { matchConditions: named(policy.conditions) }),
       variables: named(policy.variables),
-      validations: policy.rules.map(({ holds, message }) => ({
-        expression: holds,
+      validations: policy.rules.map(({ holds, message, when }) => ({
+        expression: when === undefined ? holds : `!(${when.applies}) || ${holds}`,
         messageExpression: `${message} + ${contactText(settings)}`,
       })),
     },

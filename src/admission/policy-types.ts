@@ -12,8 +12,17 @@ export interface Rule {
   readonly holds: string;
   /** The same for a rule about each element of a list, so that a list is iterated once for all rules. */
   readonly each?: EachRule;
+  /** Without it, the rule applies to all requests of the policy. */
+  readonly when?: When;
   /** A string: the field and the allowed values. The contact is appended. */
   readonly message: string;
+}
+
+/** The requests of a policy to which a rule applies, in CEL. */
+export interface When {
+  readonly applies: string;
+  /** The same for messages, which cannot use `authorizer`: true at least where `applies` is. */
+  readonly mayApply: string;
 }
 
 /** Holds if `violated` is true for no element. */

@@ -2,7 +2,7 @@ import type { AdmissionParameters } from '../config/schema/admission-parameters.
 import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { identity, specVariables } from './cel-variables.ts';
+import { specVariables } from './cel-variables.ts';
 import {
   allowedInKubeSystem,
   changedByUser,
@@ -31,22 +31,14 @@ import {
   type Policy,
   type Rule,
   type Variable,
+  type When,
 } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 
-/** All requests that write a pod's spec. */
-const podSpecs: readonly MatchedRequests[] = [
-  {
-    apiGroups: [''],
-    resources: ['pods', 'pods/ephemeralcontainers', 'pods/resize'],
-    operations: ['CREATE', 'UPDATE'],
-  },
-];
-
-/** All requests that write a pod's annotations, which includes its status. */
-const podMetadata: readonly MatchedRequests[] = [
+/** All requests that write a pod's spec or its annotations, which includes its status. */
+const pods: readonly MatchedRequests[] = [
   {
     apiGroups: [''],
     resources: ['pods', 'pods/status', 'pods/ephemeralcontainers', 'pods/resize'],
@@ -72,10 +64,26 @@ const templates: readonly MatchedRequests[] = [
   },
 ];
 
-const newMetadata = changedByUser(
-  `${newAnnotations} || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds`,
-  ["group('').resource('pods')", "group('').resource('pods').subresource('status')"],
-);
+const metadataDiffers = `${newAnnotations} || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds`;
+const podChangers = [
+  "group('').resource('pods')",
+  "group('').resource('pods').subresource('status')",
+];
+
+/** What of a pod a request changes: rules about the rest do not apply. */
+const podChanges: readonly Variable[] = [
+  { ...newSpec, name: 'newSpec' },
+  { ...changedByUser(metadataDiffers, podChangers), name: 'newMetadata' },
+];
+
+/** An update of something else, whose pod may be older than the policies. */
+const changedPod = changedByUser(metadataDiffers, podChangers, 'object.spec != oldObject.spec');
+
+const ofNewSpec: When = { applies: 'variables.newSpec', mayApply: 'variables.newSpec' };
+const ofNewMetadata: When = {
+  applies: 'variables.newMetadata',
+  mayApply: `(request.operation == 'CREATE' || ${metadataDiffers})`,
+};
 
 const bindingVariables: readonly Variable[] = [
   {
@@ -86,9 +94,8 @@ const bindingVariables: readonly Variable[] = [
 ];
 
 /**
- * All validating policies. One policy covers a pod's spec and another its metadata, since the API server
- * converts the pod for each policy and evaluates the messages of all rules, which costs more than the
- * rules.
+ * All validating policies. One policy covers a pod's spec and its metadata, since the API server converts the pod several
+ * times for each policy and evaluates the messages of all rules, which costs more than the rules.
  */
 export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const { label, parameters, within, nothingFilledIn = false } = settings;
@@ -98,49 +105,42 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const template = nothingFilledIn ? 'pod' : 'template';
   const policies: Policy[] = [
     {
-      name: 'pod-spec',
+      name: 'pods',
       about:
-        'Pods run with the UID, GID and groups in the annotations that the login hook wrote to the namespace, and have only the access to the host that the site allows.',
-      matched: podSpecs,
+        'Pods run with the UID, GID and groups in the annotations that the login hook wrote to the namespace, and have only the access to the host that the site allows. Every pod has a lifetime, and no annotation configures the runtime.',
+      matched: pods,
       ofUsers: true,
-      conditions: [newSpec],
+      conditions: [changedPod],
       variables: [
+        ...podChanges,
         ...pod,
         ...identityVariables,
         ...volumeVariables(parameters),
         ...imageVariables(parameters),
         ...placementVariables(parameters),
-      ],
-      rules: [
-        ...identityRules('pod', parameters),
-        ...privilegeRules('pod', parameters),
-        ...volumeRules(parameters),
-        ...resourceRules(),
-        ...deviceRules(parameters),
-        ...graceRules(parameters),
-        ...placementRules('pod', parameters),
-        // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
-        ...imageRules(parameters).map(({ holds, message }) => ({
-          holds: `request.namespace == ${celString(probeNamespace(settings))} || ${holds}`,
-          message,
-        })),
-      ],
-      ...advice,
-    },
-    {
-      name: 'pod-metadata',
-      about: 'Every pod has a lifetime, and no annotation configures the runtime.',
-      matched: podMetadata,
-      ofUsers: true,
-      conditions: [newMetadata],
-      variables: [
-        ...pod,
-        ...(nothingFilledIn ? identity : []),
         ...lifetimeVariables,
         ...annotationVariables('pod', parameters),
       ],
-      rules: [...lifetimeRules(parameters), ...annotationRules()],
-      // The order in which the API server evaluates policies is not defined.
+      rules: [
+        ...[
+          ...identityRules('pod', parameters),
+          ...privilegeRules('pod', parameters),
+          ...volumeRules(parameters),
+          ...resourceRules(),
+          ...deviceRules(parameters),
+          ...graceRules(parameters),
+          ...placementRules('pod', parameters),
+          // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
+          ...imageRules(parameters).map(({ holds, message }) => ({
+            holds: `request.namespace == ${celString(probeNamespace(settings))} || ${holds}`,
+            message,
+          })),
+        ].map((rule) => ({ ...rule, when: ofNewSpec })),
+        ...[...lifetimeRules(parameters), ...annotationRules()].map((rule) => ({
+          ...rule,
+          when: ofNewMetadata,
+        })),
+      ],
       ...advice,
     },
     {

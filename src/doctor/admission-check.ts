@@ -72,11 +72,11 @@ const hostile: readonly Tried[] = [
     probePod({ hostPID: true }),
     probePod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
     probePod({ nodeName: 'berth-doctor' }),
-  ].map((object) => ({ policy: 'pod-spec', resource: 'pods' as const, object })),
+  ].map((object) => ({ policy: 'pods', resource: 'pods' as const, object })),
   ...[
     probePod({}, {}, { [lifetimeAnnotation]: '99999h' }),
     probePod({}, {}, { 'berth-doctor.invalid/order': '' }),
-  ].map((object) => ({ policy: 'pod-metadata', resource: 'pods' as const, object })),
+  ].map((object) => ({ policy: 'pods', resource: 'pods' as const, object })),
   { policy: 'services', resource: 'services', object: service },
 ];
 

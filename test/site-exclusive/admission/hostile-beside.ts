@@ -19,7 +19,7 @@ export const bystanders: readonly Manifest[] = [
 ];
 
 const order = {
-  policy: 'pod-metadata',
+  policy: 'pods',
   field: 'metadata.annotations k8s.v1.cni.cncf.io/networks',
   wanted: absent,
 } as const;

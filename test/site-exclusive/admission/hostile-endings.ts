@@ -31,7 +31,7 @@ const graces: readonly Row[] = [
 ];
 
 /** Pods that would outlive their lifetime after their deletion. */
-export const hostileEndings: readonly HostileObject[] = rowsOf('pod-spec', graces);
+export const hostileEndings: readonly HostileObject[] = rowsOf('pods', graces);
 
 /** A pod to be bound to a node: one that is on none is gone at once, whatever its deletion says. */
 export const scheduledPod: PlainPod = {

@@ -237,10 +237,10 @@ const devicesOfClasses: readonly Row[] = [
 
 /** Pods with images, lifetimes, annotations and places that the site does not give. */
 export const hostileExtras: readonly HostileObject[] = [
-  ...rowsOf('pod-spec', images),
-  ...rowsOf('pod-spec', imageVolumes, '1.35'),
-  ...rowsOf('pod-spec', devicesOfClasses, '1.34'),
-  ...rowsOf('pod-metadata', lifetimes),
-  ...rowsOf('pod-metadata', orders),
-  ...rowsOf('pod-spec', variables),
+  ...rowsOf('pods', images),
+  ...rowsOf('pods', imageVolumes, '1.35'),
+  ...rowsOf('pods', devicesOfClasses, '1.34'),
+  ...rowsOf('pods', lifetimes),
+  ...rowsOf('pods', orders),
+  ...rowsOf('pods', variables),
 ];

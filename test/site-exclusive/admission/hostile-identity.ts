@@ -110,4 +110,4 @@ const identity: readonly Row[] = [
 ];
 
 /** Pods that would be somebody else. */
-export const hostileIdentity: readonly HostileObject[] = [...rowsOf('pod-spec', identity)];
+export const hostileIdentity: readonly HostileObject[] = [...rowsOf('pods', identity)];

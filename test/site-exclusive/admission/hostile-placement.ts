@@ -64,4 +64,4 @@ const placement: readonly Row[] = [
 ];
 
 /** Pods with nodes, accounts and priorities that the site does not give. */
-export const hostilePlacement: readonly HostileObject[] = rowsOf('pod-spec', placement);
+export const hostilePlacement: readonly HostileObject[] = rowsOf('pods', placement);

@@ -7,7 +7,7 @@ import { hostilePods } from './hostile-pods.ts';
 let site: Site;
 let admission: AdmissionSite;
 
-/** The API server copies the field into the old annotation, and back; either policy may be the first to refuse. */
+/** The API server copies the field into the old annotation, and back: the rule about the other one may be the first. */
 const appArmor = {
   ways: /^(?:no AppArmor|a profile of another program)/,
   says: /(?:container\.apparmor\.security\.beta\.kubernetes\.io\/main must be absent|appArmorProfile\.type of container main must be)/,

@@ -213,4 +213,4 @@ const privilege: readonly Row[] = [
 ];
 
 /** Pods that would have more of the node than a user has. */
-export const hostilePrivilege: readonly HostileObject[] = [...rowsOf('pod-spec', privilege)];
+export const hostilePrivilege: readonly HostileObject[] = [...rowsOf('pods', privilege)];

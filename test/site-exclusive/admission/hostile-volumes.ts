@@ -244,7 +244,7 @@ const attributes: readonly Row[] = [
 
 /** Pods that would reach files which are not theirs. */
 export const hostileVolumes: readonly HostileObject[] = [
-  ...rowsOf('pod-spec', volumes),
-  ...rowsOf('pod-spec', ephemeral),
-  ...rowsOf('pod-spec', attributes, '1.34'),
+  ...rowsOf('pods', volumes),
+  ...rowsOf('pods', ephemeral),
+  ...rowsOf('pods', attributes, '1.34'),
 ];

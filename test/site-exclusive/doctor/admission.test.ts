@@ -145,7 +145,7 @@ describe('berth doctor with the rights of the hook', () => {
     await admission.cluster.waitForControllers(probeNamespace(admission.settings));
 
     expect((await found('ok')).message).toContain('7 cases tried');
-    for (const policy of ['pod-spec', 'services']) {
+    for (const policy of ['pods', 'services']) {
       await admission.withoutPolicy(policy, async () => {
         const { message } = await found('failed');
         expect(message).toMatch(new RegExp(`: \\S+-${policy}$`));

@@ -36,7 +36,7 @@ describe('policies for a cluster without MutatingAdmissionPolicy', () => {
   });
 
   it('say to whom wrote nothing all that would have been filled in', () => {
-    for (const name of ['berth-pod-spec', 'berth-pod-metadata', 'berth-pod-templates']) {
+    for (const name of ['berth-pods', 'berth-pod-templates']) {
       const { messageExpression } = policy(rendered(true), name);
 
       for (const field of [
@@ -52,7 +52,7 @@ describe('policies for a cluster without MutatingAdmissionPolicy', () => {
 
   it('name no policy of groups that the site does not want', () => {
     const parameters = { supplemental_groups_policy: 'Merge' };
-    const { messageExpression } = policy(rendered(true, parameters), 'berth-pod-spec');
+    const { messageExpression } = policy(rendered(true, parameters), 'berth-pods');
 
     expect(messageExpression).toContain('sets no defaults');
     expect(messageExpression).not.toContain('supplementalGroupsPolicy');

@@ -18,7 +18,7 @@ function cluster({ kinds, allowed = true }: { kinds: string[]; allowed?: boolean
       if (path.endsWith('/selfsubjectaccessreviews'))
         return Promise.resolve({ status: 201, body: { status: { allowed } } });
       return Promise.resolve(
-        forbidden('berth-pod-spec berth-pod-metadata berth-services berth-admission-probe'),
+        forbidden('berth-pods berth-services berth-admission-probe'),
       );
     },
     close: () => undefined,
