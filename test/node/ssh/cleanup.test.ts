@@ -202,15 +202,16 @@ describe('what a connection started', () => {
       ...([host, 'ada', `BERTH_CONNECTION=${bobs} setsid sleep 6000 & cat`] as const),
     );
     // The shell says that it is ready before it has started them.
+    const own = async (): Promise<readonly string[]> =>
+      (await findLeftovers(host, 'ada')).processes.filter((one) => / (?:sleep \d+|cat)$/.test(one));
     const processes = await waitFor({ what: 'all of the session', timeoutMs: 60_000 }, async () => {
-      const { processes: found } = await findLeftovers(host, 'ada');
-      const runs = (name: string): boolean => found.some((one) => one.endsWith(` ${name}`));
-      return runs('sleep 6000') && runs('cat') ? found : undefined;
+      const found = await own();
+      return found.length === 3 ? found : undefined;
     });
     // Closing bob's connection does not affect a process of ada that has his connection in its environment.
     await bob.kill();
     await expectNothing('bob');
-    expect((await findLeftovers(host, 'ada')).processes).toEqual(processes);
+    expect(await own()).toEqual(processes);
     await session.kill();
     await waitFor({ what: "ada's session to be gone", timeoutMs: 20_000 }, async () => {
       expect((await findLeftovers(host, 'ada')).processes).toEqual([`${other} sleep 5000`]);
