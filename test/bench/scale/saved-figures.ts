@@ -1,22 +1,26 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import type { Figure } from './figures.ts';
 
-/** Figures of a part, as docs/scale.json has them. */
+/** The figures of a part, as `docs/scale/PART.json` has them. */
 export interface SavedPart {
   readonly title: string;
   readonly machine: string;
   readonly figures: readonly Figure[];
 }
 
-const file = new URL('../../../docs/scale.json', import.meta.url);
+const directory = new URL('../../../docs/scale/', import.meta.url);
 
-/** Replaces the figures of a part in docs/scale.json. */
 export async function saveFigures(name: string, part: SavedPart): Promise<void> {
-  const all = { ...(await savedFigures()), [name]: part };
-  await writeFile(file, `${JSON.stringify(all, null, 2)}\n`);
+  await mkdir(directory, { recursive: true });
+  await writeFile(new URL(`${name}.json`, directory), `${JSON.stringify(part, null, 2)}\n`);
 }
 
-/** The parts of docs/scale.json, by name. */
+/** All saved parts, by name. */
 export async function savedFigures(): Promise<Readonly<Record<string, SavedPart>>> {
-  return JSON.parse(await readFile(file, 'utf8')) as Record<string, SavedPart>;
+  const files = (await readdir(directory)).filter((file) => file.endsWith('.json')).sort();
+  const parts = files.map(async (file) => {
+    const text = await readFile(new URL(file, directory), 'utf8');
+    return [file.replace(/\.json$/, ''), JSON.parse(text) as SavedPart] as const;
+  });
+  return Object.fromEntries(await Promise.all(parts));
 }
