@@ -48,6 +48,8 @@ export const notYetValidClaims = (): JWTPayload => ({ nbf: seconds() + 300, exp:
 export class SiteOidcProvider {
   readonly issuer: string;
   readonly faults: ProviderFaults = { claims: {}, delayMs: 0, status: undefined };
+  /** Requests at the token endpoint, also those that were refused. */
+  tokenRequests = 0;
   readonly #server: Server;
   readonly #ca: string;
   readonly #store = providerStore();
@@ -153,6 +155,7 @@ export class SiteOidcProvider {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === '/token') this.tokenRequests += 1;
     if (this.faults.delayMs > 0) await sleep(this.faults.delayMs);
     if (this.faults.status === undefined) {
       await this.#provider.callback()(request, response);
