@@ -9,6 +9,7 @@ export interface ScalePart {
 
 /** The parts, by the name on the command line. Each module is loaded when its part runs. */
 export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | undefined>> = {
+  broker: async () => (await import('./parts/broker.ts')).broker,
   'kube-credential': async () => (await import('./parts/kube-credential.ts')).kubeCredential,
   namespaces: async () => (await import('./parts/namespaces.ts')).namespaces,
   logins: async () => (await import('./parts/logins.ts')).logins,
