@@ -11,6 +11,8 @@ export interface ScalePart {
 export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | undefined>> = {
   broker: async () => (await import('./parts/broker.ts')).broker,
   'kube-credential': async () => (await import('./parts/kube-credential.ts')).kubeCredential,
+  'pod-sessions': async () => (await import('./parts/pod-sessions.ts')).podSessions,
+  'slurm-sessions': async () => (await import('./parts/slurm-sessions.ts')).slurmSessions,
   namespaces: async () => (await import('./parts/namespaces.ts')).namespaces,
   logins: async () => (await import('./parts/logins.ts')).logins,
   objects: async () => (await import('./parts/objects.ts')).objects,

@@ -14,13 +14,12 @@ export async function podIdle(pods: PodNodes): Promise<void> {
     ['kubectl exec', pods.kubectl],
   ] as const) {
     const before = memory(pods.uid);
-    const clients = await open(() => way('echo open; exec sleep 600'));
+    const clients = await openIdle(sessions, () => way(...idleWords));
     const after = memory(pods.uid);
     printLine(
       `${name}: ${clients.length} sessions; each ${each(before.relays, after.relays)} of the relay and ${each(before.sshd, after.sshd)} of sshd`,
     );
-    for (const client of clients) client.kill();
-    await Promise.all(clients.map((client) => once(client, 'exit')));
+    await closeIdle(clients);
   }
 }
 
@@ -35,10 +34,13 @@ function memory(uid: number): { readonly relays: number; readonly sshd: number }
   return { relays: sum(processesOf(uid)), sshd: sum(processesOf(uid, /^sshd:/)) };
 }
 
-/** Resolves when all sessions have printed something. */
-async function open(command: () => Command): Promise<ChildProcess[]> {
+/** The remote command of a session at rest. */
+export const idleWords = ['echo open; exec sleep 3600'];
+
+/** Opens sessions, ten at a time. Resolves when all of them have printed something. */
+export async function openIdle(count: number, command: () => Command): Promise<ChildProcess[]> {
   const clients: ChildProcess[] = [];
-  for (let batch = 0; batch < sessions / 10; batch += 1) {
+  for (let batch = 0; batch < count / 10; batch += 1) {
     const opened = Array.from({ length: 10 }, () => {
       const { file, args, env } = command();
       return spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -54,4 +56,14 @@ async function open(command: () => Command): Promise<ChildProcess[]> {
     clients.push(...opened);
   }
   return clients;
+}
+
+/** Ends the clients of sessions, also those that have ended already. */
+export async function closeIdle(clients: readonly ChildProcess[]): Promise<void> {
+  const open = clients.filter(
+    ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
+  );
+  const ended = open.map((client) => once(client, 'exit'));
+  for (const client of open) client.kill();
+  await Promise.all(ended);
 }

@@ -39,6 +39,21 @@ export function proportionalSize(pid: number): number {
   return kib(read(pid, 'smaps_rollup'), 'Pss');
 }
 
+/** What a process's proportional set size is made of. KiB. */
+export interface MemoryParts {
+  readonly all: number;
+  /** Heaps and stacks, of this process alone. */
+  readonly anonymous: number;
+  /** Pages of files, such as the executable's: each is counted by the share of one process. */
+  readonly files: number;
+}
+
+export function memoryParts(pid: number): MemoryParts {
+  const text = read(pid, 'smaps_rollup');
+  const [all, anonymous, files] = ['Pss', 'Pss_Anon', 'Pss_File'].map((name) => kib(text, name));
+  return { all: all ?? 0, anonymous: anonymous ?? 0, files: files ?? 0 };
+}
+
 function kib(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0);
 }
