@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../measure.ts';
 import { printLine } from '../report.ts';
 import type { PodNodes } from './pods.ts';
@@ -15,6 +16,8 @@ export async function podIdle(pods: PodNodes): Promise<void> {
   ] as const) {
     const before = memory(pods.uid);
     const clients = await openIdle(sessions, () => way(...idleWords));
+    // Sessions that last return the memory of their start.
+    await sleep(10_000);
     const after = memory(pods.uid);
     printLine(
       `${name}: ${clients.length} sessions; each ${each(before.relays, after.relays)} of the relay and ${each(before.sshd, after.sshd)} of sshd`,

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../measure.ts';
 import { closeIdle, idleWords, openIdle } from '../../ssh/pod-idle.ts';
 import { openPods } from '../../ssh/pods.ts';
@@ -7,6 +8,8 @@ import type { RecordFigure } from '../figures.ts';
 import type { ScalePart } from '../parts.ts';
 
 const counts = [50, 100, 200, 500];
+/** After the last session of a round has begun. */
+const settleMs = 10_000;
 
 /** Sessions at rest in a pod, all through one login node, next to a forced `kubectl exec` there. */
 export const podSessions: ScalePart = {
@@ -47,6 +50,8 @@ async function grow(
   try {
     for (const count of counts) {
       clients.push(...(await openIdle(count - clients.length, command)));
+      // Sessions that last return the memory of their start.
+      await sleep(settleMs);
       const relays = processesOf(uid).map(memoryParts);
       const each = (part: keyof MemoryParts): number =>
         relays.reduce((sum, one) => sum + one[part], 0) / 1024 / clients.length;
