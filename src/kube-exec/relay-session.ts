@@ -106,8 +106,8 @@ export function disableJit(): void {
 const lastsMs = 5_000;
 
 /**
- * Returns what the start has used to the system: about four megabytes of a session at rest. V8 keeps the pages of its heap
- * otherwise, also after `gc()` without options. It takes some tens of milliseconds.
+ * Returns what the start has used to the system: about two megabytes of twelve. V8 keeps the pages of its heap otherwise,
+ * also after `gc()` without options. The session stops for about a tenth of a second, once.
  */
 export function releaseMemory(): void {
   setFlagsFromString('--expose-gc');
