@@ -203,7 +203,9 @@ describe('what a connection started', () => {
     );
     // The shell says that it is ready before it has started them.
     const own = async (): Promise<readonly string[]> =>
-      (await findLeftovers(host, 'ada')).processes.filter((one) => / (?:sleep \d+|cat)$/.test(one));
+      (await findLeftovers(host, 'ada')).processes.filter((one) =>
+        /^\d+ (?:sleep \d+|cat)$/.test(one),
+      );
     const processes = await waitFor({ what: 'all of the session', timeoutMs: 60_000 }, async () => {
       const found = await own();
       return found.length === 3 ? found : undefined;
