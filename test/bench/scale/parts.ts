@@ -16,4 +16,5 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   namespaces: async () => (await import('./parts/namespaces.ts')).namespaces,
   logins: async () => (await import('./parts/logins.ts')).logins,
   objects: async () => (await import('./parts/objects.ts')).objects,
+  connections: async () => (await import('./parts/connections.ts')).connections,
 };
