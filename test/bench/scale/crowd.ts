@@ -61,7 +61,7 @@ export async function startContainers(host: SshHost, users: readonly CrowdUser[]
 export interface StandIns {
   /** PIDs on the login node. */
   readonly pids: readonly number[];
-  end(): Promise<void>;
+  readonly end: () => Promise<void>;
 }
 
 /** Stands for the five processes of each user's container: all of them run `sleep`. */

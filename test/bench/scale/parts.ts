@@ -17,4 +17,6 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   logins: async () => (await import('./parts/logins.ts')).logins,
   objects: async () => (await import('./parts/objects.ts')).objects,
   connections: async () => (await import('./parts/connections.ts')).connections,
+  subid: async () => (await import('./parts/subid.ts')).subid,
+  'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
 };
