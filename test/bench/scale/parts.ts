@@ -18,5 +18,6 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   objects: async () => (await import('./parts/objects.ts')).objects,
   connections: async () => (await import('./parts/connections.ts')).connections,
   subid: async () => (await import('./parts/subid.ts')).subid,
+  'sshd-lint': async () => (await import('./parts/sshd-lint.ts')).sshdLint,
   'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
 };
