@@ -4,6 +4,7 @@ import {
   type MatchBlock,
   matchesAccount,
   matchesConnection,
+  matchesEndpoint,
   type SshdConnection,
   type SshdEndpoint,
 } from './match.ts';
@@ -37,14 +38,36 @@ export function groupAccounts(
   access: (account: LintAccount) => string,
 ): LintAccountGroup[] {
   const kinds = new Map<string, { first: LintAccount; alike: number }>();
+  const blocksOf = matchingBlocksByGroups(blocks);
   for (const account of accounts) {
-    const fitting = matchingBlocks(account, blocks).join(' ');
+    const fitting = blocksOf(account).join(' ');
     const kind = `${fitting}\n${account.shell ?? ''}\n${account.uid === 0}\n${access(account)}`;
     const before = kinds.get(kind);
     if (before === undefined) kinds.set(kind, { first: account, alike: 0 });
     else before.alike += 1;
   }
   return [...kinds.values()].map(({ first, alike }) => ({ ...first, alike }));
+}
+
+/** As `matchingBlocks`, for many accounts: blocks about groups are compared once with each combination of groups. */
+function matchingBlocksByGroups(
+  blocks: readonly MatchBlock[],
+): (account: LintAccount) => readonly number[] {
+  const only = (wanted: string): Pick<MatchBlock, 'criteria'>[] =>
+    blocks.map(({ criteria }) => ({ criteria: criteria.filter(({ name }) => name === wanted) }));
+  const [aboutGroups, aboutUsers] = [only('group'), only('user')];
+  const fits = (block: Pick<MatchBlock, 'criteria'> | undefined, account: LintAccount): boolean =>
+    block !== undefined &&
+    (block.criteria.length === 0 ||
+      matchesAccount(block, { user: account.name, groups: account.groups }));
+  const byGroups = new Map<string, readonly number[]>();
+  return (account) => {
+    const key = account.groups.join('\n');
+    const inGroups =
+      byGroups.get(key) ?? [...blocks.keys()].filter((index) => fits(aboutGroups[index], account));
+    byGroups.set(key, inGroups);
+    return inGroups.filter((index) => fits(aboutUsers[index], account));
+  };
 }
 
 /** Indexes of the blocks whose `User` and `Group` match this account. */
@@ -79,9 +102,22 @@ export function distinctConnections<Probe extends { readonly connection: SshdCon
   blocks: readonly MatchBlock[],
 ): Probe[] {
   const kinds = new Map<string, Probe>();
+  const ofAccount = new Map<string, readonly number[]>();
+  const ofEndpoint = new Map<string, readonly (boolean | undefined)[]>();
   for (const probe of probes) {
-    const taken = blocks.map((block) => matchesConnection(block, probe.connection) ?? 'unknown');
-    const kind = `${probe.connection.user} ${taken.join(' ')}`;
+    const { user, host, address, localAddress, localPort } = probe.connection;
+    const fitting =
+      ofAccount.get(user) ??
+      matchingBlocks({ name: user, groups: probe.connection.groups }, blocks);
+    ofAccount.set(user, fitting);
+    const endpoint = [host, address, localAddress, localPort].join(' ');
+    const there =
+      ofEndpoint.get(endpoint) ?? blocks.map((block) => matchesEndpoint(block, probe.connection));
+    ofEndpoint.set(endpoint, there);
+    const taken = fitting
+      .filter((index) => there[index] !== false)
+      .map((index) => (there[index] === true ? index : `${index}?`));
+    const kind = `${user} ${taken.join(' ')}`;
     if (!kinds.has(kind)) kinds.set(kind, probe);
   }
   return [...kinds.values()];

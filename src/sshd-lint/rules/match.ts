@@ -83,10 +83,17 @@ export function matchesConnection(
   block: Pick<MatchBlock, 'criteria'>,
   connection: SshdConnection,
 ): boolean | undefined {
-  if (!matchesAccount(block, connection)) return false;
+  return matchesAccount(block, connection) && matchesEndpoint(block, connection);
+}
+
+/** As `matchesConnection`, for what the block says about addresses, hosts and ports. */
+export function matchesEndpoint(
+  { criteria }: Pick<MatchBlock, 'criteria'>,
+  endpoint: SshdEndpoint,
+): boolean | undefined {
   let unknown = false;
-  for (const { name, argument } of block.criteria) {
-    const fits = fitsEndpoint(name, argument, connection);
+  for (const { name, argument } of criteria) {
+    const fits = fitsEndpoint(name, argument, endpoint);
     if (fits === false) return false;
     unknown ||= fits === undefined;
   }

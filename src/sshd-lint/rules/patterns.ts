@@ -1,5 +1,7 @@
 /** `match_pattern` of OpenSSH: only `*` and `?` are special. */
 export function matchesPattern(text: string, pattern: string): boolean {
+  // Most patterns are names, and each is compared with the groups of every account.
+  if (!/[*?]/.test(pattern)) return text === pattern;
   const source = pattern
     .replaceAll(/[\\^$.|+()[\]{}]/g, '\\$&')
     .replaceAll(/\*+/g, '.*')
@@ -9,9 +11,26 @@ export function matchesPattern(text: string, pattern: string): boolean {
 
 /** Evaluates a list of OpenSSH, separated by commas: one matching entry that begins with `!` is enough to exclude. */
 export function matchesList(list: string, matches: (entry: string) => boolean): boolean {
+  const { excluded, included } = lists.get(list) ?? splitList(list);
+  return !excluded.some(matches) && included.some(matches);
+}
+
+interface SplitList {
+  readonly excluded: readonly string[];
+  readonly included: readonly string[];
+}
+
+/** Those of a configuration, each of which is evaluated for every account. */
+const lists = new Map<string, SplitList>();
+
+function splitList(list: string): SplitList {
   const entries = list.split(',');
-  const excluded = entries.some((one) => one.startsWith('!') && matches(one.slice(1)));
-  return !excluded && entries.some((one) => !one.startsWith('!') && matches(one));
+  const split = {
+    excluded: entries.filter((one) => one.startsWith('!')).map((one) => one.slice(1)),
+    included: entries.filter((one) => !one.startsWith('!')),
+  };
+  lists.set(list, split);
+  return split;
 }
 
 /** `match_pattern_list` of OpenSSH. */
