@@ -137,20 +137,28 @@ export async function findExpiredContainers(
   const { uid } = part.user;
   const open = openConnections(site, uid);
   const all = await listBerthContainers(site, part);
-  const processes = all.length > 0 ? userProcesses(part.owner) : [];
-  const busy = namesOf(processes.filter((one) => one.part === 'inside'));
-  const endsNow = site.endsUnused === true && open.size === 0;
-  const lingering = all.some(({ name, lifetime }) => waitsForProcesses(lifetime) && busy.has(name));
-  const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
-  const idleSince = open.size > 0 ? undefined : (known ?? site.now());
-  if (note && idleSince !== undefined && known === undefined && all.length > 0)
-    writeIdle(site, uid, idleSince);
-  const circumstances = {
-    ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
-    starting: processes.some((one) => one.part === 'podman'),
-    endsConnected: site.endsConnected === true,
+  const expiryWith = (processes: readonly BerthProcess[]): ContainerExpiry => {
+    const busy = namesOf(processes.filter((one) => one.part === 'inside'));
+    const endsNow = site.endsUnused === true && open.size === 0;
+    const lingering = all.some(
+      ({ name, lifetime }) => waitsForProcesses(lifetime) && busy.has(name),
+    );
+    const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
+    const idleSince = open.size > 0 ? undefined : (known ?? site.now());
+    if (note && idleSince !== undefined && known === undefined && all.length > 0)
+      writeIdle(site, uid, idleSince);
+    const circumstances = {
+      ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
+      starting: processes.some((one) => one.part === 'podman'),
+      endsConnected: site.endsConnected === true,
+    };
+    return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
   };
-  return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
+  if (all.length === 0) return expiryWith([]);
+  const expiry = expiryWith(userProcesses(part.owner, site.recent));
+  // Nothing ends because of a process that has started since.
+  const isSure = site.recent === undefined || expiry.over.length === 0;
+  return isSure ? expiry : expiryWith(userProcesses(part.owner));
 }
 
 /** A `user` container whose processes may stay: its grace begins when they have ended. */

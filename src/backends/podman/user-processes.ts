@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import type { User } from '../../identity/nss.ts';
-import { type IdRange, parseSubordinateFile } from '../../identity/subordinate-file.ts';
+import type { IdRange } from '../../identity/subordinate-file.ts';
+import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
@@ -13,9 +13,11 @@ import {
   withAncestors,
   namespaceInode,
   processArguments,
+  isRunning,
   type ProcessFacts,
   runningProcesses,
 } from '../../system/processes.ts';
+import type { RecentProcesses } from '../../system/recent-processes.ts';
 import { validatedPausePid } from './running-container.ts';
 
 /** One user's processes and paths on this host. */
@@ -41,13 +43,6 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
       pausePid: host && (await asUserThenRoot(user, () => validatedPausePid(host))),
     },
   };
-}
-
-async function subordinateRanges({ name, uid }: User): Promise<ProcessOwner['subordinate']> {
-  const text = await readFile('/etc/subuid', 'latin1').catch(() => '');
-  return parseSubordinateFile(text).entries.filter(
-    ({ owner, start }) => (owner === name || owner === String(uid)) && start > 0,
-  );
 }
 
 /** The user whose processes are listed. */
@@ -106,9 +101,17 @@ const sshdPrograms = [
   '/usr/libexec/openssh/sshd-session',
 ];
 
-/** All processes of the user in /proc, with their parts. A job of Slurm on this host is Slurm's to end: none of its processes. */
-export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
-  const found = [...runningProcesses((uid) => belongs(uid, owner))];
+/**
+ * All processes of the user in /proc, with their parts. A job of Slurm on this host is Slurm's to end: none of its processes.
+ *
+ * @param recent an earlier look at all processes: what has started since may be missing
+ */
+export function userProcesses(
+  owner: ProcessOwner,
+  recent?: RecentProcesses,
+): readonly BerthProcess[] {
+  const wanted = (uid: number): boolean => belongs(uid, owner);
+  const found = recent?.of(wanted).filter(isRunning) ?? [...runningProcesses(wanted)];
   const own = found.filter(({ pid }) => !isInJob(pid, owner.uid));
   if (own.length === 0) return [];
   const support = filesOf(supportPrograms);

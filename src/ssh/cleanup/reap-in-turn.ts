@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ExitClass } from '../../errors/berth-error.ts';
+import { RecentProcesses } from '../../system/recent-processes.ts';
+import { userServices } from '../sessions/list-sessions.ts';
 import { emptyReap, reapUser, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 
@@ -83,14 +85,21 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
   return await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
+/** How long one look at all processes is used. Milliseconds. */
+const recentMs = 5_000;
+
 /** The other process: reaps each user, and writes one line for each when it is done. */
 export async function reapEach(
   site: SessionContext,
   uids: readonly number[],
   options: { readonly dryRun: boolean; readonly tell: (line: string) => void },
 ): Promise<void> {
+  const { dryRun } = options;
+  const recent = new RecentProcesses(recentMs);
+  const services = Map.groupBy(userServices(), (service) => service.uid);
   for (const uid of uids) {
-    const { failed, ...reaped } = await reapUser(site, uid, options.dryRun);
+    const reaping = { ...site, recent, services: services.get(uid) ?? [] };
+    const { failed, ...reaped } = await reapUser(reaping, uid, dryRun);
     // This process may be killed at the next user.
     site.spool?.write();
     const errors = failed.map(({ code, exit, message, hint, fields }) => ({

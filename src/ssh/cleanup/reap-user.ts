@@ -21,7 +21,7 @@ import { sessionId } from '../../session-id.ts';
 import { type User, userOfUid } from '../../identity/nss.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { isRunning } from '../../system/processes.ts';
-import { type UserService, userServices } from '../sessions/list-sessions.ts';
+import type { UserService } from '../sessions/list-sessions.ts';
 import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
@@ -41,6 +41,11 @@ export interface UserReap {
   readonly failed: readonly BerthError[];
 }
 
+interface ReapContext extends SessionContext {
+  /** Those of the user. */
+  readonly services: readonly UserService[];
+}
+
 export interface EndedConnection {
   readonly user: string;
   readonly id: string;
@@ -55,11 +60,7 @@ export const emptyReap: UserReap = {
 const closingMs = 120_000;
 
 /** Ends what PAM missed for one user, and what has expired. Never throws. */
-export async function reapUser(
-  site: SessionContext,
-  uid: number,
-  dryRun: boolean,
-): Promise<UserReap> {
+export async function reapUser(site: ReapContext, uid: number, dryRun: boolean): Promise<UserReap> {
   try {
     const user = userOfUid(uid);
     if (user === undefined) {
@@ -72,7 +73,7 @@ export async function reapUser(
   }
 }
 
-async function reap(context: SessionContext, user: User, dryRun: boolean): Promise<UserReap> {
+async function reap(context: ReapContext, user: User, dryRun: boolean): Promise<UserReap> {
   const site = { ...context, endsConnected: true };
   const connections: EndedConnection[] = [];
   const failed: BerthError[] = [];
@@ -126,7 +127,7 @@ async function reap(context: SessionContext, user: User, dryRun: boolean): Promi
     ),
   );
   return {
-    ...{ connections, processes, failed, ownerless: [], services: userServices(user.uid) },
+    ...{ connections, processes, failed, ownerless: [], services: context.services },
     containers: before.all.flatMap(({ id, name }) =>
       left.has(id) ? [] : [{ user: user.name, name }],
     ),

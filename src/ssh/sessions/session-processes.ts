@@ -5,6 +5,7 @@ import {
   type ProcessId,
   withAncestors,
 } from '../../system/processes.ts';
+import type { RecentProcesses } from '../../system/recent-processes.ts';
 import { sessionNameParts } from '../../backends/own-session.ts';
 import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
@@ -36,13 +37,15 @@ export interface ConnectionUsage {
  * audit session, which only root can change, or as a descendant of sshd's monitor.
  *
  * @param wanted which real UIDs to look at besides the monitors; default: all
+ * @param recent an earlier look at all processes
  */
 export function connectionUsages<Owner extends ConnectionOwner>(
   owners: readonly Owner[],
-  wanted?: (uid: number) => boolean,
+  wanted: (uid: number) => boolean = () => true,
+  recent?: RecentProcesses,
 ): ReadonlyMap<Owner, ConnectionUsage> {
   if (owners.length === 0) return new Map();
-  const all = [...runningProcesses(wanted)];
+  const all = recent?.of(wanted) ?? [...runningProcesses(wanted)];
   const byPid = new Map(all.map((facts) => [facts.pid, facts]));
   const names = containerNames(all);
   const monitors = new Map(owners.map((owner) => [owner.monitor.pid, owner]));

@@ -29,6 +29,7 @@ export async function addCrowd(host: SshHost, count: number): Promise<void> {
   const ranges = lines(({ name }, index) => `${name}:${700_000_000 + index * 65_536}:65536`);
   const files = {
     passwd: lines(({ name, uid }) => `${name}:x:${uid}:${uid}::${homeOf(name)}:/bin/bash`),
+    shadow: lines(({ name }) => `${name}:*:20000::::::`),
     group: lines(({ name, uid }) => `${name}:x:${uid}:`),
     subuid: ranges,
     subgid: ranges,

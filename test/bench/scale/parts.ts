@@ -17,6 +17,7 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   logins: async () => (await import('./parts/logins.ts')).logins,
   objects: async () => (await import('./parts/objects.ts')).objects,
   connections: async () => (await import('./parts/connections.ts')).connections,
+  'node-reap': async () => (await import('./parts/node-reap.ts')).nodeReap,
   subid: async () => (await import('./parts/subid.ts')).subid,
   'sshd-lint': async () => (await import('./parts/sshd-lint.ts')).sshdLint,
   'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
