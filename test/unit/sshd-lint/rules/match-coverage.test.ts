@@ -23,22 +23,26 @@ const account = (index: number) => ({
   shell: '/bin/sh',
 });
 
-it('60,000 accounts and 500 Match blocks take seconds of a processor, not minutes', { timeout: 60_000 }, () => {
-  const accounts = Array.from({ length: 60_000 }, (_, index) => account(index));
-  const began = process.cpuUsage();
-  const kinds = groupAccounts(accounts, blocks, () => '');
-  const probes = Array.from({ length: 50 }, (_, place) => `10.${place}.0.9`).flatMap((address) =>
-    kinds.map(({ name, groups }) => ({
-      connection: { ...endpoint, address, user: name, groups },
-    })),
-  );
-  const distinct = distinctConnections(probes, blocks);
-  const { user } = process.cpuUsage(began);
-  expect(user / 1e6).toBeLessThan(10);
-  expect(kinds.length + kinds.reduce((sum, { alike }) => sum + alike, 0)).toBe(accounts.length);
-  // Each network has a block of its own, except the last.
-  expect(distinct).toHaveLength(kinds.length * 50);
-});
+it(
+  '60,000 accounts and 500 Match blocks take seconds of a processor, not minutes',
+  { timeout: 60_000 },
+  () => {
+    const accounts = Array.from({ length: 60_000 }, (_, index) => account(index));
+    const began = process.cpuUsage();
+    const kinds = groupAccounts(accounts, blocks, () => '');
+    const probes = Array.from({ length: 50 }, (_, place) => `10.${place}.0.9`).flatMap((address) =>
+      kinds.map(({ name, groups }) => ({
+        connection: { ...endpoint, address, user: name, groups },
+      })),
+    );
+    const distinct = distinctConnections(probes, blocks);
+    const { user } = process.cpuUsage(began);
+    expect(user / 1e6).toBeLessThan(10);
+    expect(kinds.length + kinds.reduce((sum, { alike }) => sum + alike, 0)).toBe(accounts.length);
+    // Each network has a block of its own, except the last.
+    expect(distinct).toHaveLength(kinds.length * 50);
+  },
+);
 
 it('accounts are alike if the same blocks match them', () => {
   const accounts = Array.from({ length: 40 }, (_, index) => account(index));
