@@ -21,4 +21,5 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   subid: async () => (await import('./parts/subid.ts')).subid,
   'sshd-lint': async () => (await import('./parts/sshd-lint.ts')).sshdLint,
   'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
+  'ldap-sync': async () => (await import('./parts/ldap-sync.ts')).ldapSync,
 };
