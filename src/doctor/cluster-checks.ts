@@ -37,7 +37,7 @@ import { certificateFinding, clockFinding } from './issuer-checks.ts';
 import { hookTokenFinding } from './cluster-api-check.ts';
 import { namespaceFinding, objectsFinding } from './objects-check.ts';
 import type { OndemandKeys } from './ondemand-keys.ts';
-import { kubectlFinding, mountsFinding } from './ondemand-on-cluster.ts';
+import { kubectlFinding, type KubectlRuns, mountsFinding } from './ondemand-on-cluster.ts';
 
 export interface ClusterCheckInput {
   readonly cluster: ClusterSettings;
@@ -51,6 +51,14 @@ export interface ClusterCheckInput {
   readonly now: number;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
+  /** What clusters have in common is read or run once. */
+  readonly common: CommonReads;
+}
+
+/** Root's kubeconfigs as they were parsed, by path, and what kubectls have printed. */
+export interface CommonReads {
+  readonly documents: Map<string, Promise<unknown>>;
+  readonly kubectls: KubectlRuns;
 }
 
 /** An invented user: the hook needs the same rights for all. */
@@ -95,8 +103,9 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
 
   let server: ApiServer | undefined;
   const access = await run('admin-credentials', async (deadline) => {
-    const { stateDir, clusterCount } = input;
-    const deps = { stateDir, clusterCount, remember: false, deadline };
+    const { stateDir, clusterCount, common } = input;
+    const { documents } = common;
+    const deps = { stateDir, clusterCount, documents, remember: false, deadline };
     try {
       server = await hookAccess(cluster, deps);
     } catch (thrown) {
@@ -194,7 +203,9 @@ async function reachable(
       ...(ondemand === undefined
         ? []
         : [
-            run('ondemand-kubectl', () => kubectlFinding(ondemand.job, version, input.timeoutMs)),
+            run('ondemand-kubectl', () =>
+              kubectlFinding(ondemand.job, version, input.timeoutMs, input.common.kubectls),
+            ),
             ask('ondemand-mounts', (client) => mountsFinding(client, ondemand.job)),
           ]),
       ...(input.cluster.sshSessions === undefined

@@ -4,7 +4,7 @@ import { type AdmissionSettings, siteAdmission } from '../admission/admission-se
 import type { ApiClient } from '../kube/api-client.ts';
 import { canI } from '../kube/required-rights.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
-import { runBounded } from '../system/run-bounded.ts';
+import { type BoundedRun, runBounded } from '../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
@@ -14,14 +14,20 @@ import { ifExists } from '../system/if-present.ts';
 /** ood_core's default for `bin`. */
 const defaultKubectl = '/usr/bin/kubectl';
 
+/** What `kubectl version --client` has printed, by the path of kubectl. */
+export type KubectlRuns = Map<string, Promise<Pick<BoundedRun, 'ended' | 'stdout'>>>;
+
 /**
  * The kubectl that OnDemand runs as each user. Its version may differ from the API server's by one minor version
  * (Kubernetes' version skew policy). Root runs it only if nobody else can replace it.
+ *
+ * @param runs of other clusters, which may name the same program
  */
 export async function kubectlFinding(
   { bin = defaultKubectl }: Mapping,
   server: string,
   timeoutMs: number,
+  runs: KubectlRuns = new Map(),
 ): Promise<Finding> {
   const next = 'Install kubectl there, or correct v2.job.bin in the file of clusters.d.';
   if (typeof bin !== 'string' || !/^\/[\w@%+=:,./-]+$/.test(bin))
@@ -35,10 +41,9 @@ export async function kubectlFinding(
     return warning(`OnDemand runs ${bin}, which users cannot run`, `chmod 755 ${bin}`);
   const [open] = await replaceableFindings(bin, 'program-writable');
   if (open !== undefined) return failed(open.message, open.closedBy);
-  const run = await runBounded(bin, ['version', '--client', '--output=json'], {
-    env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', KUBECONFIG: '/dev/null' },
-    limitMs: timeoutMs / 2,
-  }).catch((error: unknown) => ({ ended: String(error), stdout: '' }));
+  const running = runs.get(bin) ?? runKubectl(bin, timeoutMs / 2);
+  runs.set(bin, running);
+  const run = await running;
   const version = run.ended === 0 ? clientVersion(run.stdout) : '';
   const [ours, theirs] = [minorVersion(version), minorVersion(server)];
   if (ours === undefined)
@@ -51,6 +56,13 @@ export async function kubectlFinding(
     `${bin} is ${version}, more than one minor version from the API server's ${server}`,
     `Install kubectl 1.${theirs}.`,
   );
+}
+
+function runKubectl(bin: string, limitMs: number): Promise<Pick<BoundedRun, 'ended' | 'stdout'>> {
+  return runBounded(bin, ['version', '--client', '--output=json'], {
+    env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', KUBECONFIG: '/dev/null' },
+    limitMs,
+  }).catch((error: unknown) => ({ ended: String(error), stdout: '' }));
 }
 
 function clientVersion(text: string): string {

@@ -19,7 +19,7 @@ import {
   warning,
 } from '../check-result.ts';
 import { checkClusterApi } from './cluster-api-check.ts';
-import { checkCluster } from './cluster-checks.ts';
+import { checkCluster, type CommonReads } from './cluster-checks.ts';
 import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkOndemandKeys, checkOndemandPortal, type PortalOfClusters } from './ondemand-keys.ts';
@@ -113,10 +113,14 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
       ...failedWith(error),
     }));
   const ondemand = checkOndemandPortal(settings.clustersDir, at);
+  const shared: SharedChecks = {
+    ...{ user, portal: ondemand.portal, issuers: new Map() },
+    common: { documents: new Map(), kubectls: new Map() },
+  };
   const [host, portal, ...perCluster] = await Promise.all([
     checkHost({ ...settings, clusters: chosen }, input),
     checkPortal({ ...settings, clusters: chosen }, timeoutMs),
-    ...chosen.map((cluster) => checkOne(cluster, input, known, { user, portal: ondemand.portal })),
+    ...chosen.map((cluster) => checkOne(cluster, input, known, shared)),
   ]);
   const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
   const tokens = user === undefined ? [] : await checkUserTokens(user, chosen, input);
@@ -195,30 +199,49 @@ async function accountCheck(
   return [await runCheck({ id: 'user', run }, timeoutMs)];
 }
 
+/** What the checks of all clusters share. */
+interface SharedChecks {
+  readonly user: User | undefined;
+  readonly portal: PortalOfClusters | undefined;
+  readonly common: CommonReads;
+  /** The results of issuers, by their settings: clusters with the same ones share them. */
+  readonly issuers: Map<string, Promise<CheckResult[]>>;
+}
+
 /** A cluster and its issuer, checked at the same time. */
 async function checkOne(
   cluster: ClusterSettings,
   { now, timeoutMs }: DoctorInput,
   { settings }: LoadedSiteSettings,
-  {
-    user,
-    portal,
-  }: { readonly user: User | undefined; readonly portal: PortalOfClusters | undefined },
+  { user, portal, common, issuers }: SharedChecks,
 ): Promise<CheckResult[]> {
-  const oidc = oidcSettingsOf(cluster);
   const { keys: ondemand, results: ofKeys } =
     portal === undefined ? { results: [] } : checkOndemandKeys(cluster, portal);
   const results = await Promise.all([
     checkCluster({
-      ...{ cluster, ondemand },
+      ...{ cluster, ondemand, common },
       clusterCount: settings.clusters.length,
       stateDir: settings.stateDir,
       now,
       timeoutMs,
       user,
     }),
-    oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
+    issuerOf(cluster, issuers, timeoutMs),
     checkClusterApi(cluster, timeoutMs),
   ]);
   return [...ofKeys, ...results.flat()];
+}
+
+/** Asks an issuer once, however many clusters have it with the same client. */
+async function issuerOf(
+  cluster: ClusterSettings,
+  issuers: SharedChecks['issuers'],
+  timeoutMs: number,
+): Promise<CheckResult[]> {
+  const oidc = oidcSettingsOf(cluster);
+  if (oidc === undefined) return [];
+  const key = JSON.stringify(oidc);
+  const checking = issuers.get(key) ?? checkIssuer(cluster.name, oidc, timeoutMs);
+  issuers.set(key, checking);
+  return (await checking).map((result) => ({ ...result, cluster: cluster.name }));
 }

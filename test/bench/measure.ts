@@ -8,6 +8,8 @@ export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Exit statuses that are expected; default: 0. */
+  readonly statuses?: readonly number[];
 }
 
 export interface Sample {
@@ -25,9 +27,9 @@ const format = '\nmeasured %U %S %M';
 /**
  * Runs the command under GNU time.
  *
- * @throws Error if the command fails
+ * @throws Error if the command ends with another status than expected
  */
-export async function measure({ file, args, env }: Command): Promise<Sample> {
+export async function measure({ file, args, env, statuses = [0] }: Command): Promise<Sample> {
   const started = performance.now();
   const child = spawn('/usr/bin/time', ['-f', format, file, ...args], {
     env,
@@ -42,7 +44,8 @@ export async function measure({ file, args, env }: Command): Promise<Sample> {
   ];
   const wall = performance.now() - started;
   const figures = /measured ([\d.]+) ([\d.]+) (\d+)\s*$/.exec(stderr);
-  if (code !== 0 || figures === null) throw new Error(`${file} exited with ${code}: ${stderr}`);
+  if (code === null || !statuses.includes(code) || figures === null)
+    throw new Error(`${file} exited with ${code}: ${stderr}`);
   const [, user, system, rss] = figures.map(Number);
   return { wall, cpu: ((user ?? 0) + (system ?? 0)) * 1000, rss: rss ?? 0 };
 }

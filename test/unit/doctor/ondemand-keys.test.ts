@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/check-result.ts';
 import type { ClusterSettings } from '../../../src/config/schema/settings.ts';
 import { checkOndemandKeys, checkOndemandPortal } from '../../../src/doctor/ondemand-keys.ts';
-import { kubectlFinding } from '../../../src/doctor/ondemand-on-cluster.ts';
+import { kubectlFinding, type KubectlRuns } from '../../../src/doctor/ondemand-on-cluster.ts';
 import { exampleCluster } from '../example-cluster.ts';
 
 let directory: string;
@@ -175,6 +175,20 @@ it.each([
   const finding = await kubectlFinding({ bin: join(directory, 'kubectl') }, theirs, 2_000);
 
   expect(said([{ id: 'ondemand-kubectl', ...finding }])).toMatch(expected);
+});
+
+it('runs a kubectl once, however many clusters name it', async () => {
+  const bin = join(directory, 'kubectl');
+  await put('kubectl', `#!/bin/sh\necho >> ${bin}.runs\n`, 0o755);
+  await chmod(bin, 0o755);
+  const runs: KubectlRuns = new Map();
+
+  const findings = await Promise.all(
+    ['v1.35.0', 'v1.36.0'].map((version) => kubectlFinding({ bin }, version, 2_000, runs)),
+  );
+
+  expect(findings).toHaveLength(2);
+  expect(await readFile(`${bin}.runs`, 'utf8')).toBe('\n');
 });
 
 it('does not run a kubectl that another user can replace, or that does not end', async () => {
