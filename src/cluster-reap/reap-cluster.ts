@@ -23,6 +23,8 @@ export interface ReapClusterOptions extends PodsOptions {
   /** Absent: no namespace is deleted. */
   readonly unused?: NamespacesOptions;
   readonly deadline: AbortSignal;
+  /** Aborts some time before `deadline`: no deletion is begun afterwards, and what was deleted can be reported. */
+  readonly lastDeletion?: AbortSignal;
 }
 
 export interface ReapedCluster {
@@ -49,7 +51,7 @@ export interface ReapContext {
   readonly ageOf: (object: LiveObject) => number;
   /** Converts an RFC 3339 time to seconds since the epoch. */
   readonly secondsOf: (timestamp: string | undefined) => number;
-  /** Call before each deletion: false if another reaper has taken over. */
+  /** Call before each deletion: false if another reaper has taken over, or if the time is over. */
   readonly mayGoOn: () => Promise<boolean>;
 }
 
@@ -85,11 +87,12 @@ export async function reapCluster(
       const held = dryRun ? undefined : await acquireLease(client, lease, { holder, now });
       if (!dryRun && held === undefined) return { cluster, busy: true, ...nothing, failed: [] };
       try {
-        const mayGoOn =
-          held === undefined ? (): Promise<boolean> => Promise.resolve(true) : held.held;
+        const mayGoOn = async (): Promise<boolean> =>
+          options.lastDeletion?.aborted !== true && (held === undefined || (await held.held()));
         return { cluster, busy: false, ...(await reap(client, options, now, mayGoOn)) };
       } finally {
-        await held?.release();
+        // What was deleted is reported in any case: the lease expires by itself after a minute.
+        await held?.release().catch(() => undefined);
       }
     } finally {
       client.close();

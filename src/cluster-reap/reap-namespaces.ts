@@ -71,7 +71,8 @@ export async function reapNamespaces(
     const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);
     const rest = { left: plan.left, later: plan.unused.length - chosen.length };
     if (round.dryRun) return { deleted: chosen, ...rest, failed: [] };
-    return { ...(await deleteAll(round, chosen)), ...rest };
+    const { left, ...done } = await deleteAll(round, chosen);
+    return { ...done, ...rest, later: rest.later + left };
   } catch (thrown) {
     const error = asBerthError(thrown, 'looking for unused namespaces');
     return { deleted: [], left: [], later: 0, failed: [error] };
@@ -81,18 +82,18 @@ export async function reapNamespaces(
 async function deleteAll(
   round: ReapContext,
   chosen: readonly UnusedNamespace[],
-): Promise<Pick<ReapedNamespaces, 'deleted' | 'failed'>> {
+): Promise<Pick<ReapedNamespaces, 'deleted' | 'failed'> & { readonly left: number }> {
   const deleted: UnusedNamespace[] = [];
   const failed: BerthError[] = [];
-  for (const one of chosen) {
-    if (!(await round.mayGoOn())) break;
+  for (const [index, one] of chosen.entries()) {
+    if (!(await round.mayGoOn())) return { deleted, failed, left: chosen.length - index };
     try {
       if (await deleteOne(round, one)) deleted.push(one);
     } catch (thrown) {
       failed.push(asBerthError(thrown, `reaping namespace ${one.name}`));
     }
   }
-  return { deleted, failed };
+  return { deleted, failed, left: 0 };
 }
 
 /** If the user logs in meanwhile, the resourceVersion changes and the namespace is not deleted. */

@@ -52,8 +52,12 @@ export async function reapPods(
 
   const done = { expired: [] as ExpiredPod[], orphaned: [] as OrphanedJob[] };
   let count = 0;
-  for (const pod of plan.expired) {
-    if (!(await round.mayGoOn())) break;
+  let later = rest.later;
+  for (const [index, pod] of plan.expired.entries()) {
+    if (!(await round.mayGoOn())) {
+      later += plan.expired.length - index;
+      break;
+    }
     try {
       if (await endPod(round, pod)) {
         done.expired.push(pod);
@@ -65,8 +69,11 @@ export async function reapPods(
       failed.push(asBerthError(thrown, `reaping pod ${pod.namespace}/${pod.name}`));
     }
   }
-  for (const job of orphaned) {
-    if (!(await round.mayGoOn())) break;
+  for (const [index, job] of orphaned.entries()) {
+    if (!(await round.mayGoOn())) {
+      later += orphaned.length - index;
+      break;
+    }
     try {
       count += await endJob(client, job, objects);
       done.orphaned.push(job);
@@ -74,7 +81,7 @@ export async function reapPods(
       failed.push(asBerthError(thrown, `reaping the objects of job ${job.namespace}/${job.job}`));
     }
   }
-  return { ...rest, ...done, objects: count, failed };
+  return { ...rest, ...done, later, objects: count, failed };
 }
 
 /** Services and ConfigMaps of jobs that have no pod, or none after these have ended. */

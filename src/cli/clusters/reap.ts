@@ -111,6 +111,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
   const podSelector = args['pod-selector'];
   const textfile = optionalOutputFile('--textfile', args.textfile);
   const dryRun = args['dry-run'];
+  const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
   const options: ReapClusterOptions = {
     dryRun,
     namespaceSelector: args['namespace-selector'],
@@ -128,7 +129,8 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
             ...prometheusOf(args),
           },
         }),
-    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal,
+    deadline: deadlineIn(timeoutMs).signal,
+    lastDeletion: deadlineIn(timeoutMs * deletingShare).signal,
   };
   const reaped = await withProgress(
     terminal,
@@ -178,6 +180,9 @@ function namesOf({ 'namespace-regexp': text }: ReapArguments): { readonly names?
     );
   }
 }
+
+/** The rest of the time is for the deletions that were begun, and for giving back the lease. */
+const deletingShare = 0.9;
 
 /** A mistyped number must not delete everything on a cluster. */
 const unusedFor = { least: '1h', most: '3650d' };
