@@ -21,6 +21,7 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   subid: async () => (await import('./parts/subid.ts')).subid,
   'sshd-lint': async () => (await import('./parts/sshd-lint.ts')).sshdLint,
   'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
+  'many-nodes': async () => (await import('./parts/many-nodes.ts')).manyNodes,
   reap: async () => (await import('./parts/reap.ts')).reap,
   doctor: async () => (await import('./parts/doctor.ts')).doctor,
   'ldap-sync': async () => (await import('./parts/ldap-sync.ts')).ldapSync,
