@@ -91,10 +91,25 @@ function plainEntry({ name, attributes }: SearchEntry, attempted: string): LdapE
         `${name} has more values of ${attribute} than the server sends at once`,
         'Set ldap.groups.schema: memberof, or raise MaxValRange in Active Directory.',
       );
-    values.set(type.toLowerCase(), all.map(String));
+    values.set(attributeName(type), all.map(String));
   }
   return { dn: name, values };
 }
+
+/** The same few names come with each entry: each is kept once. */
+const attributeNames = new Map<string, string>();
+
+/** An attribute description in lower case. */
+function attributeName(type: string): string {
+  const known = attributeNames.get(type);
+  if (known !== undefined) return known;
+  const name = type.toLowerCase();
+  if (attributeNames.size < mostNames) attributeNames.set(type, name);
+  return name;
+}
+
+/** Against a server that sends names without end. */
+const mostNames = 1_000;
 
 function parsedFilter(filter: string, what: string): ReturnType<typeof FilterParser.parseString> {
   try {
