@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
-import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { SshHost, type SshHostOptions } from '../../../rig/login-node/ssh-host.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { SystemdNode } from '../../../node/drain/systemd-node.ts';
 import { ImageSite } from '../../../node/images/image-site.ts';
@@ -29,9 +29,10 @@ export const manyNodes: ScalePart = {
   async run(record) {
     await installBerth();
     const options = {
-      ...{ mode: 'plain', users: { [user]: [] } },
+      mode: 'plain',
+      users: { [user]: [] },
       pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session`,
-    } as const;
+    } satisfies SshHostOptions;
     const first = await SystemdNode.start(['alpha'], options);
     const others: SshHost[] = [];
     const sessions: LiveSession[] = [];
