@@ -91,13 +91,20 @@ async function run(
   terminal: Terminal,
   now: number,
 ): Promise<LdapSyncReport> {
-  const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { parseSeconds }] =
-    await Promise.all([
-      import('../ldap/sync-clusters.ts'),
-      import('../config/load/load-ldap-settings.ts'),
-      import('../system/deadline.ts'),
-      import('./kit/text.ts'),
-    ]);
+  const [
+    { syncFromLdap },
+    { loadLdapSettings },
+    { deadlineIn },
+    { parseSeconds },
+    { keepHeapSmall },
+  ] = await Promise.all([
+    import('../ldap/sync-clusters.ts'),
+    import('../config/load/load-ldap-settings.ts'),
+    import('../system/deadline.ts'),
+    import('./kit/text.ts'),
+    import('../system/keep-heap-small.ts'),
+  ]);
+  keepHeapSmall();
   const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
   const { ldap, secrets, minimumUid } = loadLdapSettings({

@@ -100,10 +100,12 @@ export const clustersReapCommand = command({
 });
 
 async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
-  const [{ reapCluster }, { deadlineIn }] = await Promise.all([
+  const [{ reapCluster }, { deadlineIn }, { keepHeapSmall }] = await Promise.all([
     import('../../cluster-reap/reap-cluster.ts'),
     import('../../system/deadline.ts'),
+    import('../../system/keep-heap-small.ts'),
   ]);
+  keepHeapSmall();
   const targets = await clusterTargets(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)
     throw usageError(helpOf, '--prometheus needs a single cluster: name it with --cluster');
