@@ -292,8 +292,10 @@ const installFirewalls = (host: SystemdHost): Promise<string> =>
     mkdir -p /etc/systemd/system/firewalld.service.d
     printf '[Service]\\nPrivateNetwork=yes\\n' >/etc/systemd/system/firewalld.service.d/test.conf
     systemctl daemon-reload
-    # firewalld answers nobody while it waits for polkit, which D-Bus would start only at its first question.
-    systemctl start dbus polkit
+    # policy-rc.d has kept D-Bus from reading polkit's rules after its user was made; firewalld waits for polkit for ever.
+    systemctl start dbus
+    systemctl reload dbus
+    systemctl start polkit
     systemctl start firewalld
     # It reads its configuration meanwhile, on a busy machine for longer than D-Bus waits.
     timeout 240 sh -c 'until timeout 60 firewall-cmd --permanent --list-ports; do :; done' >/dev/null || {
