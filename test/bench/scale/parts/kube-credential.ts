@@ -126,11 +126,14 @@ class Crowd {
     const samples = await Promise.all(
       Array.from({ length: count }, async () => {
         const started = performance.now();
-        const { exitCode } = await this.kubectl.run('auth', 'whoami');
+        const { exitCode, stderr } = await this.kubectl.run('auth', 'whoami');
+        if (exitCode !== 0) process.stderr.write(`${stderr}\n`);
         return { wall: performance.now() - started, failed: exitCode !== 0 };
       }),
     );
-    const lines = (await readFile(this.#times, 'utf8')).trim().split('\n');
+    const text = await readFile(this.#times, 'utf8');
+    // After a failure, GNU time writes another line first.
+    const lines = text.split('\n').filter((line) => /^[\d. ]+$/.test(line));
     const plugins = lines.map((line) => line.split(' ').map(Number));
     const sizes = plugins.map(([, kib = 0]) => kib / 1024);
     return {
