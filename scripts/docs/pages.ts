@@ -7,6 +7,7 @@ import { outputSchemaPages } from './output-schemas.ts';
 import { dashboardPages } from './dashboards/dashboard-pages.ts';
 import { logLinesPage } from './log-lines-page.ts';
 import { metricsPage } from './metrics-page.ts';
+import { scalePage } from './scale/scale-pages.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
@@ -14,6 +15,7 @@ export const generatedPages: readonly GeneratedPage[] = [
   commandsPage,
   logLinesPage,
   metricsPage,
+  scalePage,
   ...schemaPages,
   ...outputSchemaPages,
   ...configReferencePages,

@@ -25,7 +25,7 @@ export async function createUserNamespaces(
   );
 }
 
-export const crowdNamespace = (index: number): string => `u-crowd${index}`;
+const crowdNamespace = (index: number): string => `u-crowd${index}`;
 
 function objectsOf(index: number, now: number): UserObjects {
   const gid = 100_000 + index;
