@@ -17,9 +17,7 @@ function cluster({ kinds, allowed = true }: { kinds: string[]; allowed?: boolean
         });
       if (path.endsWith('/selfsubjectaccessreviews'))
         return Promise.resolve({ status: 201, body: { status: { allowed } } });
-      return Promise.resolve(
-        forbidden('berth-pods berth-services berth-admission-probe'),
-      );
+      return Promise.resolve(forbidden('berth-pods berth-services berth-admission-probe'));
     },
     close: () => undefined,
   };
