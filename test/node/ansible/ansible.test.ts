@@ -299,9 +299,7 @@ const installFirewalls = (host: SystemdHost): Promise<string> =>
     systemctl start firewalld
     # It reads its configuration meanwhile, on a busy machine for longer than D-Bus waits.
     timeout 240 sh -c 'until timeout 60 firewall-cmd --permanent --list-ports; do :; done' >/dev/null || {
-      systemctl list-jobs >&2
       journalctl --no-pager -n 60 -u dbus -u polkit -u firewalld >&2
-      ps -eo pid,ppid,stat,wchan:20,args >&2
       exit 1
     }
     rm /usr/sbin/policy-rc.d`);
