@@ -49,8 +49,8 @@ export async function floorCommand(bench: Bench, user: string): Promise<Command>
     users: [{ user: { token: string } }];
   };
   const { token } = kubeconfig.users[0].user;
-  const [script, input] = ['floor.js', 'floor.json'].map((name) => join(portal.directory, name));
-  if (script === undefined || input === undefined) throw new Error('there are two files');
+  const script = join(portal.directory, 'floor.js');
+  const input = join(portal.directory, 'floor.json');
   await writeFile(script, program);
   const text = JSON.stringify({ server: site.server, ca: site.ca.file, token, requests });
   await writeFile(input, text, { mode: 0o600 });

@@ -35,37 +35,24 @@ export class ApiLoad {
     await Promise.all(
       Array.from({ length: width }, async () => {
         for (let next = rest.next(); next.done !== true; next = rest.next()) {
-          await this.send('POST', next.value.collection, next.value.body);
+          await this.#create(next.value);
           if ((count += 1) % 2_500 === 0) say(`… ${count} ${what}`);
         }
       }),
     );
   }
 
-  /** @returns the answer's body @throws Error if the status is not 2xx */
-  async send(
-    method: string,
-    path: string,
-    body?: object,
-    contentType = 'application/json',
-  ): Promise<Readonly<Record<string, unknown>>> {
-    const stream = this.#session.request(
-      {
-        ':method': method,
-        ':path': path,
-        ...(body === undefined ? {} : { 'content-type': contentType }),
-      },
-      { endStream: body === undefined },
-    );
-    if (body !== undefined) stream.end(JSON.stringify(body));
+  /** @throws Error if the status is not 2xx */
+  async #create({ collection, body }: NewObject): Promise<void> {
+    const headers = { ':method': 'POST', ':path': collection, 'content-type': 'application/json' };
+    const stream = this.#session.request(headers);
+    stream.end(JSON.stringify(body));
     const chunks: Buffer[] = [];
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
+    const [{ ':status': status }] = (await once(stream, 'response')) as [{ ':status': number }];
     if (!stream.readableEnded) await once(stream, 'end');
-    const text = Buffer.concat(chunks).toString();
-    if (headers[':status'] >= 300)
-      throw new Error(`${method} ${path}: ${headers[':status']} ${text}`);
-    return JSON.parse(text) as Record<string, unknown>;
+    if (status >= 300)
+      throw new Error(`POST ${collection}: ${status} ${Buffer.concat(chunks).toString()}`);
   }
 
   close(): void {

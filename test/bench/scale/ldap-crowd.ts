@@ -1,7 +1,6 @@
-import { annotations } from '../../../src/kube/objects/well-known-names.ts';
-import { collectionPath } from '../../../src/kube/objects/kube-object.ts';
 import { type Entry, groupEntry, personEntry, type Slapd } from '../../rig/slapd.ts';
 import type { NewObject } from './api-load.ts';
+import { crowdName, namespaceAlone } from './user-namespaces.ts';
 
 /** One of so many people has a namespace on the cluster: 20,000 of 60,000. */
 export const peoplePerNamespace = 3;
@@ -12,41 +11,29 @@ const peoplePerGroup = 12;
 /** In how many groups each person is, besides the primary one. */
 const groupsPerPerson = 4;
 
-const personName = (index: number): string => `crowd${index}`;
-
 /** A directory as in RFC 2307: groups list the names of their members. */
 export function directoryOf(people: number): readonly Entry[] {
   const groups = Math.ceil(people / peoplePerGroup);
   const members = Array.from({ length: groups }, (): string[] => []);
   for (let index = 0; index < people; index += 1)
     for (let nth = 0; nth < groupsPerPerson; nth += 1)
-      members[(index + nth * 7) % groups]?.push(personName(index));
+      members[(index + nth * 7) % groups]?.push(crowdName(index));
   return [
-    ...Array.from({ length: people }, (_, index) =>
-      personEntry(personName(index), 100_000 + index),
-    ),
+    ...Array.from({ length: people }, (_, index) => personEntry(crowdName(index), 100_000 + index)),
     ...members.map((names, index) => groupEntry(`group${index}`, 1_000_000 + index, names)),
   ];
 }
 
 /** The namespaces of these people, as of logins before the first `berth ldap-sync`. */
 export function* namespacesOf(people: number): Generator<NewObject> {
-  for (let index = 0; index < people; index += peoplePerNamespace) {
-    const owner = personName(index);
-    const metadata = {
-      name: `u-${owner}`,
-      labels: { 'app.kubernetes.io/name': 'open-ondemand' },
-      annotations: { [annotations.owner]: owner, [annotations.lastHookExecution]: '1700000000' },
-    };
-    const body = { apiVersion: 'v1', kind: 'Namespace', metadata };
-    yield { collection: collectionPath('Namespace'), body };
-  }
+  for (let index = 0; index < people; index += peoplePerNamespace)
+    yield namespaceAlone(index, 1_700_000_000);
 }
 
 /** Gives so many people with namespaces another primary group. */
 export async function changePeople(slapd: Slapd, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
-    const { dn } = personEntry(personName(index * peoplePerNamespace), 0);
+    const { dn } = personEntry(crowdName(index * peoplePerNamespace), 0);
     await slapd.replace(dn, 'gidNumber', 2_000_000 + index);
   }
 }

@@ -1,5 +1,4 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { freePorts } from '../../../src/verify/free-ports.ts';
 import { kubernetesBinaries } from '../../rig/site/kubernetes/build.ts';
 import { controlPlanePorts, startControlPlane } from '../../rig/site/kubernetes/control-plane.ts';
@@ -56,12 +55,4 @@ export async function startOwnCluster(): Promise<OwnCluster> {
     await remove();
     throw error;
   }
-}
-
-/** Seconds of processor time that a process has used. */
-export async function cpuSeconds({ pid }: StartedProcess): Promise<number> {
-  const stat = await readFile(join('/proc', String(pid), 'stat'), 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // utime and stime, fields 14 and 15 of proc(5), in ticks of 10 ms.
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -1,50 +1,24 @@
-import { collectionPath } from '../../../src/kube/objects/kube-object.ts';
-import { annotations, lifetimeAnnotation } from '../../../src/kube/objects/well-known-names.ts';
+import { lifetimeAnnotation } from '../../../src/kube/objects/well-known-names.ts';
 import type { NewObject } from './api-load.ts';
-
-const namespaceName = (index: number): string => `u-crowd${index}`;
+import { crowdNamespace, namespaceAlone } from './user-namespaces.ts';
 
 /** Namespaces of users, without what the hook makes in them: the reaper does not read it. */
 export function* namespacesFrom(from: number, to: number, lastLogin: number): Generator<NewObject> {
-  for (let index = from; index < to; index += 1) {
-    const metadata = {
-      name: namespaceName(index),
-      labels: { 'app.kubernetes.io/name': 'open-ondemand' },
-      annotations: {
-        [annotations.owner]: `crowd${index}`,
-        [annotations.lastHookExecution]: String(Math.floor(lastLogin)),
-      },
-    };
-    const body = { apiVersion: 'v1', kind: 'Namespace', metadata };
-    yield { collection: collectionPath('Namespace'), body };
-  }
+  for (let index = from; index < to; index += 1) yield namespaceAlone(index, lastLogin);
 }
 
 /**
  * Pods of OnDemand's jobs, a third of the namespaces having two. They wait for a scheduler that does not exist, so that they
  * need no node.
  */
-export function* podsFrom(
-  from: number,
-  to: number,
-  { namespaces, lifetime }: { readonly namespaces: number; readonly lifetime: string },
-): Generator<NewObject> {
-  for (let index = from; index < to; index += 1) {
-    const namespace = namespaceName(index % namespaces);
-    const body = jobPod(namespace, `job-${lifetime}-${index}`, lifetime);
-    yield { collection: `/api/v1/namespaces/${namespace}/pods`, body };
-  }
+export function* podsFrom(from: number, to: number, crowd: JobCrowd): Generator<NewObject> {
+  for (let index = from; index < to; index += 1) yield podOf(index, crowd);
 }
 
 /** The same with the Service, ConfigMap and Secret of each job, which end with it. */
-export function* jobsFrom(
-  from: number,
-  to: number,
-  { namespaces, lifetime }: { readonly namespaces: number; readonly lifetime: string },
-): Generator<NewObject> {
+export function* jobsFrom(from: number, to: number, crowd: JobCrowd): Generator<NewObject> {
   for (let index = from; index < to; index += 1) {
-    const namespace = namespaceName(index % namespaces);
-    const job = `job-${lifetime}-${index}`;
+    const { namespace, job } = jobOf(index, crowd);
     const of = (kind: string, plural: string, more: object): NewObject => ({
       collection: `/api/v1/namespaces/${namespace}/${plural}`,
       body: {
@@ -56,11 +30,27 @@ export function* jobsFrom(
     yield of('Service', 'services', { spec: { clusterIP: 'None', selector: { job } } });
     yield of('ConfigMap', 'configmaps', { data: { script: 'x' } });
     yield of('Secret', 'secrets', { stringData: { password: 'x' } });
-    yield {
-      collection: `/api/v1/namespaces/${namespace}/pods`,
-      body: jobPod(namespace, job, lifetime),
-    };
+    yield podOf(index, crowd);
   }
+}
+
+interface JobCrowd {
+  /** Number of the namespaces that the jobs are in. */
+  readonly namespaces: number;
+  readonly lifetime: string;
+}
+
+function jobOf(
+  index: number,
+  { namespaces, lifetime }: JobCrowd,
+): { namespace: string; job: string } {
+  return { namespace: crowdNamespace(index % namespaces), job: `job-${lifetime}-${index}` };
+}
+
+function podOf(index: number, crowd: JobCrowd): NewObject {
+  const { namespace, job } = jobOf(index, crowd);
+  const body = jobPod(namespace, job, crowd.lifetime);
+  return { collection: `/api/v1/namespaces/${namespace}/pods`, body };
 }
 
 function jobPod(namespace: string, job: string, lifetime: string): object {

@@ -1,4 +1,5 @@
 import { collectionPath, type KubeObject } from '../../../src/kube/objects/kube-object.ts';
+import { annotations, namespaceLabel } from '../../../src/kube/objects/well-known-names.ts';
 import { userObjects, type UserObjects } from '../../../src/kube/objects/user-objects.ts';
 import { exampleCluster } from '../../unit/example-cluster.ts';
 import type { ApiLoad, NewObject } from './api-load.ts';
@@ -8,13 +9,12 @@ import type { ApiLoad, NewObject } from './api-load.ts';
  *
  * @param from number of the first
  * @param to number after the last
- * @param lastLogin epoch seconds
  */
 export async function createUserNamespaces(
   load: ApiLoad,
-  { from, to, lastLogin = Date.now() / 1000 }: { from: number; to: number; lastLogin?: number },
+  { from, to }: { readonly from: number; readonly to: number },
 ): Promise<void> {
-  const users = Array.from({ length: to - from }, (_, index) => objectsOf(from + index, lastLogin));
+  const users = Array.from({ length: to - from }, (_, index) => objectsOf(from + index));
   await load.createAll(
     'namespaces',
     users.map(({ namespace }) => created(namespace)),
@@ -25,17 +25,31 @@ export async function createUserNamespaces(
   );
 }
 
-const crowdNamespace = (index: number): string => `u-crowd${index}`;
+export const crowdName = (index: number): string => `crowd${index}`;
+export const crowdNamespace = (index: number): string => `u-${crowdName(index)}`;
 
-function objectsOf(index: number, now: number): UserObjects {
+/** The namespace alone, for programs that read nothing in it. @param lastLogin epoch seconds */
+export function namespaceAlone(index: number, lastLogin: number): NewObject {
+  const metadata = {
+    name: crowdNamespace(index),
+    labels: { [namespaceLabel.key]: namespaceLabel.value },
+    annotations: {
+      [annotations.owner]: crowdName(index),
+      [annotations.lastHookExecution]: String(Math.floor(lastLogin)),
+    },
+  };
+  return created({ apiVersion: 'v1', kind: 'Namespace', metadata });
+}
+
+function objectsOf(index: number): UserObjects {
   const gid = 100_000 + index;
-  const name = `crowd${index}`;
+  const name = crowdName(index);
   return userObjects({
     user: { name, uid: gid, gid, groups: [gid], home: `/home/${name}`, shell: '/bin/bash' },
     cluster: exampleCluster,
     namespace: crowdNamespace(index),
     subject: `oidc:${name}`,
-    now,
+    now: Date.now() / 1000,
   });
 }
 

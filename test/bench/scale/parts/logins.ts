@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
@@ -9,8 +8,9 @@ import { hookCommand } from '../../logins.ts';
 import { type Command, median } from '../../measure.ts';
 import type { RecordFigure } from '../figures.ts';
 import { loginsAtRate, percentile } from '../login-rate.ts';
-import { cpuSeconds, type OwnCluster, startOwnCluster } from '../own-cluster.ts';
+import { type OwnCluster, startOwnCluster } from '../own-cluster.ts';
 import type { ScalePart } from '../parts.ts';
+import { childrenSeconds, processorSeconds } from '../processor-time.ts';
 
 /** Users that have logged in before, and users that have not. */
 const accounts = { old: 40, fresh: 40 };
@@ -64,9 +64,9 @@ async function crowd(
   const mark = await bench.site.audit.mark();
   const api = own.processes.find(({ name }) => name === 'kube-apiserver');
   if (api === undefined) throw new Error('there is no API server');
-  const before = { hook: childSeconds(), api: await cpuSeconds(api) };
+  const before = { hook: childrenSeconds(), api: processorSeconds(api.pid) };
   const { logins: done, widest } = await loginsAtRate(rate, commands);
-  const hook = childSeconds() - before.hook;
+  const hook = childrenSeconds() - before.hook;
   const size = { count: rate, of: 'logins a second' };
   const times = done.map(({ ms }) => ms);
   // 75: the dead cluster was asked, which one login in 30 s does.
@@ -80,7 +80,7 @@ async function crowd(
   record({ what: 'logins at the same time', size, value: widest, unit: 'logins' });
   const perLogin = (hook / count) * 1000;
   record({ what: "the hook's processor time for a login", size, value: perLogin, unit: 'ms' });
-  const server = ((await cpuSeconds(api)) - before.api) / count;
+  const server = (processorSeconds(api.pid) - before.api) / count;
   record({ what: "the API server's for a login", size, value: server * 1000, unit: 'ms' });
   const requests = (await hookRequests(bench.portal, mark)).length / count;
   record({ what: 'requests of a login', size, value: requests, unit: 'requests' });
@@ -92,15 +92,6 @@ async function missingNamespaces({ site }: Bench, users: readonly string[]): Pro
   const made = new Set(stdout.split('\n'));
   const wanted = users.flatMap((user) => answering.map((name) => `namespace/${name}-${user}`));
   return wanted.filter((name) => !made.has(name)).length;
-}
-
-/** User and system time of the children that have ended. Seconds. */
-function childSeconds(): number {
-  // cutime and cstime, fields 16 and 17 of proc(5), in ticks of 10 ms.
-  const stat = readFileSync('/proc/self/stat', 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(stat[13]) + Number(stat[14])) / 100;
 }
 
 /** The clusters but `c8`, where nobody listens. */
