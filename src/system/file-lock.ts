@@ -48,7 +48,17 @@ export interface FileLock {
 }
 
 /** Time between two attempts, in milliseconds; another third of it is added at random. */
-const pauseMs = 15;
+const firstPauseMs = 15;
+const longestPauseMs = 500;
+
+/**
+ * The longer it takes, the fewer attempts: those of hundreds of waiting processes would take the processor time that the holder
+ * needs. One waits a tenth longer than necessary, or a little more.
+ */
+function pauseAfter(waitedMs: number): number {
+  const pauseMs = Math.min(Math.max(firstPauseMs, waitedMs / 10), longestPauseMs);
+  return pauseMs * (1 + Math.random() / 3);
+}
 
 /**
  * Takes a lock file. If its holder is killed, the next attempt of any process on the same host takes it over.
@@ -62,7 +72,7 @@ const pauseMs = 15;
  */
 export async function takeLock(path: string, options: LockOptions): Promise<FileLock | undefined> {
   const self = newHolder();
-  const end = performance.now() + options.waitMs;
+  const began = performance.now();
   for (;;) {
     if (options.enough?.() === true) return undefined;
     if (await tryToTake(path, self)) {
@@ -72,8 +82,9 @@ export async function takeLock(path: string, options: LockOptions): Promise<File
       return undefined;
     }
     if (await removeDeadLock(path, options)) continue;
-    if (performance.now() > end) throw await timedOut(path, options);
-    await sleep(pauseMs + Math.random() * 5);
+    const waitedMs = performance.now() - began;
+    if (waitedMs > options.waitMs) throw await timedOut(path, options);
+    await sleep(Math.min(pauseAfter(waitedMs), options.waitMs - waitedMs + 1));
   }
 }
 
