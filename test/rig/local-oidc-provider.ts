@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import Provider, { type ClientMetadata } from 'oidc-provider';
+import { OidcStore } from './oidc-store.ts';
 import { CertificateAuthority, type KeyPair } from './site/certificates.ts';
 
 /** Requests to the provider: `POST /token`. */
@@ -30,6 +31,7 @@ export class LocalOidcProvider {
   #provider: Provider;
   #keys: JWK[];
   readonly #clients: readonly ClientMetadata[];
+  readonly #store = new OidcStore();
 
   private constructor(parts: {
     directory: string;
@@ -49,7 +51,7 @@ export class LocalOidcProvider {
     this.issuer = `https://127.0.0.1:${this.#port}`;
     this.#keys = parts.keys;
     this.#clients = parts.clients;
-    this.#provider = makeProvider(this.issuer, parts.keys, parts.clients);
+    this.#provider = this.#makeProvider();
     this.#server.on('request', (request, response) => {
       const path = (request.url ?? '').replace(/\?.*/, '');
       this.requests.push(`${request.method} ${path}`);
@@ -91,7 +93,7 @@ export class LocalOidcProvider {
   async rotateKey(kid: string): Promise<void> {
     this.#keys = [await signingJwk(kid)];
     const old = this.#provider;
-    this.#provider = makeProvider(this.issuer, this.#keys, this.#clients);
+    this.#provider = this.#makeProvider();
     old.removeAllListeners();
   }
 
@@ -147,6 +149,10 @@ export class LocalOidcProvider {
     return json as Record<string, unknown>;
   }
 
+  #makeProvider(): Provider {
+    return makeProvider(this.issuer, this.#keys, this.#clients, this.#store);
+  }
+
   async stop(): Promise<void> {
     await new Promise((resolve) => {
       this.#server.close(resolve);
@@ -174,13 +180,19 @@ function peer({ socket }: IncomingMessage): TLSSocket {
   throw new Error('not a TLS connection');
 }
 
-function makeProvider(issuer: string, keys: JWK[], more: readonly ClientMetadata[]): Provider {
+function makeProvider(
+  issuer: string,
+  keys: JWK[],
+  more: readonly ClientMetadata[],
+  { adapter }: OidcStore,
+): Provider {
   const common = {
     redirect_uris: ['https://portal.example.org/oidc'],
     response_types: ['code'] as never,
     grant_types: ['authorization_code', 'refresh_token'],
   };
   return new Provider(issuer, {
+    adapter,
     jwks: { keys },
     clients: [
       { ...common, client_id: publicClient, token_endpoint_auth_method: 'none' },
