@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { freePorts } from '../../../src/verify/free-ports.ts';
 import { kubernetesBinaries } from '../../rig/site/kubernetes/build.ts';
 import { controlPlanePorts, startControlPlane } from '../../rig/site/kubernetes/control-plane.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { stopAll, type StartedProcess } from '../../rig/site/processes.ts';
 import { openSite, siteOf, type Site } from '../../rig/site/site.ts';
 import { ApiLoad } from './api-load.ts';
@@ -16,6 +18,11 @@ export interface OwnCluster {
   readonly processes: readonly StartedProcess[];
   /** Port of etcd; its clients need a certificate of the site's CA. */
   readonly etcdPort: number;
+  /**
+   * Waits until the controllers have made their objects in the namespace that was created last: they would take part of the processor.
+   * They make about 150 namespaces a second.
+   */
+  readonly controllersDone: (lastNamespace: string) => Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -46,6 +53,7 @@ export async function startOwnCluster(): Promise<OwnCluster> {
     });
     return {
       ...{ site, load, processes, etcdPort: ports.etcd },
+      controllersDone: (last) => controllersDone(new LiveCluster(site), last),
       stop: async () => {
         load.close();
         await remove();
@@ -55,4 +63,12 @@ export async function startOwnCluster(): Promise<OwnCluster> {
     await remove();
     throw error;
   }
+}
+
+async function controllersDone(cluster: LiveCluster, last: string): Promise<void> {
+  const what = `the controllers in ${last}`;
+  await waitFor({ what, timeoutMs: 600_000, everyMs: 1_000 }, async () => {
+    const account = await cluster.get('serviceaccount', 'default', last);
+    return account && (await cluster.get('configmap', 'kube-root-ca.crt', last));
+  });
 }

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { TimerHost } from '../../../rig/site/timer-host.ts';
@@ -64,10 +63,8 @@ async function ofSize(people: number, record: RecordFigure): Promise<Pace> {
       },
     });
     await own.load.createAll('namespaces', namespacesOf(people));
-    // Their controllers would take part of the processor.
-    await new LiveCluster(own.site).waitForControllers(
-      `u-crowd${people - 1 - ((people - 1) % peoplePerNamespace)}`,
-    );
+    const last = people - 1 - ((people - 1) % peoplePerNamespace);
+    await own.controllersDone(`u-crowd${last}`);
 
     const command = syncCommand(host);
     const run = async (what: string, writes: number): Promise<Sample> => {

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { reapCluster } from '../../../../src/cluster-reap/reap-cluster.ts';
-import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { TimerHost } from '../../../rig/site/timer-host.ts';
@@ -59,12 +58,15 @@ export const reap: ScalePart = {
   },
 };
 
-async function grow({ load, site }: OwnCluster, crowd: Crowd, count: number): Promise<void> {
+async function grow(own: OwnCluster, crowd: Crowd, count: number): Promise<void> {
   const now = Date.now() / 1000;
-  await load.createAll('namespaces', namespacesFrom(crowd.namespaces, count, now));
-  await new LiveCluster(site).waitForControllers(`u-crowd${count - 1}`);
+  await own.load.createAll('namespaces', namespacesFrom(crowd.namespaces, count, now));
+  await own.controllersDone(`u-crowd${count - 1}`);
   const pods = Math.ceil(count * podsPerNamespace);
-  await load.createAll('pods', podsFrom(crowd.pods, pods, { namespaces: count, lifetime: '24h' }));
+  await own.load.createAll(
+    'pods',
+    podsFrom(crowd.pods, pods, { namespaces: count, lifetime: '24h' }),
+  );
   Object.assign(crowd, { namespaces: count, pods });
 }
 
@@ -147,7 +149,7 @@ async function sideBySide(
 }
 
 async function unusedNamespaces(
-  { site, load }: OwnCluster,
+  { site, load, controllersDone }: OwnCluster,
   host: TimerHost,
   { namespaces }: Crowd,
   record: RecordFigure,
@@ -157,7 +159,7 @@ async function unusedNamespaces(
     'namespaces',
     namespacesFrom(namespaces, namespaces + unused, 1_700_000_000),
   );
-  await new LiveCluster(site).waitForControllers(`u-crowd${namespaces + unused - 1}`);
+  await controllersDone(`u-crowd${namespaces + unused - 1}`);
   const { users } = parse(await readFile(host.kubeconfig, 'utf8')) as {
     readonly users: readonly [{ readonly user: { readonly token: string } }];
   };
