@@ -1,6 +1,7 @@
 /**
- * `npm run bench [PART …]`: measures portal logins, in turn with OSC's scripts and kubectl on the same API
- * server. Parts: later first many credential clusters namespaces admission.
+ * `npm run bench -- [PART …] [--check | --save]`: measures portal logins, in turn with OSC's scripts and kubectl on the same API
+ * server. Parts: later first many credential clusters namespaces admission. With `--check` it fails if a figure is worse than the one
+ * in docs/performance.json by more than both runs vary; `--save` writes them there.
  */
 import '../../scripts/check-node.ts';
 import { execa } from 'execa';
@@ -9,7 +10,8 @@ import { machine } from './measure.ts';
 import { whyOscIsMissing, OscHooks } from './osc.ts';
 import { openBench } from './bench-portal.ts';
 import { benchParts, usersOf } from './parts.ts';
-import { heading, printLine } from './report.ts';
+import { checkedFigures, heading, printLine } from './report.ts';
+import { benchArguments, checkOrSave } from './saved-performance.ts';
 
 const inside = 'BERTH_BENCH_INSIDE';
 
@@ -23,7 +25,9 @@ if (process.env[inside] === undefined) {
   });
   process.exitCode = exitCode ?? 1;
 } else {
-  await run(process.argv.slice(2));
+  const wanted = benchArguments(process.argv.slice(2));
+  await run(wanted.parts);
+  process.exitCode = await checkOrSave(checkedFigures(), wanted);
 }
 
 async function run(wanted: readonly string[]): Promise<void> {

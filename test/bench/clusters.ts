@@ -37,9 +37,11 @@ export const clusterScale: BenchPart = {
       `the one login in 30 s that connects to all of them: ${(asking / one).toFixed(2)} times as long as with one cluster`,
     );
     for (const count of counts.slice(1))
-      checkBound(`${count} clusters compared with one`, (walls.get(count) ?? 0) / one, {
-        atMost: 1.25,
-      });
+      checkBound(
+        `${count} clusters compared with one`,
+        { value: (walls.get(count) ?? 0) / one },
+        { atMost: 1.25 },
+      );
   },
 };
 

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { installDirectory } from '../rig/site/portal.ts';
 import { commandAs, homeOf } from '../rig/site/accounts.ts';
 import { hookCommand, warmUp } from './logins.ts';
-import { runInterleaved, measure, medians, type Command } from './measure.ts';
+import { runInterleaved, measure, type Command } from './measure.ts';
+import { wallRatio } from './measured-ratio.ts';
 import type { BenchPart } from './parts.ts';
 import { checkBound, table } from './report.ts';
 
@@ -38,7 +39,7 @@ export const credentialPlugin: BenchPart = {
     table(samples);
     checkBound(
       'wall time compared with a bare Node start',
-      medians(samples.credential).wall / medians(samples.node).wall,
+      wallRatio(samples.credential, samples.node),
       { atMost: 1.5 },
     );
   },

@@ -4,11 +4,10 @@ import {
   measureConcurrently,
   runInterleaved,
   measure,
-  median,
-  medians,
   type Command,
   type Sample,
 } from './measure.ts';
+import { cpuRatio, wallRatio } from './measured-ratio.ts';
 import { floorCommand } from './floor.ts';
 import type { OscHooks } from './osc.ts';
 import type { BenchPart } from './parts.ts';
@@ -38,12 +37,12 @@ export const laterLogin: BenchPart = {
     compare(samples, { faster: 7.5, cpu: 6 });
     checkBound(
       'wall time compared with a program that only sends the requests',
-      medians(samples.berth).wall / medians(samples.floor).wall,
+      wallRatio(samples.berth, samples.floor),
       { atMost: 1.12 },
     );
     checkBound(
       'wall time compared with a bare Node start',
-      medians(samples.berth).wall / medians(samples.node).wall,
+      wallRatio(samples.berth, samples.node),
       {
         atMost: 2.5,
       },
@@ -93,10 +92,9 @@ export const manyLogins: BenchPart = {
     );
     const rate = many / ours.seconds;
     printLine(`berth: ${rate.toFixed(1)} logins a second, none failed`);
-    const wall = (samples: readonly Sample[]): number => median(samples.map((one) => one.wall));
     checkBound(
       'last 50 logins compared with the first 50',
-      wall(ours.samples.slice(-50)) / wall(ours.samples.slice(0, 50)),
+      wallRatio(ours.samples.slice(-50), ours.samples.slice(0, 50)),
       {
         atMost: 1.25,
       },
@@ -110,7 +108,11 @@ export const manyLogins: BenchPart = {
       );
       const oscRate = oscMany / theirs.seconds;
       printLine(`osc: ${oscRate.toFixed(1)} logins a second (${oscMany} logins)`);
-      checkBound("throughput compared with OSC's scripts", rate / oscRate, { atLeast: 6 });
+      checkBound(
+        "throughput compared with OSC's scripts",
+        { value: rate / oscRate },
+        { atLeast: 6 },
+      );
     }
     await removeNamespaces(bench, this.users);
   },
@@ -121,21 +123,13 @@ function compare(
   wanted: { readonly faster: number; readonly cpu?: number },
 ): void {
   if (osc === undefined) return;
-  checkBound(
-    "wall time of OSC's scripts compared with the hook",
-    medians(osc).wall / medians(berth).wall,
-    {
-      atLeast: wanted.faster,
-    },
-  );
+  checkBound("wall time of OSC's scripts compared with the hook", wallRatio(osc, berth), {
+    atLeast: wanted.faster,
+  });
   if (wanted.cpu !== undefined)
-    checkBound(
-      "CPU time of OSC's scripts compared with the hook",
-      medians(osc).cpu / medians(berth).cpu,
-      {
-        atLeast: wanted.cpu,
-      },
-    );
+    checkBound("CPU time of OSC's scripts compared with the hook", cpuRatio(osc, berth), {
+      atLeast: wanted.cpu,
+    });
 }
 
 export function hookCommand(bench: Bench, user: string): () => Promise<Command> {

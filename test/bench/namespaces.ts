@@ -28,7 +28,7 @@ export const namespaceScale: BenchPart = {
         });
       const full = await time();
       printLine(`without: ${few.toFixed(1)} ms, with: ${full.toFixed(1)} ms`);
-      checkBound('with them compared with without', full / few, { atMost: 1.15 });
+      checkBound('with them compared with without', { value: full / few }, { atMost: 1.15 });
     } finally {
       await bench.site.kubectl(['delete', 'namespace', '-l', 'berth-bench=crowd', '--wait=false']);
     }

@@ -1,11 +1,17 @@
 import { medians, type Sample } from './measure.ts';
+import type { Measured } from './measured-ratio.ts';
+import type { Checked, CheckedFigures } from './regressions.ts';
 
 /** Prints a line to stdout. */
 export function printLine(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
+/** The heading of the part that runs. */
+let part = '';
+
 export function heading(text: string): void {
+  part = text;
   printLine();
   printLine(text);
   printLine('-'.repeat(text.length));
@@ -23,15 +29,35 @@ export function table(rows: Readonly<Record<string, readonly Sample[] | undefine
   }
 }
 
-/** Prints a value and its bound, for example `ok   requests: 5.00 (at most 8)`, or `MISS` if it is not met. */
+const checked: Record<string, Checked> = {};
+
+/** What `checkBound` was given so far, without what was measured once. */
+export function checkedFigures(): CheckedFigures {
+  return checked;
+}
+
+/**
+ * Prints a value and its bound, for example `ok   requests: 5.00 (at most 8)`, or `MISS` if it is not met.
+ *
+ * @param measured a number: one that does not vary
+ */
 export function checkBound(
   what: string,
-  value: number,
+  measured: Measured | number,
   wanted: { readonly atLeast: number } | { readonly atMost: number },
 ): void {
+  const { value, noise }: Measured =
+    typeof measured === 'number' ? { value: measured, noise: 0 } : measured;
   const [word, bound, met] =
     'atLeast' in wanted
       ? ['at least', wanted.atLeast, value >= wanted.atLeast]
       : ['at most', wanted.atMost, value <= wanted.atMost];
-  printLine(`${met ? 'ok  ' : 'MISS'} ${what}: ${value.toFixed(2)} (${word} ${bound})`);
+  if (noise !== undefined)
+    checked[`${part}: ${what}`] = {
+      value,
+      noise,
+      better: word === 'at least' ? 'higher' : 'lower',
+    };
+  const varies = noise === undefined || noise === 0 ? '' : ` ± ${noise.toFixed(2)}`;
+  printLine(`${met ? 'ok  ' : 'MISS'} ${what}: ${value.toFixed(2)}${varies} (${word} ${bound})`);
 }

@@ -17,14 +17,14 @@ export async function connect({ direct, balanced }: Ways): Promise<void> {
   }
   const [without, with_] = [median(waits.direct), median(waits.balanced)];
   printLine(`first line of sshd: ${without.toFixed(2)} ms direct, ${with_.toFixed(2)} ms balanced`);
-  checkBound('ms added until the first line', with_ - without, { atMost: 3 });
+  checkBound('ms added until the first line', { value: with_ - without }, { atMost: 3 });
   const samples = await runInterleaved<keyof Ways>(runs, {
     direct: () => Promise.resolve(sshCommand(direct, 'true')),
     balanced: () => Promise.resolve(sshCommand(balanced, 'true')),
   });
   table(samples);
-  const added = medians(samples.balanced).wall - medians(samples.direct).wall;
-  checkBound('ms added to `ssh host true`', added, { atMost: 3 });
+  const value = medians(samples.balanced).wall - medians(samples.direct).wall;
+  checkBound('ms added to `ssh host true`', { value }, { atMost: 3 });
 }
 
 /** Milliseconds from the start of a TCP connection until sshd says who it is. */

@@ -1,13 +1,14 @@
 /**
- * `npm run bench:ssh [PART …]` measures sessions next to plain sshd, a forced `podman run` and a forced `kubectl exec`,
+ * `npm run bench:ssh -- [PART …] [--check | --save]` measures sessions next to plain sshd, a forced `podman run` and a forced `kubectl exec`,
  * in the same run, interleaved. Parts: warm fresh share bulk idle; for sessions in pods pod-warm pod-fresh pod-stream
  * pod-idle; for sessions in jobs, next to a forced srun and ssh with pam_slurm_adopt, job-warm job-stream job-many, and
- * job-users alone.
+ * job-users alone. `--check` and `--save` are those of `npm run bench`.
  */
 import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { machine } from '../measure.ts';
-import { heading, printLine } from '../report.ts';
+import { checkedFigures, heading, printLine } from '../report.ts';
+import { benchArguments, checkOrSave } from '../saved-performance.ts';
 import { bulk } from './bulk.ts';
 import { idle } from './idle.ts';
 import type { SlurmSite } from '../../rig/slurm/slurm-site.ts';
@@ -49,8 +50,8 @@ const users: Parts<SlurmSite> = {
 };
 
 const known = [containers, pods, jobs, users].flatMap((parts) => Object.keys(parts));
-const given = process.argv.slice(2);
-const wanted = given.length === 0 ? known : given;
+const given = benchArguments(process.argv.slice(2));
+const wanted = given.parts.length === 0 ? known : given.parts;
 for (const name of wanted)
   if (!known.includes(name)) throw new Error(`no part ${name}: ${known.join(', ')}`);
 await ensureCommand('time', 'time');
@@ -59,6 +60,7 @@ await run(containers, openNodes);
 await run(pods, openPods);
 await run(jobs, openJobs);
 await run(users, openUsers);
+process.exitCode = await checkOrSave(checkedFigures(), given);
 
 async function run<On extends { stop(): Promise<void> }>(
   parts: Parts<On>,

@@ -46,7 +46,7 @@ export async function jobStream(nodes: JobNodes): Promise<void> {
       (medians(samples[way]).wall - medians(begin[way]).wall) / 1000;
     for (const way of ways)
       printLine(`${direction}, ${way}: ${(megabytes / seconds(way)).toFixed(0)} MiB/s`);
-    const share = (than: Way): number => seconds(than) / seconds('berth');
+    const share = (than: Way) => ({ value: seconds(than) / seconds('berth') });
     checkBound(`${direction}, of plain ssh to the node`, share('direct'), { atLeast: 0.8 });
     checkBound(`${direction}, of ssh through the login node`, share('hop'), { atLeast: 0.8 });
   }

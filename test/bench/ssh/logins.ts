@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
-import { runInterleaved, measure, medians, type Command } from '../measure.ts';
+import { measured, wallRatio } from '../measured-ratio.ts';
+import { runInterleaved, measure, type Command } from '../measure.ts';
 import { checkBound, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';
 
@@ -20,7 +21,7 @@ export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
   };
   const samples = await runInterleaved<'berth' | 'plain'>(runs, commands, pauseMs);
   table(samples);
-  checkBound('wall, of plain sshd', medians(samples.berth).wall / medians(samples.plain).wall, {
+  checkBound('wall, of plain sshd', wallRatio(samples.berth, samples.plain), {
     atMost: 1.6,
   });
 }
@@ -34,11 +35,9 @@ export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
   };
   const samples = await runInterleaved<'berth' | 'podman run'>(runs, commands, pauseMs);
   table(samples);
-  checkBound(
-    'wall, of a forced podman run',
-    medians(samples.berth).wall / medians(samples['podman run']).wall,
-    { atMost: 1.15 },
-  );
+  checkBound('wall, of a forced podman run', wallRatio(samples.berth, samples['podman run']), {
+    atMost: 1.15,
+  });
 }
 
 /** The login program until it is replaced: by `true` instead of nsenter. */
@@ -65,7 +64,12 @@ export async function share({ share: berth }: Nodes): Promise<void> {
     nothing: () => Promise.resolve(asUser('/bin/true')),
   });
   table(samples);
-  const wall = (name: keyof typeof samples): number =>
-    medians(samples[name]).wall - medians(samples.nothing).wall;
-  checkBound('wall, of a bare Node start', wall('login') / wall('node'), { atMost: 1.5 });
+  const walls = [samples.login, samples.node, samples.nothing].map((all = []) =>
+    all.map(({ wall }) => wall),
+  );
+  const share = measured(
+    walls,
+    ([login = 0, node = 1, nothing = 0]) => (login - nothing) / (node - nothing),
+  );
+  checkBound('wall, of a bare Node start', share, { atMost: 1.5 });
 }

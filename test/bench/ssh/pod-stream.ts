@@ -1,4 +1,5 @@
 import { runInterleaved, measure, median, medians, type Command, type Sample } from '../measure.ts';
+import { wallRatio } from '../measured-ratio.ts';
 import { checkBound, printLine, table } from '../report.ts';
 import { relayPeak } from './processes-of.ts';
 import { whileConnected } from './pod-logins.ts';
@@ -39,12 +40,11 @@ export async function podStream(pods: PodNodes): Promise<void> {
       // Includes the start of the session, as a user sees it; the figure above does not.
       checkBound(
         `${kind}: throughput, of kubectl exec`,
-        medians(samples.kubectl).wall / medians(samples.berth).wall,
+        wallRatio(samples.kubectl, samples.berth),
         { atLeast: 1 },
       );
-      checkBound(`${kind}: MiB of the relay at most`, Math.max(...peaks.berth) / 1024, {
-        atMost: 60,
-      });
+      const peak = { value: Math.max(...peaks.berth) / 1024 };
+      checkBound(`${kind}: MiB of the relay at most`, peak, { atMost: 60 });
       printLine(`     kubectl exec: ${(median(peaks.kubectl) / 1024).toFixed(0)} MiB`);
     }
   });
