@@ -60,5 +60,7 @@ export function printFigures(figures: readonly Figure[]): void {
 }
 
 export function sizeText({ size }: Figure): string {
-  return size === undefined ? '' : `${size.count.toLocaleString('en')} ${size.of}`;
+  if (size === undefined) return '';
+  const of = size.count === 1 ? size.of.replace(/s$/, '') : size.of;
+  return `${size.count.toLocaleString('en')} ${of}`;
 }

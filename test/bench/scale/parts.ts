@@ -22,6 +22,7 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   'sshd-lint': async () => (await import('./parts/sshd-lint.ts')).sshdLint,
   'images-gc': async () => (await import('./parts/images-gc.ts')).imagesGc,
   'many-nodes': async () => (await import('./parts/many-nodes.ts')).manyNodes,
+  spool: async () => (await import('./parts/spool.ts')).spool,
   reap: async () => (await import('./parts/reap.ts')).reap,
   doctor: async () => (await import('./parts/doctor.ts')).doctor,
   'ldap-sync': async () => (await import('./parts/ldap-sync.ts')).ldapSync,
