@@ -6,7 +6,13 @@ import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { SystemdNode } from '../../../node/drain/systemd-node.ts';
 import { ImageSite } from '../../../node/images/image-site.ts';
 import { Registry } from '../../../node/images/registry.ts';
-import { type Command, measure, measureConcurrently, medians } from '../../measure.ts';
+import {
+  type Command,
+  measure,
+  measureConcurrently,
+  medians,
+  runInterleaved,
+} from '../../measure.ts';
 import type { RecordFigure } from '../figures.ts';
 import type { ScalePart } from '../parts.ts';
 import { scaled } from '../scaled.ts';
@@ -70,18 +76,19 @@ async function listAll(
     ['nsenter', ...first.enter, '--', ...list],
     ...others.map((host) => host.entered(list)),
   ].map(([file = '', ...args]): Command => ({ file, args, env }));
+  const [one] = commands;
+  if (one === undefined) throw new Error('there are no login nodes');
+  const alone = await runInterleaved(5, { one: () => Promise.resolve(one) });
   const { samples, seconds } = await measureConcurrently(commands, forks);
   const size = { count, of: 'login nodes' };
   const { rss } = medians(samples);
   const busy = samples.reduce((sum, { cpu }) => sum + cpu, 0) / 1000;
   record({ what: 'sessions list on all: time', size, value: seconds, unit: 's' });
-  record({
-    what: 'sessions list on all: processor time',
-    size,
-    value: busy,
-    unit: 's',
-    wanted: ownTime,
-  });
+  record({ what: 'sessions list: processor time on each', size, value: busy / count, unit: 's' });
+  // Here they share two cores.
+  const apart = (Math.ceil(count / forks) * medians(alone.one).wall) / 1000;
+  const what = `sessions list on all, ${forks} at a time, if each has its own cores: time`;
+  record({ what, size, value: apart, unit: 's', wanted: ownTime });
   record({ what: 'sessions list: memory on each', size, value: rss / 1024, unit: 'MiB' });
   if (samples.length !== count) throw new Error(`${samples.length} of ${count} nodes were asked`);
 }
