@@ -3,7 +3,7 @@ import { hookCommand, warmUp } from '../../logins.ts';
 import { medians, runInterleaved } from '../../measure.ts';
 import { startOwnCluster } from '../own-cluster.ts';
 import type { ScalePart } from '../parts.ts';
-import { createUserNamespaces } from '../user-namespaces.ts';
+import { createUserNamespaces, crowdNamespace } from '../user-namespaces.ts';
 
 const counts = [0, 1_000, 5_000, 20_000];
 const runs = 25;
@@ -20,6 +20,7 @@ export const namespaces: ScalePart = {
       let from = 0;
       for (const count of counts) {
         await createUserNamespaces(own.load, { from, to: count });
+        if (count > from) await own.controllersDone(crowdNamespace(count - 1));
         from = count;
         const { login, node } = await runInterleaved<'login' | 'node'>(runs, {
           login: hookCommand(bench, 'bench-later'),
@@ -28,7 +29,9 @@ export const namespaces: ScalePart = {
         const size = { count, of: 'namespaces' };
         record({ what: 'a later login', size, value: medians(login).wall, unit: 'ms' });
         // The machine's own speed varies between the rounds.
-        ratios.push(medians(login).wall / medians(node).wall);
+        const starts = medians(login).wall / medians(node).wall;
+        record({ what: 'a later login, in starts of Node', size, value: starts, unit: '' });
+        ratios.push(starts);
       }
       const [none = 1] = ratios;
       record({
