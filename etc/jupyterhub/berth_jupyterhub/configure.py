@@ -34,6 +34,9 @@ def configure(c: Any, settings: Mapping[str, Any]) -> None:
         c.BerthKubeSpawner.berth_profiles = profiles
         # The hub has no right to it, and claims belong to their users.
         c.BerthKubeSpawner.delete_pvc = False
+        # Seconds. After KubeSpawner's three it asks again, finds the pod, and deletes it to make another one.
+        c.BerthKubeSpawner.k8s_api_request_timeout = 30
+        c.BerthKubeSpawner.k8s_api_request_retry_timeout = 60
         # KubeSpawner's default is the command of the image, and no arguments.
         c.BerthKubeSpawner.cmd = ["jupyterhub-singleuser"]
     if "slurm" in backends:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from jupyterhub.utils import maybe_future
 from kubernetes_asyncio.client.exceptions import ApiException
-from kubespawner import KubeSpawner
 from traitlets import List, Unicode
 
 from .account import Account, AccountError, bootstrap, look_up
 from .profiles import Profile, allowed_profiles, chosen_profile, fill
+from .watches import BriefWatches
 
 #: How often a pod is looked at that does not run yet. Seconds.
 WATCH_SECONDS = 1.0
@@ -25,7 +24,7 @@ HOPELESS = frozenset(
 )
 
 
-class BerthKubeSpawner(KubeSpawner):
+class BerthKubeSpawner(BriefWatches):
     """KubeSpawner with Berth's profiles.
 
     The namespace is the one that OnDemand's adapter computes. It is bootstrapped before each start, as by a login at the
@@ -38,7 +37,7 @@ class BerthKubeSpawner(KubeSpawner):
     berth_namespace_prefix = Unicode(help="Prefix of users' namespaces.").tag(config=True)
     berth_profiles = List(help="What `berth render jupyterhub` writes.").tag(config=True)
 
-    #: While a server starts.
+    #: While a server starts, from the end of the bootstrap.
     _account: Account | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,6 +48,8 @@ class BerthKubeSpawner(KubeSpawner):
 
     async def start(self) -> Any:
         """Bootstraps the namespace and starts the pod."""
+        # That of an earlier start, by which KubeSpawner would end `progress`.
+        self._start_future = None
         # Earlier than JupyterHub, which would give no reason.
         ends = asyncio.get_running_loop().time() + self.start_timeout - 2 * WATCH_SECONDS
         account = await bootstrap(self.berth_socket, self.user.name, self.berth_cluster)
@@ -56,6 +57,16 @@ class BerthKubeSpawner(KubeSpawner):
             message = f"your namespace is {account.namespace}, but this hub is configured for {self.namespace}"
             raise AccountError(message, "hub-namespace-differs")
         self._account = account
+        try:
+            async with self.watching():
+                return await self._started_by(ends)
+        except ApiException as error:
+            raise AccountError(answer_of(error), "hub-pod-refused") from error
+        finally:
+            self._account = None
+
+    async def _started_by(self, ends: float) -> Any:
+        """Starts the pod, and says why if it does not run at a time of the event loop's clock."""
         starting = super().start()
         try:
             while not (await asyncio.wait({starting}, timeout=WATCH_SECONDS))[0]:
@@ -66,11 +77,15 @@ class BerthKubeSpawner(KubeSpawner):
                     message = f"your server did not start within {self.start_timeout} s: {reason}"
                     raise AccountError(message, "hub-pod-failed")
             return starting.result()
-        except ApiException as error:
-            raise AccountError(answer_of(error), "hub-pod-refused") from error
         finally:
             starting.cancel()
-            self._account = None
+
+    async def progress(self) -> AsyncIterator[Any]:
+        """What happens to the pod while it starts. Before the bootstrap the hub may not read it, and later nothing ends a watch."""
+        while self._account is None:
+            await asyncio.sleep(0.1)
+        async for event in super().progress():
+            yield event
 
     def _own_pod(self) -> Mapping[str, Any]:
         """As the API server had it last; empty before there is one."""
@@ -101,16 +116,6 @@ class BerthKubeSpawner(KubeSpawner):
         for name, value in traits_of(chosen, account).items():
             # Not kubespawner_override, which merges with what an earlier choice has set.
             setattr(self, name, value)
-
-    async def run_post_stop_hook(self) -> None:
-        """Ends the watches of a namespace in which the user has no server any more: each is a connection."""
-        await maybe_future(super().run_post_stop_hook())
-        if any(one is not self and one.active for one in self.user.spawners.values()):
-            return
-        for kind in ("pods", "events"):
-            reflector = self.__class__.reflectors.pop(self._get_reflector_key(kind), None)
-            if reflector is not None:
-                await reflector.stop()
 
 
 def answer_of(error: ApiException) -> str:

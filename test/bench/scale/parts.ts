@@ -25,5 +25,6 @@ export const scaleParts: Readonly<Record<string, (() => Promise<ScalePart>) | un
   spool: async () => (await import('./parts/spool.ts')).spool,
   reap: async () => (await import('./parts/reap.ts')).reap,
   doctor: async () => (await import('./parts/doctor.ts')).doctor,
+  hub: async () => (await import('./parts/hub.ts')).hub,
   'ldap-sync': async () => (await import('./parts/ldap-sync.ts')).ldapSync,
 };

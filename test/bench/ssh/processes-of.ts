@@ -26,12 +26,17 @@ export function relayPeak(uid: number): () => number {
   let peak = 0;
   const timer = setInterval(() => {
     for (const pid of processesOf(uid))
-      if (!before.has(pid)) peak = Math.max(peak, kib(read(pid, 'status'), 'VmHWM'));
+      if (!before.has(pid)) peak = Math.max(peak, peakResident(pid));
   }, 100);
   return () => {
     clearInterval(timer);
     return peak;
   };
+}
+
+/** The largest resident set so far. KiB. */
+export function peakResident(pid: number): number {
+  return kib(read(pid, 'status'), 'VmHWM');
 }
 
 /** Proportional set size, which counts shared memory in parts. KiB. */

@@ -20,17 +20,30 @@ export interface HubUnitOptions {
   readonly users?: Readonly<Record<string, number>>;
   /** Lines of /etc/group. */
   readonly groups?: readonly string[];
+  /** Path of the built hub-bootstrap; default: this checkout's is built. */
+  readonly program?: string;
+  /** GID of a hub outside of this host, which connects to `socket`. */
+  readonly outsideGroup?: number;
 }
 
 /** A host with systemd and berth-hub.socket of etc/systemd, whose program and configuration are the test's. */
 export class HubUnitHost {
+  readonly directory: string;
   readonly #system: BootedSystem;
 
   private constructor(system: BootedSystem) {
+    this.directory = system.directory;
     this.#system = system;
   }
 
-  static async boot({ config, writable = [], users = {}, groups = [] }: HubUnitOptions = {}) {
+  static async boot({
+    config,
+    writable = [],
+    users = {},
+    groups = [],
+    program: given,
+    outsideGroup,
+  }: HubUnitOptions = {}) {
     const directory = await mkdtemp(join(tmpdir(), 'berth-hub-unit-'));
     await chmod(directory, 0o755);
     for (const name of ['etc', 'work', 'units/berth-hub@.service.d', 'clusters.d'])
@@ -44,12 +57,21 @@ export class HubUnitHost {
       own,
       `state_dir: ${directory}/state\nhook_env: null\nclusters_dir: ${directory}/clusters.d\n`,
     );
-    const program = await compileEntryPoint('hooks/hub-bootstrap.ts', directory);
+    const program = given ?? (await compileEntryPoint('hooks/hub-bootstrap.ts', directory));
     const dropIn = [
       ...['[Service]', 'ExecStart=', `ExecStart=${program} --config ${config ?? own}`],
-      ...['PrivateTmp=no', `ReadWritePaths=${[directory, ...writable].join(' ')}`, ''],
+      ...['PrivateTmp=no', `ReadWritePaths=${[directory, ...writable].join(' ')}`],
+      ...[`StandardError=append:${directory}/log`, ''],
     ];
     await writeFile(join(directory, 'units/berth-hub@.service.d/test.conf'), dropIn.join('\n'));
+    if (outsideGroup !== undefined) {
+      const lines = [`ListenStream=${directory}/hub.sock`, `SocketGroup=${outsideGroup}`];
+      await mkdir(join(directory, 'units/berth-hub.socket.d'));
+      await writeFile(
+        join(directory, 'units/berth-hub.socket.d/outside.conf'),
+        ['[Socket]', ...lines, ''].join('\n'),
+      );
+    }
     const people = Object.entries({ ...users, 'hub-itself': hub.uid });
     const lines = {
       passwd: people.map(([name, uid]) => `${name}:x:${uid}:${uid}::/:/bin/sh`),
@@ -67,6 +89,16 @@ export class HubUnitHost {
     const { stderr } = await host.#system.run(['systemctl', 'start', 'berth-hub.socket']);
     if (stderr !== '') throw new Error(stderr);
     return host;
+  }
+
+  /** Path of the socket for a hub outside of this host. */
+  get socket(): string {
+    return join(this.directory, 'hub.sock');
+  }
+
+  /** What hub-bootstrap has logged. */
+  log(): Promise<string> {
+    return readFile(join(this.directory, 'log'), 'utf8').catch(() => '');
   }
 
   /** The answer to a line of the hub. @param uid of another account that connects */

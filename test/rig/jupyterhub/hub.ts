@@ -24,6 +24,8 @@ const proxy = new URL(
 export interface HubOptions {
   /** Whose berth.yml hub-bootstrap reads, and where the hub has its account in the cluster; absent: no cluster. */
   readonly portal?: Portal;
+  /** False if something else answers at the socket that `config` names. */
+  readonly bootstrap?: false;
   /** False for a hub that starts no server, and needs no account in the cluster. */
   readonly spawns?: boolean;
   /** A host that the hub runs on, whose accounts include `test-hub`; default: the machine. */
@@ -119,7 +121,7 @@ export class Hub {
       { mode: 0o644 },
     );
     try {
-      await hub.#startBootstrap();
+      if (options.bootstrap !== false) await hub.#startBootstrap();
       await hub.startHub();
     } catch (error) {
       await hub.stop();
@@ -168,6 +170,11 @@ export class Hub {
       const { status } = await fetch(`${this.url}/hub/health`);
       return status === 200 ? true : undefined;
     });
+  }
+
+  /** PID of the hub's own process. */
+  get pid(): number {
+    return this.#processes.at(-1)?.pid ?? Number.NaN;
   }
 
   /** Ends the hub and its proxy. Servers go on. */
