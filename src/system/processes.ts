@@ -55,14 +55,35 @@ export function auditSession(pid: number): number | undefined {
 
 /**
  * All running processes with one of these real UIDs. Processes that start or end meanwhile may be missed. Each process of
- * another user costs one small read.
+ * another user costs one stat(2), each of root's one small read.
+ *
+ * /proc/PID belongs to the effective UID, also of a process that may not be dumped (`task_dump_owner` in Linux). Where that is
+ * another user's, the real UID is one of the wanted only in a program that this other user, or the admin for them, has made
+ * setuid: in a container of the wanted user, all UIDs are wanted, and the kernel ignores setuid files of others. Setuid
+ * programs of root are found.
  */
 export function* runningProcesses(
   wanted: (uid: number) => boolean = () => true,
 ): Generator<ProcessFacts> {
+  // Root may run with any effective UID, as sshd does while it reads a user's keys.
+  const canSkip = !wanted(0);
   for (const name of readdirSync('/proc')) {
-    const facts = /^[0-9]+$/.test(name) ? processFacts(Number(name), wanted) : undefined;
+    if (!/^[0-9]+$/.test(name)) continue;
+    if (canSkip) {
+      const uid = effectiveUid(name);
+      if (uid !== 0 && !wanted(uid)) continue;
+    }
+    const facts = processFacts(Number(name), wanted);
     if (facts !== undefined) yield facts;
+  }
+}
+
+/** NaN for a process that has ended. */
+function effectiveUid(pid: string): number {
+  try {
+    return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid ?? Number.NaN;
+  } catch {
+    return Number.NaN;
   }
 }
 
