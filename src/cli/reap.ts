@@ -24,6 +24,8 @@ const options = {
   ),
   /** Internal: the UIDs that this child process cleans up for. */
   turns: text('UID', '', { hidden: true }),
+  /** Internal: it cleans up for one after the other. */
+  alone: flag('', { hidden: true }),
   textfile: textfileOption,
   output: outputOption,
 };
@@ -63,14 +65,16 @@ async function reap(
   const { reapEach, reapProcessCommand } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
-    await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
+    const uids = args.turns.split(',').map(Number);
+    await reapEach(site, uids, { dryRun, alone: args.alone, tell });
     return 0;
   }
-  const start = reapProcessCommand(terminal.program, [
+  const words = [
     ...['reap', '--quiet'],
     ...optionWords({ config: args.config, 'config-dir': args['config-dir'] }),
     ...[...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : []), '--turns'],
-  ]);
+  ];
+  const start = reapProcessCommand(terminal.program, words);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });
   const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
   terminal.stdout.write(text);

@@ -1,7 +1,7 @@
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import type { Logger } from '../log.ts';
 import type { EventSpool } from '../system/event-spool.ts';
-import type { RecentProcesses } from '../system/recent-processes.ts';
+import type { ProcessLooks } from '../system/process-looks.ts';
 
 /** Where the state of sessions is kept, and the settings that say when they end. */
 export interface SessionContext {
@@ -14,7 +14,7 @@ export interface SessionContext {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** What runs on this host, if one process looks after many users. */
-  readonly recent?: RecentProcesses;
+  readonly looks?: ProcessLooks;
   /** ID of the session that is opened or closed. */
   readonly session?: string;
   /** Containers of users without a connection end now, not after their grace or duration. */

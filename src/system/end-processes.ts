@@ -15,30 +15,32 @@ export const signalSteps: SignalSteps = [
 /** A process as it was found: a signal is not for what has become of its PID since. */
 export type SignalTarget = Pick<ProcessFacts, 'pid' | 'start' | 'uid'>;
 
-export interface EndResult {
-  /** How many processes have ended. */
-  readonly ended: number;
-  /** How many remain: they hang in the kernel, or are started faster than they are ended. */
-  readonly left: number;
+export interface EndResult<Target extends SignalTarget = SignalTarget> {
+  readonly ended: readonly Target[];
+  /** What remains: it hangs in the kernel, or is started faster than it is ended. */
+  readonly left: readonly Target[];
 }
 
 const everyMs = 20;
 
+/** How often to look for new processes, while those that were found have not ended. Milliseconds. */
+const findMs = 100;
+
 /**
- * Ends processes. `find` is called before each signal and while waiting, so that new children are found too. The last
- * signal is sent at each call.
+ * Ends processes. `find` is called before each signal, when all that were found have ended, and while waiting, so that new children
+ * are found too. The last signal is sent at each call.
  */
-export async function endProcesses(
-  find: () => readonly SignalTarget[],
+export async function endProcesses<Target extends SignalTarget>(
+  find: () => readonly Target[] | Promise<readonly Target[]>,
   steps: SignalSteps = signalSteps,
-): Promise<EndResult> {
-  const seen = new Map<string, ProcessId>();
+): Promise<EndResult<Target>> {
+  const seen = new Map<string, Target>();
   for (const [index, [signal, waitMs]] of steps.entries()) {
     const end = performance.now() + waitMs;
     const sent = new Set<string>();
     for (;;) {
-      const found = find();
-      if (found.length === 0) return ended(seen);
+      const found = await find();
+      if (found.length === 0) return resultOf(seen);
       for (const process of found) {
         const key = keyOf(process);
         seen.set(key, process);
@@ -47,17 +49,29 @@ export async function endProcesses(
         signalProcess(process, signal);
       }
       if (performance.now() > end) break;
-      await sleep(everyMs);
+      await endOf(found, Math.min(performance.now() + findMs, end));
     }
   }
-  return ended(seen, find());
+  return resultOf(seen, await find());
+}
+
+/** Waits until they have ended, but not after `latest`. */
+async function endOf(processes: readonly ProcessId[], latest: number): Promise<void> {
+  do await sleep(everyMs);
+  while (performance.now() < latest && processes.some(isRunning));
 }
 
 /** @param now the processes that were found last, including new ones */
-function ended(seen: ReadonlyMap<string, ProcessId>, now: readonly ProcessId[] = []): EndResult {
-  const left = new Set([...[...seen.values()].filter(isRunning), ...now].map(keyOf));
-  const stay = [...seen.keys()].filter((key) => left.has(key)).length;
-  return { ended: seen.size - stay, left: left.size };
+function resultOf<Target extends SignalTarget>(
+  seen: ReadonlyMap<string, Target>,
+  now: readonly Target[] = [],
+): EndResult<Target> {
+  const running = [...seen].filter(([, process]) => isRunning(process));
+  const left = new Map([...running, ...now.map((process) => [keyOf(process), process] as const)]);
+  return {
+    ended: [...seen].flatMap(([key, process]) => (left.has(key) ? [] : [process])),
+    left: [...left.values()],
+  };
 }
 
 function keyOf({ pid, start }: ProcessId): string {

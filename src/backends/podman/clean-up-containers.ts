@@ -155,9 +155,9 @@ export async function findExpiredContainers(
     return { open, all, over: all.filter((one) => endsNow || isOver(one, circumstances)) };
   };
   if (all.length === 0) return expiryWith([]);
-  const expiry = expiryWith(userProcesses(part.owner, site.recent));
+  const expiry = expiryWith(userProcesses(part.owner, site.looks));
   // Nothing ends because of a process that has started since.
-  const isSure = site.recent === undefined || expiry.over.length === 0;
+  const isSure = site.looks === undefined || expiry.over.length === 0;
   return isSure ? expiry : expiryWith(userProcesses(part.owner));
 }
 

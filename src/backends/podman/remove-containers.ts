@@ -132,9 +132,9 @@ async function removeNote(path: string): Promise<void> {
  * Ends the processes that keep the namespaces of a user without containers: the pause process, and what a killed
  * podman left. Removes pause.pid too, because podman would join whichever process gets that PID next.
  */
-export async function endSupportProcesses(part: UserState): Promise<number> {
+export async function endSupportProcesses(part: UserState): Promise<void> {
   const { owner, host, user } = part;
-  const { ended } = await endProcesses(
+  await endProcesses(
     () =>
       userProcesses(owner).filter(
         ({ part, pid }) => part === 'support' && isBerthSupport(owner, pid),
@@ -146,7 +146,6 @@ export async function endSupportProcesses(part: UserState): Promise<number> {
   );
   if (host !== undefined) await asUserThenRoot(user, () => removePauseFile(host));
   await removeContainerFiles(part, () => true);
-  return ended;
 }
 
 /** Milliseconds. */

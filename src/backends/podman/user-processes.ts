@@ -10,6 +10,7 @@ import {
   executableId,
   fileId,
   hasInitialVariable,
+  initialEnvironment,
   withAncestors,
   namespaceInode,
   processArguments,
@@ -17,7 +18,7 @@ import {
   type ProcessFacts,
   runningProcesses,
 } from '../../system/processes.ts';
-import type { RecentProcesses } from '../../system/recent-processes.ts';
+import type { ProcessLooks } from '../../system/process-looks.ts';
 import { validatedPausePid } from './running-container.ts';
 
 /** One user's processes and paths on this host. */
@@ -104,14 +105,24 @@ const sshdPrograms = [
 /**
  * All processes of the user in /proc, with their parts. A job of Slurm on this host is Slurm's to end: none of its processes.
  *
- * @param recent an earlier look at all processes: what has started since may be missing
+ * @param looks where a recent look is enough: what has started since may be missing
  */
-export function userProcesses(
-  owner: ProcessOwner,
-  recent?: RecentProcesses,
-): readonly BerthProcess[] {
+export function userProcesses(owner: ProcessOwner, looks?: ProcessLooks): readonly BerthProcess[] {
   const wanted = (uid: number): boolean => belongs(uid, owner);
-  const found = recent?.of(wanted).filter(isRunning) ?? [...runningProcesses(wanted)];
+  const found = looks?.recent(wanted).filter(isRunning) ?? [...runningProcesses(wanted)];
+  return withParts(owner, found);
+}
+
+/** As `userProcesses`, with a look that begins after the call, and which others may share. */
+export async function currentUserProcesses(
+  owner: ProcessOwner,
+  looks?: ProcessLooks,
+): Promise<readonly BerthProcess[]> {
+  const found = await looks?.fresh((uid) => belongs(uid, owner));
+  return found === undefined ? userProcesses(owner) : withParts(owner, found.filter(isRunning));
+}
+
+function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonly BerthProcess[] {
   const own = found.filter(({ pid }) => !isInJob(pid, owner.uid));
   if (own.length === 0) return [];
   const support = filesOf(supportPrograms);
@@ -148,18 +159,30 @@ export function userProcesses(
   }
 }
 
+/** As `connectionOf`, for one connection. */
+export function belongsToConnection(process_: BerthProcess, wanted: ConnectionFilter): boolean {
+  return connectionOf(process_, [wanted]) !== undefined;
+}
+
 /**
- * Whether the connection started it, by its audit session or by BERTH_CONNECTION in its environment. Of those on the host, only
+ * Which of the connections started it, by its audit session or by BERTH_CONNECTION in its environment. Of those on the host, only
  * what sshd started before a session, unless all are wanted.
  */
-export function belongsToConnection(process_: BerthProcess, wanted: ConnectionFilter): boolean {
-  const { pid, part, session, sshdParent } = process_;
-  const monitor = Number.parseInt(wanted.id, 10);
-  const startsSession = sshdParent !== undefined && sshdParent !== monitor;
-  if (part === 'sshd' && !wanted.orphanedSshd && !startsSession) return false;
-  if (part === 'host' && !wanted.hostProcesses && !startsSession) return false;
-  if (wanted.session !== undefined && session === wanted.session) return true;
-  return part !== 'sshd' && hasInitialVariable(pid, `BERTH_CONNECTION=${wanted.id}`);
+export function connectionOf<Filter extends ConnectionFilter>(
+  { pid, part, session, sshdParent }: BerthProcess,
+  connections: readonly Filter[],
+): Filter | undefined {
+  let environment: readonly string[] | undefined;
+  return connections.find((wanted) => {
+    const monitor = Number.parseInt(wanted.id, 10);
+    const startsSession = sshdParent !== undefined && sshdParent !== monitor;
+    if (part === 'sshd' && !wanted.orphanedSshd && !startsSession) return false;
+    if (part === 'host' && !wanted.hostProcesses && !startsSession) return false;
+    if (wanted.session !== undefined && session === wanted.session) return true;
+    if (part === 'sshd') return false;
+    environment ??= initialEnvironment(pid);
+    return environment.includes(`BERTH_CONNECTION=${wanted.id}`);
+  });
 }
 
 /** Whether it was started for Berth's containers, and not for others of the user. */

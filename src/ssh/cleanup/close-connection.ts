@@ -1,7 +1,11 @@
 import { rmSync } from 'node:fs';
 import type { CleanupStep, RemovalResult } from '../../backends/backend.ts';
 import { backendsIn } from '../../backends/backends.ts';
-import { readUserState, type UserState } from '../../backends/podman/user-processes.ts';
+import {
+  type ConnectionFilter,
+  readUserState,
+  type UserState,
+} from '../../backends/podman/user-processes.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import {
@@ -12,7 +16,7 @@ import {
 import { type NotedSessions, takeSessionNotes } from '../../connections/session-notes.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
 import type { LogEventFields } from '../../log-events.ts';
-import { endConnectionProcesses } from './end-connection-processes.ts';
+import { endConnectionProcesses, type EndedProcesses } from './end-connection-processes.ts';
 
 export interface ClosedConnection {
   readonly processes: number;
@@ -23,18 +27,42 @@ export interface ClosedConnection {
   readonly sessions: LogEventFields<'session closed'>;
 }
 
+/** The connection that is closed. */
+export interface Connection {
+  readonly id: string;
+  readonly record: ConnectionRecord;
+  /** Whether sshd's monitor has ended, so that sshd's other process of the connection is ended too. */
+  readonly gone: boolean;
+}
+
 /**
  * Ends what one connection started: its processes and its containers. Also removes
  * containers and pods whose lifetime or grace period is over. Repeated or concurrent calls have the same effect as one.
- *
- * @param gone Whether sshd's monitor has ended, so that sshd's other process of the connection is ended too.
  */
 export async function closeConnection(
   site: SessionContext,
   user: User,
-  connection: { readonly id: string; readonly record: ConnectionRecord; readonly gone: boolean },
+  connection: Connection,
 ): Promise<ClosedConnection> {
-  const { id, record, gone } = connection;
+  const closing = await beginClosing(site, user, connection);
+  const state = await readUserState(site, user);
+  const endedOf = await endConnectionProcesses(site, state, [connectionFilter(connection)]);
+  return finishClosing(closing, state, endedOf(connection.id));
+}
+
+/** A connection that is not open any more, and whose cleanup has begun. */
+export interface ClosingConnection {
+  readonly file: string;
+  readonly steps: readonly CleanupStep[];
+  readonly noted: NotedSessions;
+}
+
+/** The part of `closeConnection` before its processes are ended. */
+export async function beginClosing(
+  site: SessionContext,
+  user: User,
+  { id }: Connection,
+): Promise<ClosingConnection> {
   const file = connectionRecordPath(site, user.uid, id);
   const steps = await cleanupSteps(site, user, id);
   // From here on the connection is not open, and the reaper continues if this process is killed.
@@ -45,11 +73,21 @@ export async function closeConnection(
   for (const code of noted.failed) site.spool?.add('session not started', { code });
   // At once: the notes are removed, and the cleanup may be killed.
   site.spool?.write();
-  const state = await readUserState(site, user);
-  const { processes, failed: stay } = await endConnectionProcesses(site, state, {
-    ...{ id, session: record.session, orphanedSshd: gone },
-    hostProcesses: record.hostProcesses === true,
-  });
+  return { file, steps, noted };
+}
+
+/** Which processes are the connection's. */
+export function connectionFilter({ id, record, gone }: Connection): ConnectionFilter {
+  const hostProcesses = record.hostProcesses === true;
+  return { id, session: record.session, orphanedSshd: gone, hostProcesses };
+}
+
+/** The part of `closeConnection` after its processes were ended. */
+export async function finishClosing(
+  { file, steps, noted }: ClosingConnection,
+  state: UserState,
+  { processes, failed: stay }: EndedProcesses,
+): Promise<ClosedConnection> {
   const { removed: containers, failed: left } = await runCleanupSteps(state, steps);
   const failed = [...stay, ...left];
   if (failed.length === 0) rmSync(closingRecordPath(file), { force: true });

@@ -124,7 +124,7 @@ function wantsNotices({ profile }: Pick<LimitedConnection, 'profile'>): boolean 
 
 /** The user's connections that have a session whose profile has limits. */
 async function limitedConnections(
-  { run, settings, now, recent }: SessionContext,
+  { run, settings, now, looks }: SessionContext,
   { user, host, owner }: UserState,
   before: { readonly containers: readonly BerthContainer[]; readonly last: LastLook },
 ): Promise<LimitedConnection[]> {
@@ -135,7 +135,7 @@ async function limitedConnections(
       ? []
       : await asUserThenRoot(user, () => readLimitNotes(host.runtimeDir, user.uid));
   const time = now();
-  const usages = connectionUsages(open, (uid) => belongs(uid, owner), recent);
+  const usages = connectionUsages(open, (uid) => belongs(uid, owner), looks);
   const sessions = [...usages].flatMap(([connection, usage]) =>
     [
       ...notes.filter((note) => note.connection === connection.id),

@@ -3,20 +3,27 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ExitClass } from '../../errors/berth-error.ts';
-import { RecentProcesses } from '../../system/recent-processes.ts';
+import { ProcessLooks } from '../../system/process-looks.ts';
 import { userServices } from '../sessions/list-sessions.ts';
-import { emptyReap, reapUser, type UserReap } from './reap-user.ts';
+import { beginReap, type BegunReap, emptyReap, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 
-/** Starts a process that runs `reapEach` for these users, with its standard output as a pipe. */
+/**
+ * Starts a process that runs `reapEach` for these users, with its standard output as a pipe.
+ *
+ * @param alone one after the other
+ */
 export type StartReapProcess = (
   uids: readonly number[],
+  alone: boolean,
 ) => ChildProcessByStdio<null, Readable, null>;
 
-/** A `StartReapProcess` that appends the UIDs to an argv, joined by commas. */
+/** A `StartReapProcess` that appends the UIDs to an argv, joined by commas, and `--alone`. */
 export function reapProcessCommand(file: string, args: readonly string[]): StartReapProcess {
-  return (uids) =>
-    spawn(file, [...args, uids.join(',')], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  return (uids, alone) => {
+    const words = [...args, uids.join(','), ...(alone ? ['--alone'] : [])];
+    return spawn(file, words, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  };
 }
 
 export interface ReapedUser {
@@ -27,22 +34,35 @@ export interface ReapedUser {
 /** UIDs on one command line: far below the system's limit. */
 const mostAtOnce = 1_000;
 
+/** For `reapInTurn`. */
+interface TurnLimits {
+  /** Limit for one user, and for the processes that end together; longer fails with `reap-user-timeout`. Milliseconds. */
+  readonly turnMs: number;
+  /** Limit for all users. Users that are not handled by then are missing from the result. Milliseconds. */
+  readonly roundMs: number;
+  /** Users who took too long in the last round, at the end of the list: they are handled one after the other. */
+  readonly slow?: ReadonlySet<number>;
+}
+
 /**
- * Reaps one user after the other in another process. A user can manipulate their storage or mounts so that a process that reads them
+ * Reaps users in another process. A user can manipulate their storage, mounts or processes so that a process that reads them
  * blocks, even in a system call. That process is then killed, and the next user is handled in a new one.
  *
- * @param turnMs Limit for one user; longer fails with `reap-user-timeout`.
- * @param roundMs Limit for all users. Users that are not handled by then are missing from the result.
+ * The process says which users it is at. After one that blocked or died, the rest are handled one after the other, also to find
+ * the one of several whom it was at.
  */
 export async function* reapInTurn(
   uids: readonly number[],
-  { turnMs, roundMs }: { readonly turnMs: number; readonly roundMs: number },
+  { turnMs, roundMs, slow = new Set() }: TurnLimits,
   start: StartReapProcess,
 ): AsyncGenerator<ReapedUser> {
   const over = performance.now() + roundMs;
   let left = [...uids];
+  let hasFailed = false;
   while (left.length > 0 && performance.now() < over) {
-    const child = start(left.slice(0, mostAtOnce));
+    const alone = hasFailed || left.every((uid) => slow.has(uid));
+    const part = alone ? left : left.filter((uid) => !slow.has(uid));
+    const child = start(part.slice(0, mostAtOnce), alone);
     child.on('error', () => undefined);
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -53,12 +73,17 @@ export async function* reapInTurn(
       limit.isRound = rest <= turnMs;
       return within(Math.min(turnMs, rest), lines.next());
     };
+    let at = part.slice(0, 1);
     let line = await next();
     while (line?.done === false) {
-      const turn = turnOf(line.value);
-      if (turn === undefined) break;
-      left = left.filter((uid) => uid !== turn.uid);
-      yield turn;
+      const told = toldIn(line.value);
+      if (told === undefined) break;
+      if ('at' in told) at = [...told.at];
+      else {
+        left = left.filter((uid) => uid !== told.uid);
+        at = left.slice(0, 1);
+        yield told;
+      }
       line = await next();
     }
     if (line?.done !== true) {
@@ -68,11 +93,13 @@ export async function* reapInTurn(
       child.stdout.destroy();
     } else await ended;
     if (line === undefined && limit.isRound) return;
-    const [uid] = left;
-    if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
+    if (left.length === 0 || (child.exitCode === 0 && left.length < before)) continue;
+    hasFailed = true;
+    const [uid, ...others] = at;
+    if (uid === undefined || others.length > 0) continue;
     const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
     yield { uid, reaped: { ...emptyReap, failed: [error] } };
-    left = left.slice(1);
+    left = left.filter((one) => one !== uid);
   }
 }
 
@@ -88,43 +115,82 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
 /** How long one look at all processes is used. Milliseconds. */
 const recentMs = 5_000;
 
-/** The other process: reaps each user, and writes one line for each when it is done. */
+/** Users whose processes end together. Each may have a shell that freezes them. */
+const mostTogether = 32;
+
+/** The other process: says which users it is at, and writes one line for each when it is done. */
 export async function reapEach(
   site: SessionContext,
   uids: readonly number[],
-  options: { readonly dryRun: boolean; readonly tell: (line: string) => void },
+  options: {
+    readonly dryRun: boolean;
+    /** One after the other; default: the processes of several users end together. */
+    readonly alone?: boolean;
+    readonly tell: (line: string) => void;
+  },
 ): Promise<void> {
-  const { dryRun } = options;
-  const recent = new RecentProcesses(recentMs);
+  const { dryRun, alone = false } = options;
+  const looks = new ProcessLooks(recentMs);
   const services = Map.groupBy(userServices(), (service) => service.uid);
-  for (const uid of uids) {
-    const reaping = { ...site, recent, services: services.get(uid) ?? [] };
-    const { failed, ...reaped } = await reapUser(reaping, uid, dryRun);
+  const tell = (what: unknown): void => options.tell(`${JSON.stringify(what)}\n`);
+  let last: readonly number[] = [];
+  const isAt = (...at: number[]): void => {
+    // The limit of a user begins once.
+    if (at.join() !== last.join()) tell({ at });
+    last = at;
+  };
+  const finish = async (uid: number, { finish: finishReap }: BegunReap): Promise<void> => {
+    isAt(uid);
+    const { failed, ...reaped } = await finishReap();
     // This process may be killed at the next user.
     site.spool?.write();
     const errors = failed.map(({ code, exit, message, hint, fields }) => ({
       ...{ code, exit, message, hint, fields },
     }));
-    options.tell(`${JSON.stringify({ uid, reaped: { ...reaped, failed: errors } })}\n`);
+    tell({ uid, reaped: { ...reaped, failed: errors } });
+  };
+  const begun = new Map<number, BegunReap>();
+  const endTogether = async (): Promise<void> => {
+    if (begun.size === 0) return;
+    isAt(...begun.keys());
+    await Promise.all([...begun.values()].map(async ({ endProcesses }) => endProcesses?.()));
+    for (const [uid, reap] of begun) await finish(uid, reap);
+    begun.clear();
+  };
+  for (const uid of uids) {
+    isAt(uid);
+    const reap = await beginReap(
+      { ...site, looks, services: services.get(uid) ?? [] },
+      uid,
+      dryRun,
+    );
+    if (reap.endProcesses === undefined) await finish(uid, reap);
+    else begun.set(uid, reap);
+    if (begun.size === (alone ? 1 : mostTogether)) await endTogether();
   }
+  await endTogether();
 }
 
-/** undefined if `reapEach` wrote no complete line, because it was killed. */
-function turnOf(line: string): ReapedUser | undefined {
+/** The users that `reapEach` is at, or a user that is done; undefined if the line is not complete, because it was killed. */
+function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser | undefined {
   let told: unknown;
   try {
     told = JSON.parse(line);
   } catch {
     return undefined;
   }
-  const { uid, reaped } = told as {
-    readonly uid: number;
-    readonly reaped: Omit<UserReap, 'failed'> & {
-      readonly failed: readonly (Pick<BerthError, 'code' | 'message' | 'hint' | 'fields'> & {
-        readonly exit: ExitClass;
-      })[];
-    };
-  };
+  const one = told as
+    | { readonly at: readonly number[] }
+    | {
+        readonly uid: number;
+        readonly reaped: Omit<UserReap, 'failed'> & {
+          readonly failed: readonly (Pick<BerthError, 'code' | 'message' | 'hint' | 'fields'> & {
+            readonly exit: ExitClass;
+          })[];
+        };
+      };
+  if ('at' in one) return one;
+  const { uid, reaped } = one;
   const failed = reaped.failed.map(({ message, ...details }) => new BerthError(message, details));
   return { uid, reaped: { ...reaped, failed } };
 }

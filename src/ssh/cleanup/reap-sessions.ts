@@ -72,7 +72,8 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   const reached = new Set<number>();
   const late = new Set<number>();
   const uids = reapOrder(candidates(site, dryRun), last);
-  for await (const { uid, reaped } of reapInTurn(uids, { turnMs, roundMs: reapTimeoutMs }, start)) {
+  const limits = { turnMs, roundMs: reapTimeoutMs, slow: last.slow };
+  for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-user-timeout')) {
       late.add(uid);

@@ -1,28 +1,16 @@
-import { lstatSync, rmSync } from 'node:fs';
 import { readUserState, type UserState } from '../../backends/podman/user-processes.ts';
 import {
   type ContainerExpiry,
   findExpiredContainers,
 } from '../../backends/podman/clean-up-containers.ts';
-import {
-  closingRecordPath,
-  parseConnectionId,
-  readConnectionRecord,
-} from '../../connections/connection-record.ts';
 import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
-import { openConnections, runningMonitor } from '../../connections/open-connections.ts';
-import {
-  connectionRecordPath,
-  type SessionContext,
-  userConnectionsDir,
-} from '../../connections/state-paths.ts';
+import { openConnections } from '../../connections/open-connections.ts';
+import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { sessionId } from '../../session-id.ts';
 import { type User, userOfUid } from '../../identity/nss.ts';
-import { directoryNames } from '../../system/if-present.ts';
-import { isRunning } from '../../system/processes.ts';
 import type { UserService } from '../sessions/list-sessions.ts';
-import { cleanupSteps, closeConnection, runCleanupSteps } from './close-connection.ts';
+import { cleanupSteps, runCleanupSteps } from './close-connection.ts';
+import { closeGoneConnections, findGoneConnections } from './gone-connections.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
 export interface UserReap {
@@ -56,28 +44,37 @@ export const emptyReap: UserReap = {
   ...{ containersLeft: 0, services: [], ownerless: [], failed: [] },
 };
 
-/** After this, a cleanup by the PAM hook has certainly ended. Milliseconds. */
-const closingMs = 120_000;
+/** The cleanup of one user, which has begun. No part throws. */
+export interface BegunReap {
+  /** As of `GoneConnections`; undefined if there are none. */
+  readonly endProcesses: (() => Promise<void>) | undefined;
+  /** All else. */
+  readonly finish: () => Promise<UserReap>;
+}
 
-/** Ends what PAM missed for one user, and what has expired. Never throws. */
-export async function reapUser(site: ReapContext, uid: number, dryRun: boolean): Promise<UserReap> {
+/** Begins to end what PAM missed for one user, and what has expired. Never throws. */
+export async function beginReap(
+  site: ReapContext,
+  uid: number,
+  dryRun: boolean,
+): Promise<BegunReap> {
+  const only = (reaped: Partial<UserReap>): BegunReap => ({
+    endProcesses: undefined,
+    finish: () => Promise.resolve({ ...emptyReap, ...reaped }),
+  });
   try {
     const user = userOfUid(uid);
-    if (user === undefined) {
-      if (!dryRun) await unmountRuntimeDir(site, { uid });
-      return { ...emptyReap, ownerless: [uid] };
-    }
-    return await reap(site, user, dryRun);
+    if (user !== undefined) return await begin(site, user, dryRun);
+    if (!dryRun) await unmountRuntimeDir(site, { uid });
+    return only({ ownerless: [uid] });
   } catch (error) {
-    return { ...emptyReap, failed: [asBerthError(error, `UID ${uid}`)] };
+    return only({ failed: [asBerthError(error, `UID ${uid}`)] });
   }
 }
 
-async function reap(context: ReapContext, user: User, dryRun: boolean): Promise<UserReap> {
+async function begin(context: ReapContext, user: User, dryRun: boolean): Promise<BegunReap> {
   const site = { ...context, endsConnected: true };
-  const connections: EndedConnection[] = [];
   const failed: BerthError[] = [];
-  let processes = 0;
   const look = async (part: UserState): Promise<ContainerExpiry> => {
     try {
       return await findExpiredContainers(site, part, { note: false });
@@ -93,47 +90,39 @@ async function reap(context: ReapContext, user: User, dryRun: boolean): Promise<
     const { enforceLimits } = await import('./enforce-limits.ts');
     failed.push(...(await enforceLimits(site, state, before.all)));
   }
-  for (const id of goneConnections(site, user.uid, dryRun)) {
-    connections.push({ user: user.name, id });
-    if (dryRun) continue;
-    const file = connectionRecordPath(site, user.uid, id);
-    const record = readConnectionRecord(file) ??
-      readConnectionRecord(closingRecordPath(file)) ?? { user: user.name, ...unknownRecord };
-    const session = sessionId(id);
-    const log = site.log.with({ user: user.name, session });
-    const ended = await closeConnection({ ...site, log, session }, user, {
-      ...{ id, record, gone: true },
-    });
-    processes += ended.processes;
-    failed.push(...ended.failed);
-    // Otherwise the next run tries again.
-    if (ended.failed.length === 0)
-      log.info('session closed', {
-        ...{ by: 'reaper', rhost: record.rhost },
-        ...{ processes: ended.processes, containers: ended.containers },
-        ...ended.sessions,
-      });
-    site.spool?.write();
-  }
-  const part = await readUserState(site, user);
-  if (!dryRun) {
-    const steps = await cleanupSteps(site, user);
-    failed.push(...(await runCleanupSteps(part, steps)).failed);
-  }
-  const after = dryRun ? before : await look(part);
-  const left = new Set(
-    (dryRun ? before.all.filter((one) => !before.over.includes(one)) : after.all).map(
-      ({ id }) => id,
-    ),
-  );
-  return {
-    ...{ connections, processes, failed, ownerless: [], services: context.services },
-    containers: before.all.flatMap(({ id, name }) =>
-      left.has(id) ? [] : [{ user: user.name, name }],
-    ),
-    sessionsOpen: after.open.size,
-    containersLeft: left.size,
+  const gone = findGoneConnections(site, user.uid, dryRun);
+  const closing =
+    dryRun || gone.length === 0 ? undefined : await closeGoneConnections(site, user, gone);
+  const finish = async (): Promise<UserReap> => {
+    const ended = await closing?.finish();
+    failed.push(...(ended?.failed ?? []));
+    const part = await readUserState(site, user);
+    if (!dryRun) {
+      const steps = await cleanupSteps(site, user);
+      failed.push(...(await runCleanupSteps(part, steps)).failed);
+    }
+    const after = dryRun ? before : await look(part);
+    const left = new Set(
+      (dryRun ? before.all.filter((one) => !before.over.includes(one)) : after.all).map(
+        ({ id }) => id,
+      ),
+    );
+    return {
+      ...{ failed, ownerless: [], services: context.services },
+      processes: ended?.processes ?? 0,
+      connections: gone.map((id) => ({ user: user.name, id })),
+      containers: before.all.flatMap(({ id, name }) =>
+        left.has(id) ? [] : [{ user: user.name, name }],
+      ),
+      sessionsOpen: after.open.size,
+      containersLeft: left.size,
+    };
   };
+  const caught = (error: unknown): UserReap => ({
+    ...emptyReap,
+    failed: [asBerthError(error, `UID ${user.uid}`)],
+  });
+  return { endProcesses: closing?.endProcesses, finish: () => finish().catch(caught) };
 }
 
 /** Whether connected users may have to be told or ended: see `enforceLimits`. */
@@ -144,35 +133,4 @@ function hasLimits({ profiles, rules }: SessionContext['settings']): boolean {
       ({ timeouts: { idleMs, hardMs } }) => (idleMs ?? hardMs) !== undefined,
     )
   );
-}
-
-/** Replaces a record that was truncated because the disk was full. The connection's ID is enough to find its processes. */
-const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
-
-/**
- * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Also removes
- * records that belong to no connection: leftovers of a killed hook, and records that name a process that is not sshd.
- */
-function goneConnections(site: SessionContext, uid: number, dryRun: boolean): ReadonlySet<string> {
-  const directory = userConnectionsDir(site, uid);
-  const gone = new Set<string>();
-  for (const name of directoryNames(directory)) {
-    const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
-    const monitor = id === undefined ? undefined : parseConnectionId(id);
-    const old = ageOf(`${directory}/${name}`, site.now()) > closingMs;
-    const isFalse =
-      monitor === undefined
-        ? id !== undefined || old
-        : isRunning(monitor) && runningMonitor(monitor) === undefined;
-    if (isFalse && !dryRun) rmSync(`${directory}/${name}`, { force: true });
-    if (isFalse || id === undefined || monitor === undefined) continue;
-    if (!isRunning(monitor) || (name !== id && old)) gone.add(id);
-  }
-  return gone;
-}
-
-/** Milliseconds since its inode changed, for example by a rename; 0 if it is gone. */
-function ageOf(path: string, now: number): number {
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  return status === undefined ? 0 : now - status.ctimeMs;
 }

@@ -5,7 +5,7 @@ import {
   type ProcessId,
   withAncestors,
 } from '../../system/processes.ts';
-import type { RecentProcesses } from '../../system/recent-processes.ts';
+import type { ProcessLooks } from '../../system/process-looks.ts';
 import { sessionNameParts } from '../../backends/own-session.ts';
 import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
@@ -37,15 +37,15 @@ export interface ConnectionUsage {
  * audit session, which only root can change, or as a descendant of sshd's monitor.
  *
  * @param wanted which real UIDs to look at besides the monitors; default: all
- * @param recent an earlier look at all processes
+ * @param looks where a recent look is enough
  */
 export function connectionUsages<Owner extends ConnectionOwner>(
   owners: readonly Owner[],
   wanted: (uid: number) => boolean = () => true,
-  recent?: RecentProcesses,
+  looks?: ProcessLooks,
 ): ReadonlyMap<Owner, ConnectionUsage> {
   if (owners.length === 0) return new Map();
-  const all = recent?.of(wanted) ?? [...runningProcesses(wanted)];
+  const all = looks?.recent(wanted) ?? [...runningProcesses(wanted)];
   const byPid = new Map(all.map((facts) => [facts.pid, facts]));
   const names = containerNames(all);
   const monitors = new Map(owners.map((owner) => [owner.monitor.pid, owner]));

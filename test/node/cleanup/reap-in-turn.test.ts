@@ -41,3 +41,51 @@ it('users who hang take the time of their own turn and of no later round: all tu
   expect(seen).toEqual([1]);
   expect(performance.now() - began).toBeLessThan(10_000);
 });
+
+/**
+ * A stand-in for `berth reap --turns` that begins with all users together, unless it is asked for one after the other. At UID 3 it
+ * hangs.
+ */
+const together = `
+done='${JSON.stringify(emptyReap)}'
+if [ "$2" != --alone ]; then
+  printf '{"at":[1]}\\n{"uid":1,"reaped":%s}\\n{"at":[2,3,4]}\\n' "$done"
+  kill -STOP $$
+fi
+IFS=,
+for uid in $1; do
+  printf '{"at":[%s]}\\n' "$uid"
+  if [ "$uid" = 3 ]; then kill -STOP $$; fi
+  printf '{"uid":%s,"reaped":%s}\\n' "$uid" "$done"
+done`;
+
+it('of several whose processes end together, the one who hangs is found, and keeps none of the others', async () => {
+  const start = reapProcessCommand('/bin/sh', ['-c', together, 'sh']);
+  const limits = { turnMs: 1_500, roundMs: 60_000 };
+  const seen: unknown[] = [];
+  for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4], limits, start))
+    seen.push([uid, reaped.failed.map(({ code }) => code)]);
+  expect(seen).toEqual([
+    [1, []],
+    [2, []],
+    [3, ['reap-user-timeout']],
+    [4, []],
+  ]);
+});
+
+it('who took too long in the last round is handled after the others and alone', async () => {
+  const started: unknown[] = [];
+  const run = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
+  const start: typeof run = (uids, alone) => {
+    started.push([uids, alone]);
+    return run(uids, alone);
+  };
+  const limits = { turnMs: 1_500, roundMs: 60_000, slow: new Set([5, 2]) };
+  const seen: number[] = [];
+  for await (const { uid } of reapInTurn([1, 3, 5, 2], limits, start)) seen.push(uid);
+  expect(seen).toEqual([1, 3, 5, 2]);
+  expect(started).toEqual([
+    [[1, 3], false],
+    [[5, 2], true],
+  ]);
+});

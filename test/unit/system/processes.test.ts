@@ -88,8 +88,8 @@ describe('ending processes', () => {
     const id = await shell('READY; exec sleep 100');
     const before = performance.now();
     expect(await endProcesses(whileRunning(id), [['SIGHUP', 5_000]])).toEqual({
-      ended: 1,
-      left: 0,
+      ended: [id],
+      left: [],
     });
     expect(performance.now() - before).toBeLessThan(4_000);
   });
@@ -98,7 +98,7 @@ describe('ending processes', () => {
     const stubborn = await shell(`trap '' HUP TERM; READY; while :; do sleep 0.05; done`);
     const stopped = await shell('READY; kill -STOP $$; sleep 100');
     const ended = await endProcesses(whileRunning(stubborn, stopped), steps);
-    expect(ended).toEqual({ ended: 2, left: 0 });
+    expect(ended).toEqual({ ended: [stubborn, stopped], left: [] });
   });
 
   it('meets those that come while it is at work', async () => {
@@ -108,11 +108,14 @@ describe('ending processes', () => {
     const find = (): SignalTarget[] =>
       whileRunning(first, ...(second === undefined ? [] : [second]))();
     await coming;
-    expect(await endProcesses(find, steps)).toEqual({ ended: 2, left: 0 });
+    expect(await endProcesses(find, steps)).toEqual({ ended: [first, second], left: [] });
   });
 
   it('gives up in time, and says so', async () => {
     const id = await shell(`trap '' HUP; READY; while :; do sleep 0.05; done`);
-    expect(await endProcesses(whileRunning(id), [['SIGHUP', 100]])).toEqual({ ended: 0, left: 1 });
+    expect(await endProcesses(whileRunning(id), [['SIGHUP', 100]])).toEqual({
+      ended: [],
+      left: [id],
+    });
   });
 });

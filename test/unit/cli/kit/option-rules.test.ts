@@ -118,7 +118,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--ssh': '--config --config-dir --user --output --profile --command --tty --port',
     '': '--config --config-dir --user --output --cluster',
   },
-  reap: { '': '--config-dir --config --dry-run --unused --turns --textfile --output' },
+  reap: { '': '--config-dir --config --dry-run --unused --turns --alone --textfile --output' },
   render: { '': '--config --config-dir --user --cluster --output --show-secrets' },
   'render balancer': {
     '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
