@@ -74,7 +74,7 @@ async function reap(
     ...optionWords({ config: args.config, 'config-dir': args['config-dir'] }),
     ...[...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : []), '--turns'],
   ];
-  const start = reapProcessCommand(terminal.program, words);
+  const start = reapProcessCommand(terminal.program, words, terminal.env);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });
   const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
   terminal.stdout.write(text);

@@ -19,6 +19,8 @@ export interface SessionContext {
   readonly session?: string;
   /** Containers of users without a connection end now, not after their grace or duration. */
   readonly endsUnused?: boolean;
+  /** Expired containers are not looked for: there are none, or a later step does so. */
+  readonly skipsExpired?: boolean;
   /** Containers end at their time limit with connected users, who have been told. */
   readonly endsConnected?: boolean;
 }

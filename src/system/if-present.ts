@@ -1,4 +1,5 @@
 import { readdirSync, realpathSync } from 'node:fs';
+import { lstat } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 
 /** Names in a directory; none if it does not exist. */
@@ -19,6 +20,14 @@ export function realPathIfPresent(path: string): string {
     if (isErrno(error, 'ENOENT')) return path;
     throw error;
   }
+}
+
+/** Whether there is certainly nothing at the path, not even a symlink that leads nowhere. Of its last part, no symlink is followed. */
+export async function isMissing(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => false,
+    (error: unknown) => isErrno(error, 'ENOENT'),
+  );
 }
 
 /** Undefined if the file does not exist; other errors are thrown. */

@@ -1,5 +1,6 @@
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
+import { isMissing } from './if-present.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
 
 /** A container in the user's storage, running or not. */
@@ -26,6 +27,8 @@ export async function storedContainers(
   directory: string,
   user: Credentials,
 ): Promise<readonly StoredContainer[]> {
+  // Without a change of credentials where all sessions run elsewhere: in pods, or in jobs.
+  if (await isMissing(`${directory}/storage`)) return [];
   const path = `${directory}/storage/overlay-containers/containers.json`;
   const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
   let text: string | undefined;

@@ -45,7 +45,9 @@ export function containerCleanup(site: SessionContext, connection?: string): Cle
   ];
   return [
     ...(connection === undefined ? [] : ofConnection(connection)),
-    (state) => removeExpiredContainers(site, state),
+    ...(site.skipsExpired === true
+      ? []
+      : [(state: UserState) => removeExpiredContainers(site, state)]),
   ];
 }
 

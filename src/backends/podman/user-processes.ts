@@ -5,6 +5,7 @@ import type { IdRange } from '../../identity/subordinate-file.ts';
 import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
+import { isMissing } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
 import {
   executableId,
@@ -19,6 +20,7 @@ import {
   runningProcesses,
 } from '../../system/processes.ts';
 import type { ProcessLooks } from '../../system/process-looks.ts';
+import { podmanStateDir } from './argv/podman-argv.ts';
 import { validatedPausePid } from './running-container.ts';
 
 /** One user's processes and paths on this host. */
@@ -33,6 +35,8 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
   const { storage, podman } = site.settings;
   const runtimeDir = findRuntimeDir(user);
   const host = runtimeDir === undefined ? undefined : { user, runtimeDir, storage, podman };
+  // Without a change of credentials where podman has not run.
+  const hasPause = host !== undefined && !(await isMissing(podmanStateDir(host)));
   return {
     user,
     host,
@@ -41,7 +45,7 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
       subordinate: await subordinateRanges(user),
       directory: userStorageDir({ storage, user }),
       podman: podman.podman,
-      pausePid: host && (await asUserThenRoot(user, () => validatedPausePid(host))),
+      pausePid: hasPause ? await asUserThenRoot(user, () => validatedPausePid(host)) : undefined,
     },
   };
 }

@@ -63,7 +63,10 @@ export async function closeGoneConnections(
     const session = sessionId(id);
     const log = site.log.with({ user: user.name, session });
     const connection = { id, record, gone: true };
-    const closing = await beginClosing({ ...site, log, session }, user, connection);
+    // One look at what has expired is enough: with the last.
+    const skipsExpired = id !== ids.at(-1);
+    const place = { ...site, log, session, skipsExpired };
+    const closing = await beginClosing(place, user, connection);
     all.push({ ...connection, log, closing });
   }
   const state = await readUserState(site, user);

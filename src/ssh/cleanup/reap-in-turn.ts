@@ -18,11 +18,23 @@ export type StartReapProcess = (
   alone: boolean,
 ) => ChildProcessByStdio<null, Readable, null>;
 
-/** A `StartReapProcess` that appends the UIDs to an argv, joined by commas, and `--alone`. */
-export function reapProcessCommand(file: string, args: readonly string[]): StartReapProcess {
+/**
+ * A `StartReapProcess` that appends the UIDs to an argv, joined by commas, and `--alone`.
+ *
+ * @param env this program's environment
+ */
+export function reapProcessCommand(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): StartReapProcess {
   return (uids, alone) => {
     const words = [...args, uids.join(','), ...(alone ? ['--alone'] : [])];
-    return spawn(file, words, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+    return spawn(file, words, {
+      // As in `tuneStartup`: each change of credentials interrupts all threads.
+      ...{ cwd: '/', env: { ...env, UV_THREADPOOL_SIZE: '2' } },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
   };
 }
 
@@ -131,7 +143,7 @@ export async function reapEach(
 ): Promise<void> {
   const { dryRun, alone = false } = options;
   const looks = new ProcessLooks(recentMs);
-  const services = Map.groupBy(userServices(), (service) => service.uid);
+  const services = Map.groupBy(userServices(looks), (service) => service.uid);
   const tell = (what: unknown): void => options.tell(`${JSON.stringify(what)}\n`);
   let last: readonly number[] = [];
   const isAt = (...at: number[]): void => {

@@ -131,8 +131,8 @@ function candidates(site: SessionContext, dryRun: boolean): readonly number[] {
     add(storage);
     if (!dryRun) writePrivateFile(`${site.run}/swept`, '');
   } else {
-    const running = new Set([...runningProcesses()].map(({ uid }) => String(uid)));
-    add(storage.filter((name) => running.has(name)));
+    const stored = new Set(storage);
+    for (const { uid } of runningProcesses((one) => stored.has(String(one)))) add([String(uid)]);
   }
   return [...uids];
 }

@@ -75,33 +75,38 @@ export async function beginReap(
 async function begin(context: ReapContext, user: User, dryRun: boolean): Promise<BegunReap> {
   const site = { ...context, endsConnected: true };
   const failed: BerthError[] = [];
-  const look = async (part: UserState): Promise<ContainerExpiry> => {
+  const look = async (part: UserState): Promise<ContainerExpiry & { readonly known: boolean }> => {
     try {
-      return await findExpiredContainers(site, part, { note: false });
+      return { ...(await findExpiredContainers(site, part, { note: false })), known: true };
     } catch (error) {
       // Connections and processes are handled even if the user has damaged the list of containers.
       if (dryRun) failed.push(asBerthError(error, `containers of ${user.name}`));
-      return { open: openConnections(site, user.uid), all: [], over: [] };
+      return { open: openConnections(site, user.uid), all: [], over: [], known: false };
     }
   };
   const state = await readUserState(site, user);
   const before = await look(state);
-  if (!dryRun && hasLimits(site.settings)) {
+  const limited = !dryRun && hasLimits(site.settings);
+  if (limited) {
     const { enforceLimits } = await import('./enforce-limits.ts');
     failed.push(...(await enforceLimits(site, state, before.all)));
   }
   const gone = findGoneConnections(site, user.uid, dryRun);
   const closing =
     dryRun || gone.length === 0 ? undefined : await closeGoneConnections(site, user, gone);
+  const open = limited ? openConnections(site, user.uid) : before.open;
+  // So it is each minute for nearly all users. Each change of credentials takes time.
+  const nothingExpires =
+    before.known && before.over.length === 0 && open.size > 0 && closing === undefined;
   const finish = async (): Promise<UserReap> => {
     const ended = await closing?.finish();
     failed.push(...(ended?.failed ?? []));
-    const part = await readUserState(site, user);
+    const part = nothingExpires ? state : await readUserState(site, user);
     if (!dryRun) {
-      const steps = await cleanupSteps(site, user);
+      const steps = await cleanupSteps({ ...site, skipsExpired: nothingExpires }, user);
       failed.push(...(await runCleanupSteps(part, steps)).failed);
     }
-    const after = dryRun ? before : await look(part);
+    const after = dryRun || nothingExpires ? { ...before, open } : await look(part);
     const left = new Set(
       (dryRun ? before.all.filter((one) => !before.over.includes(one)) : after.all).map(
         ({ id }) => id,

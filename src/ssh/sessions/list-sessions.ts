@@ -9,6 +9,7 @@ import { openConnections } from '../../connections/open-connections.ts';
 import { connectionRecordPath, connectionsDir } from '../../connections/state-paths.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
+import type { ProcessLooks } from '../../system/process-looks.ts';
 import { runningProcesses } from '../../system/processes.ts';
 import {
   tcpConnections,
@@ -205,11 +206,12 @@ const ownUnits = new Set(['dbus.service', 'dbus-broker.service']);
  * The services of users' managers. Containers and sessions are in scopes, which whoever asks for one fills with processes of
  * its own; the processes of a service are started by the manager.
  *
- * @param uid only of this user; default: of all users but root
+ * @param looks where a recent look is enough
  */
-export function userServices(uid?: number): readonly UserService[] {
+export function userServices(looks?: ProcessLooks): readonly UserService[] {
   const found = new Map<string, UserService>();
-  for (const { pid, uid: owner } of runningProcesses((one) => (uid ?? one) === one && one !== 0)) {
+  const isUser = (uid: number): boolean => uid !== 0;
+  for (const { pid, uid: owner } of looks?.recent(isUser) ?? runningProcesses(isUser)) {
     const unit = userManagerUnit(pid, owner);
     if (unit?.endsWith('.service') !== true || ownUnits.has(unit)) continue;
     const key = `${owner} ${unit}`;

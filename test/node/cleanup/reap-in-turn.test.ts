@@ -14,7 +14,7 @@ for uid in $1; do
 done`;
 
 it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
-  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
+  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh'], {});
   const limits = { turnMs: 1_500, roundMs: 60_000 };
   const seen: unknown[] = [];
   for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
@@ -31,7 +31,7 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
 });
 
 it('users who hang take the time of their own turn and of no later round: all turns have one together', async () => {
-  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
+  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh'], {});
   const began = performance.now();
   const seen: number[] = [];
   // Each time the second is one who hangs.
@@ -60,7 +60,7 @@ for uid in $1; do
 done`;
 
 it('of several whose processes end together, the one who hangs is found, and keeps none of the others', async () => {
-  const start = reapProcessCommand('/bin/sh', ['-c', together, 'sh']);
+  const start = reapProcessCommand('/bin/sh', ['-c', together, 'sh'], {});
   const limits = { turnMs: 1_500, roundMs: 60_000 };
   const seen: unknown[] = [];
   for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4], limits, start))
@@ -75,7 +75,7 @@ it('of several whose processes end together, the one who hangs is found, and kee
 
 it('who took too long in the last round is handled after the others and alone', async () => {
   const started: unknown[] = [];
-  const run = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
+  const run = reapProcessCommand('/bin/sh', ['-c', script, 'sh'], {});
   const start: typeof run = (uids, alone) => {
     started.push([uids, alone]);
     return run(uids, alone);

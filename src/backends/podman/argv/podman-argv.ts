@@ -42,8 +42,13 @@ export function podmanOptions(
   ];
 }
 
-function temporaryDirectory({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
-  return `${runtimeDir}/libpod/tmp`;
+function temporaryDirectory(host: Pick<SessionHost, 'runtimeDir'>): string {
+  return `${podmanStateDir(host)}/tmp`;
+}
+
+/** Podman makes it when it runs for the first time. */
+export function podmanStateDir({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
+  return `${runtimeDir}/libpod`;
 }
 
 /** Where podman writes the PID of the process that keeps the user's user namespace open. */
