@@ -8,6 +8,7 @@ import { isRunning } from '../../system/processes.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import {
   closingRecordPath,
+  type ConnectionRecord,
   parseConnectionId,
   readConnectionRecord,
 } from '../../connections/connection-record.ts';
@@ -60,32 +61,53 @@ export async function endSessions<One extends Endable>(
   const end = performance.now() + graceMs;
   const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
   while (performance.now() < end && monitors.some(isRunning)) await sleep(everyMs);
-  return await mapConcurrent(sessions, atOnce, async (session) => {
-    const ended = await endSession(site, session).catch((thrown: unknown): EndedSession<One> => ({
-      ...{ session, outcome: 'failed' },
-      failed: [asBerthError(thrown, `ending session ${session.id} of ${session.user}`)],
-    }));
-    onEnd?.(ended);
-    return ended;
+  const over = await mapConcurrent(sessions, atOnce, async (session) => {
+    const ended = await endMonitor(site, session);
+    const isDone = ended.outcome !== 'ended' || recordOf(site, session) === undefined;
+    if (isDone) onEnd?.(ended);
+    return { ended, isDone };
   });
+  const all: EndedSession<One>[] = [];
+  // One after the other, and not before the last monitor has ended: a cleanup changes the credentials of this process.
+  for (const { ended, isDone } of over) {
+    if (isDone) {
+      all.push(ended);
+      continue;
+    }
+    const cleaned = { ...ended, ...(await cleanUp(site, ended.session)) };
+    onEnd?.(cleaned);
+    all.push(cleaned);
+  }
+  return all;
 }
 
-async function endSession<One extends Endable>(
+async function endMonitor<One extends Endable>(
   site: EndingSite,
   session: One,
 ): Promise<EndedSession<One>> {
-  const { id, uid } = session;
-  const named = parseConnectionId(id);
-  const monitor = named === undefined ? undefined : runningMonitor(named);
-  if (monitor === undefined) return { session, outcome: 'left', failed: [] };
-  const file = connectionRecordPath(site, uid, id);
-  const begun = (): boolean => !isRunning(monitor) || !exists(file);
-  signalProcess(monitor, 'SIGTERM');
-  await waitFor(begun, beginMs);
-  if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
-  if (isRunning(monitor)) await killMonitor(monitor);
-  if (isRunning(monitor)) return { session, outcome: 'failed', failed: [notEnded(session)] };
-  return { session, outcome: 'ended', failed: await cleanUp(site, session) };
+  try {
+    const { id, uid } = session;
+    const named = parseConnectionId(id);
+    const monitor = named === undefined ? undefined : runningMonitor(named);
+    if (monitor === undefined) return { session, outcome: 'left', failed: [] };
+    const file = connectionRecordPath(site, uid, id);
+    const begun = (): boolean => !isRunning(monitor) || !exists(file);
+    signalProcess(monitor, 'SIGTERM');
+    await waitFor(begun, beginMs);
+    if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
+    if (isRunning(monitor)) await killMonitor(monitor);
+    if (isRunning(monitor)) return { session, outcome: 'failed', failed: [notEnded(session)] };
+    return { session, outcome: 'ended', failed: [] };
+  } catch (thrown) {
+    return { session, ...failedBy(thrown, session) };
+  }
+}
+
+function failedBy(
+  thrown: unknown,
+  { id, user }: Endable,
+): Pick<EndedSession, 'outcome' | 'failed'> {
+  return { outcome: 'failed', failed: [asBerthError(thrown, `ending session ${id} of ${user}`)] };
 }
 
 /** It may be stopped, or hang in a module of PAM. */
@@ -94,16 +116,30 @@ async function killMonitor(monitor: SignalTarget): Promise<void> {
   await waitFor(() => !isRunning(monitor), 2_000);
 }
 
-/** Does what PAM's hook did not: nothing is left to do if the record is gone. */
-async function cleanUp(site: EndingSite, session: Endable): Promise<readonly BerthError[]> {
-  const { id, uid } = session;
-  const { settings } = site;
+/** Does what PAM's hook did not. */
+async function cleanUp(
+  site: EndingSite,
+  session: Endable,
+): Promise<Pick<EndedSession, 'outcome' | 'failed'>> {
+  try {
+    const { settings } = site;
+    const record = recordOf(site, session);
+    const user = record === undefined ? undefined : userOfUid(session.uid);
+    if (record === undefined || user === undefined) return { outcome: 'ended', failed: [] };
+    if (settings instanceof BerthError)
+      return { outcome: 'ended', failed: [notCleanedUp(session, settings)] };
+    const connection = { id: session.id, record, gone: true };
+    const { failed } = await closeConnection({ ...site, settings }, user, connection);
+    return { outcome: 'ended', failed };
+  } catch (thrown) {
+    return failedBy(thrown, session);
+  }
+}
+
+/** The record of a connection whose cleanup is not complete. */
+function recordOf(site: EndingSite, { id, uid }: Endable): ConnectionRecord | undefined {
   const file = connectionRecordPath(site, uid, id);
-  const record = readConnectionRecord(file) ?? readConnectionRecord(closingRecordPath(file));
-  const user = record === undefined ? undefined : userOfUid(uid);
-  if (record === undefined || user === undefined) return [];
-  if (settings instanceof BerthError) return [notCleanedUp(session, settings)];
-  return (await closeConnection({ ...site, settings }, user, { id, record, gone: true })).failed;
+  return readConnectionRecord(file) ?? readConnectionRecord(closingRecordPath(file));
 }
 
 function exists(path: string): boolean {

@@ -59,6 +59,18 @@ describe('sessions in containers', () => {
     await ada.kill();
   });
 
+  it('of several users end at once, also where no monitor reacts', async () => {
+    const sessions = await Promise.all(
+      ['ada', 'bob', 'ada', 'bob'].map((user) => LiveSession.startReady(host, user, 'sleep 9000')),
+    );
+    const monitors = (await listed(host)).map(({ id }) => id.split('.')[0] ?? '');
+    await host.asRoot(['kill', '-STOP', ...monitors]);
+    expect(await berthOn(host, ['sessions', 'end', '--all'])).toMatchObject({ code: 0, err: '' });
+    for (const user of ['ada', 'bob']) expect(await findLeftovers(host, user)).toEqual(noLeftovers);
+    expect(await listed(host)).toEqual([]);
+    for (const session of sessions) await session.kill();
+  });
+
   it('without a container, such as ssh -N, have the profile that the configuration gives', async () => {
     const ada = LiveSession.start(host, 'ada', ['-N']);
     await expect.poll(() => listed(host)).toHaveLength(1);
