@@ -7,6 +7,7 @@ import { outputSchemaPages } from './output-schemas.ts';
 import { dashboardPages } from './dashboards/dashboard-pages.ts';
 import { logLinesPage } from './log-lines-page.ts';
 import { metricsPage } from './metrics-page.ts';
+import { scaleCurves } from './scale/scale-curves.ts';
 import { scalePage } from './scale/scale-pages.ts';
 import type { GeneratedPage } from './page.ts';
 
@@ -16,6 +17,7 @@ export const generatedPages: readonly GeneratedPage[] = [
   logLinesPage,
   metricsPage,
   scalePage,
+  scaleCurves,
   ...schemaPages,
   ...outputSchemaPages,
   ...configReferencePages,

@@ -46,7 +46,7 @@ export async function startOwnCluster(): Promise<OwnCluster> {
     });
     const site = await siteOf({ ...record, kubernetes });
     const { cert, key } = kubernetes.adminCertificate;
-    const load = await ApiLoad.connect(kubernetes.server, {
+    const load = new ApiLoad(kubernetes.server, {
       ca: shared.ca.pem,
       cert: await readFile(cert, 'utf8'),
       key: await readFile(key, 'utf8'),
@@ -54,10 +54,7 @@ export async function startOwnCluster(): Promise<OwnCluster> {
     return {
       ...{ site, load, processes, etcdPort: ports.etcd },
       controllersDone: (last) => controllersDone(new LiveCluster(site), last),
-      stop: async () => {
-        load.close();
-        await remove();
-      },
+      stop: remove,
     };
   } catch (error) {
     await remove();
