@@ -25,8 +25,11 @@ for (const name of names) {
   const part = await scaleParts[name]?.();
   if (part === undefined) continue;
   const figures: Figure[] = [];
-  await step(part.title, () => part.run((figure) => figures.push({ part: name, ...figure })));
-  heading(part.title);
-  printFigures(figures);
+  try {
+    await step(part.title, () => part.run((figure) => figures.push({ part: name, ...figure })));
+  } finally {
+    heading(part.title);
+    printFigures(figures);
+  }
   if (values.save) await saveFigures(name, { machine, title: part.title, figures });
 }
