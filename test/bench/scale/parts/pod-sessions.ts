@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../measure.ts';
 import { closeIdle, idleWords, openIdle } from '../../ssh/pod-idle.ts';
-import { openPods } from '../../ssh/pods.ts';
+import { whileConnected } from '../../ssh/pod-logins.ts';
+import { openPods, type PodNodes } from '../../ssh/pods.ts';
 import { type MemoryParts, memoryParts, processesOf } from '../../ssh/processes-of.ts';
 import type { RecordFigure } from '../figures.ts';
 import type { ScalePart } from '../parts.ts';
@@ -17,24 +18,32 @@ export const podSessions: ScalePart = {
   async run(record) {
     const pods = await openPods();
     try {
-      const berth = await grow({ uid: pods.uid, name: 'berth', record }, () =>
-        pods.berth(...idleWords),
-      );
-      const kubectl = await grow({ uid: pods.uid, name: 'kubectl exec', record }, () =>
-        pods.kubectl(...idleWords),
-      );
-      for (const [index, count] of counts.entries())
-        record({
-          what: 'memory of a session, divided by that of kubectl exec',
-          size: { count, of: 'sessions' },
-          value: (berth[index]?.all ?? Number.NaN) / (kubectl[index]?.all ?? Number.NaN),
-          ...{ unit: '', wanted: { atMost: 1 } },
-        });
+      await whileConnected(withoutSession(pods.berth()), () => compare(pods, record));
     } finally {
       await pods.stop();
     }
   },
 };
+
+/** A connection that keeps the pod, and has no process of ours on the login node. */
+function withoutSession({ args, ...command }: Command): Command {
+  const says = ['-o', 'PermitLocalCommand=yes', '-o', 'LocalCommand=echo connected'];
+  return { ...command, args: ['-N', ...says, ...args] };
+}
+
+async function compare({ uid, ...pods }: PodNodes, record: RecordFigure): Promise<void> {
+  const berth = await grow({ uid, name: 'berth', record }, () => pods.berth(...idleWords));
+  const kubectl = await grow({ uid, name: 'kubectl exec', record }, () =>
+    pods.kubectl(...idleWords),
+  );
+  for (const [index, count] of counts.entries())
+    record({
+      what: 'memory of a session, divided by that of kubectl exec',
+      size: { count, of: 'sessions' },
+      value: (berth[index]?.all ?? Number.NaN) / (kubectl[index]?.all ?? Number.NaN),
+      ...{ unit: '', wanted: { atMost: 1 } },
+    });
+}
 
 /** Opens more and more sessions, and measures the processes at the local end. @returns each session's memory, by count */
 async function grow(
