@@ -9,7 +9,7 @@ const curves = [
   ['node-reap', 'a run without work', 'sessions', 'The reaper of a login node'],
   ['ldap-sync', 'the first run: time', 'people', 'berth ldap-sync, first run'],
   ['reap', 'a dry run: time', 'namespaces', 'berth clusters reap, dry run'],
-  ['sshd-lint', 'berth sshd lint', 'accounts', 'berth sshd lint'],
+  ['images-gc', 'berth images gc', 'users', 'berth images gc'],
 ] as const;
 
 /** docs/images/scale.svg: how each cost grows. */
