@@ -16,12 +16,14 @@ export interface Nodes {
   readonly plain: SshHost;
   readonly warm: SshHost;
   readonly fresh: SshHost;
-  /** Its nsenter is /bin/true, so that the login program starts no session. */
+  /** Its nsenter is the symlink `replacedNsenter`: with /bin/true there, the login program starts no session. */
   readonly share: SshHost;
   /** `ForceCommand podman run --rm …` with the options of `fresh`. */
   readonly podmanRun: SshHost;
   stop(): Promise<void>;
 }
+
+export const replacedNsenter = '/etc/berth/nsenter';
 
 const profile = (lifetime: string): object => ({
   ...{ image, pull: 'never', network: 'host', agent: false, lifetime, shell: '/bin/bash' },
@@ -43,13 +45,14 @@ export async function openNodes(): Promise<Nodes> {
     plain,
     warm: await berth('user'),
     fresh: await berth('connection'),
-    share: await berth('user', { nsenter: '/bin/true' }),
+    share: await berth('user', { nsenter: replacedNsenter }),
     podmanRun: await SshHost.start({
       ...{ mode: 'plain', users },
       sshd: `Match User ${user}\n  ForceCommand ${peer}`,
     }),
   };
   await makePeer(nodes.podmanRun, peer);
+  await nodes.share.asRoot(['ln', '-s', '/usr/bin/nsenter', replacedNsenter]);
   return {
     ...nodes,
     stop: async () => {
