@@ -61,6 +61,16 @@ export function markClosing(path: string): void {
   }
 }
 
+/**
+ * The record of a connection that has ended and is not cleaned up, whether or not its cleanup has begun.
+ *
+ * @param path as of the open connection
+ * @returns as `readConnectionRecord`
+ */
+export function readRecordToClose(path: string): ConnectionRecord | undefined {
+  return readConnectionRecord(path) ?? readConnectionRecord(closingRecordPath(path));
+}
+
 /** @returns undefined if there is no file, or its content is not a record. */
 export function readConnectionRecord(path: string): ConnectionRecord | undefined {
   let text: string;

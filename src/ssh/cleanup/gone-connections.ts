@@ -1,10 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { readUserState } from '../../backends/podman/user-processes.ts';
-import {
-  closingRecordPath,
-  parseConnectionId,
-  readConnectionRecord,
-} from '../../connections/connection-record.ts';
+import { parseConnectionId, readRecordToClose } from '../../connections/connection-record.ts';
 import { runningMonitor } from '../../connections/open-connections.ts';
 import {
   connectionRecordPath,
@@ -58,8 +54,7 @@ export async function closeGoneConnections(
     Pick<SessionContext, 'log'> & { readonly closing: ClosingConnection })[] = [];
   for (const id of ids) {
     const file = connectionRecordPath(site, user.uid, id);
-    const record = readConnectionRecord(file) ??
-      readConnectionRecord(closingRecordPath(file)) ?? { user: user.name, ...unknownRecord };
+    const record = readRecordToClose(file) ?? { user: user.name, ...unknownRecord };
     const session = sessionId(id);
     const log = site.log.with({ user: user.name, session });
     const connection = { id, record, gone: true };

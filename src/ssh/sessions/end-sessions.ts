@@ -7,10 +7,9 @@ import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { isRunning } from '../../system/processes.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import {
-  closingRecordPath,
   type ConnectionRecord,
   parseConnectionId,
-  readConnectionRecord,
+  readRecordToClose,
 } from '../../connections/connection-record.ts';
 import { runningMonitor } from '../../connections/open-connections.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
@@ -62,52 +61,54 @@ export async function endSessions<One extends Endable>(
   const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
   while (performance.now() < end && monitors.some(isRunning)) await sleep(everyMs);
   const over = await mapConcurrent(sessions, atOnce, async (session) => {
-    const ended = await endMonitor(site, session);
-    const isDone = ended.outcome !== 'ended' || recordOf(site, session) === undefined;
-    if (isDone) onEnd?.(ended);
-    return { ended, isDone };
+    const one = await endMonitor(site, session).catch((thrown: unknown) => failed(session, thrown));
+    if (one.record === undefined) onEnd?.(one.ended);
+    return one;
   });
   const all: EndedSession<One>[] = [];
   // One after the other, and not before the last monitor has ended: a cleanup changes the credentials of this process.
-  for (const { ended, isDone } of over) {
-    if (isDone) {
+  for (const { ended, record } of over) {
+    if (record === undefined) {
       all.push(ended);
       continue;
     }
-    const cleaned = { ...ended, ...(await cleanUp(site, ended.session)) };
+    const { session } = ended;
+    const cleaned = await cleanUp(site, session, record).then(
+      (left): EndedSession<One> => ({ ...ended, failed: left }),
+      (thrown: unknown) => failed(session, thrown).ended,
+    );
     onEnd?.(cleaned);
     all.push(cleaned);
   }
   return all;
 }
 
-async function endMonitor<One extends Endable>(
-  site: EndingSite,
-  session: One,
-): Promise<EndedSession<One>> {
-  try {
-    const { id, uid } = session;
-    const named = parseConnectionId(id);
-    const monitor = named === undefined ? undefined : runningMonitor(named);
-    if (monitor === undefined) return { session, outcome: 'left', failed: [] };
-    const file = connectionRecordPath(site, uid, id);
-    const begun = (): boolean => !isRunning(monitor) || !exists(file);
-    signalProcess(monitor, 'SIGTERM');
-    await waitFor(begun, beginMs);
-    if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
-    if (isRunning(monitor)) await killMonitor(monitor);
-    if (isRunning(monitor)) return { session, outcome: 'failed', failed: [notEnded(session)] };
-    return { session, outcome: 'ended', failed: [] };
-  } catch (thrown) {
-    return { session, ...failedBy(thrown, session) };
-  }
+/** A session whose monitor has ended, or should have. */
+interface Over<One extends Endable> {
+  readonly ended: EndedSession<One>;
+  /** If PAM's hook has not cleaned up. */
+  readonly record?: ConnectionRecord | undefined;
 }
 
-function failedBy(
-  thrown: unknown,
-  { id, user }: Endable,
-): Pick<EndedSession, 'outcome' | 'failed'> {
-  return { outcome: 'failed', failed: [asBerthError(thrown, `ending session ${id} of ${user}`)] };
+function failed<One extends Endable>(session: One, thrown: unknown): Over<One> {
+  const error = asBerthError(thrown, `ending session ${session.id} of ${session.user}`);
+  return { ended: { session, outcome: 'failed', failed: [error] } };
+}
+
+async function endMonitor<One extends Endable>(site: EndingSite, session: One): Promise<Over<One>> {
+  const { id, uid } = session;
+  const named = parseConnectionId(id);
+  const monitor = named === undefined ? undefined : runningMonitor(named);
+  if (monitor === undefined) return { ended: { session, outcome: 'left', failed: [] } };
+  const file = connectionRecordPath(site, uid, id);
+  const begun = (): boolean => !isRunning(monitor) || !exists(file);
+  signalProcess(monitor, 'SIGTERM');
+  await waitFor(begun, beginMs);
+  if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
+  if (isRunning(monitor)) await killMonitor(monitor);
+  if (isRunning(monitor))
+    return { ended: { session, outcome: 'failed', failed: [notEnded(session)] } };
+  return { ended: { session, outcome: 'ended', failed: [] }, record: readRecordToClose(file) };
 }
 
 /** It may be stopped, or hang in a module of PAM. */
@@ -120,26 +121,14 @@ async function killMonitor(monitor: SignalTarget): Promise<void> {
 async function cleanUp(
   site: EndingSite,
   session: Endable,
-): Promise<Pick<EndedSession, 'outcome' | 'failed'>> {
-  try {
-    const { settings } = site;
-    const record = recordOf(site, session);
-    const user = record === undefined ? undefined : userOfUid(session.uid);
-    if (record === undefined || user === undefined) return { outcome: 'ended', failed: [] };
-    if (settings instanceof BerthError)
-      return { outcome: 'ended', failed: [notCleanedUp(session, settings)] };
-    const connection = { id: session.id, record, gone: true };
-    const { failed } = await closeConnection({ ...site, settings }, user, connection);
-    return { outcome: 'ended', failed };
-  } catch (thrown) {
-    return failedBy(thrown, session);
-  }
-}
-
-/** The record of a connection whose cleanup is not complete. */
-function recordOf(site: EndingSite, { id, uid }: Endable): ConnectionRecord | undefined {
-  const file = connectionRecordPath(site, uid, id);
-  return readConnectionRecord(file) ?? readConnectionRecord(closingRecordPath(file));
+  record: ConnectionRecord,
+): Promise<readonly BerthError[]> {
+  const { id, uid } = session;
+  const { settings } = site;
+  const user = userOfUid(uid);
+  if (user === undefined) return [];
+  if (settings instanceof BerthError) return [notCleanedUp(session, settings)];
+  return (await closeConnection({ ...site, settings }, user, { id, record, gone: true })).failed;
 }
 
 function exists(path: string): boolean {
