@@ -20,7 +20,7 @@ export function wallRatio(
   one: readonly Sample[] | undefined,
   other: readonly Sample[] | undefined,
 ): Measured {
-  return measured([walls(one), walls(other)], ([a = 0, b = 1]) => a / b);
+  return measuredWalls([one, other], ([a = 0, b = 1]) => a / b);
 }
 
 /** The same of processor times. */
@@ -51,5 +51,15 @@ export function measured(
   return { value: valueOf(series.map(median)), noise: (at(1 - outside) - at(outside)) / 2 };
 }
 
+/** As `measured`, of the wall times of commands that ran in turn. */
+export function measuredWalls(
+  commands: readonly (readonly Sample[] | undefined)[],
+  valueOf: (medians: readonly number[]) => number,
+): Measured {
+  return measured(
+    commands.map((samples = []) => samples.map(({ wall }) => wall)),
+    valueOf,
+  );
+}
+
 const cpus = (samples: readonly Sample[] = []): number[] => samples.map(({ cpu }) => cpu);
-const walls = (samples: readonly Sample[] = []): number[] => samples.map(({ wall }) => wall);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
-import { measured, wallRatio } from '../measured-ratio.ts';
+import { measuredWalls, wallRatio } from '../measured-ratio.ts';
 import { runInterleaved, measure, type Command } from '../measure.ts';
 import { checkBound, table } from '../report.ts';
 import { replacedNsenter, sshCommand, user, type Nodes } from './nodes.ts';
@@ -65,11 +65,8 @@ export async function share({ share: berth }: Nodes): Promise<void> {
     nothing: () => Promise.resolve(asUser('/bin/true')),
   });
   table(samples);
-  const walls = [samples.login, samples.node, samples.nothing].map((all = []) =>
-    all.map(({ wall }) => wall),
-  );
-  const share = measured(
-    walls,
+  const share = measuredWalls(
+    [samples.login, samples.node, samples.nothing],
     ([login = 0, node = 1, nothing = 0]) => (login - nothing) / (node - nothing),
   );
   checkBound('wall, of a bare Node start', share, { atMost: 1.5 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { measure, runInterleaved, medians, type Command, type Sample } from '../measure.ts';
-import { measured, wallRatio } from '../measured-ratio.ts';
+import { measuredWalls, wallRatio } from '../measured-ratio.ts';
 import { checkBound, printLine, table } from '../report.ts';
 import type { PodNodes } from './pods.ts';
 
@@ -65,10 +65,10 @@ export async function podFresh(pods: PodNodes): Promise<void> {
     }),
   );
   table(samples);
-  const walls = [samples.berth, samples['a warm pod'], samples['kubectl run']].map((all = []) =>
-    all.map(({ wall }) => wall),
+  const alone = measuredWalls(
+    [samples.berth, samples['a warm pod'], samples['kubectl run']],
+    ([berth = 0, warm = 0, ready = 1]) => (berth - warm) / ready,
   );
-  const alone = measured(walls, ([berth = 0, warm = 0, ready = 1]) => (berth - warm) / ready);
   checkBound('the pod alone, of kubectl run until it is Ready', alone, { atMost: 1.1 });
   const whole = wallRatio(samples.berth, samples['kubectl run']);
   checkBound('the whole of ssh, of kubectl run until it is Ready', whole, { atMost: 1.5 });

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 const names = ['ada', 'bob'];
@@ -13,12 +13,7 @@ let host: SshHost;
 beforeAll(async () => {
   host = await SshHost.start({
     ...{ mode: 'forced', users: { ada: [], bob: [] } },
-    profiles: {
-      base: {
-        ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
-        ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
-      },
-    },
+    profiles: { base: sharedProfile },
   });
 });
 afterAll(() => host.stop());

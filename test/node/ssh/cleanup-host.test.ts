@@ -1,7 +1,7 @@
 import { chown, readdir, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
 import { run } from '../../../src/verify/run-client.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
@@ -16,12 +16,7 @@ describe('at the close of a connection', () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { ada: [] }, pam: `session optional ${hook}` },
       sshd: 'X11Forwarding yes',
-      profiles: {
-        base: {
-          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
-          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
-        },
-      },
+      profiles: { base: sharedProfile },
     });
     return host;
   };

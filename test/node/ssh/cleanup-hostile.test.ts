@@ -2,7 +2,7 @@ import { chown, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
@@ -22,12 +22,7 @@ describe("what root does at a user's open and close", () => {
   beforeAll(async () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { ada: [] }, pam: await pamLines() },
-      profiles: {
-        base: {
-          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
-          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
-        },
-      },
+      profiles: { base: sharedProfile },
     });
     await host.asRoot(['mkdir', '-p', '/etc/security']);
     const settings = 'etc/security/berth-pam-env.conf';

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
@@ -16,12 +16,7 @@ describe('a program that keeps forking a successor', () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { bob: [] } },
       pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session${words}`,
-      profiles: {
-        base: {
-          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
-          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
-        },
-      },
+      profiles: { base: sharedProfile },
     });
     const program = 'cat >chain && chmod 755 chain';
     await host.asUser('bob', ['sh', '-c', program], { input: await buildForkChain() });

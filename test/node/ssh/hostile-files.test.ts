@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { soak } from '../../rig/soak.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers, processesOf } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
@@ -61,12 +61,7 @@ describe('files that a user puts where root reads', () => {
   beforeAll(async () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { ada: [], bob: [] } },
-      profiles: {
-        base: {
-          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
-          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
-        },
-      },
+      profiles: { base: sharedProfile },
     });
     [mallory = '', next = ''] = ['ada', 'bob'].sort(
       (a, b) => host.account(a).uid - host.account(b).uid,

@@ -302,6 +302,12 @@ export const standardSshYml = {
 };
 
 /** The default profile. */
+/** A container that ends with the user's last connection. */
+export const sharedProfile = {
+  ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+  ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
+};
+
 export const standardProfile = {
   image: 'localhost/berth-site:1',
   pull: 'never',

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from '../../measure.ts';
 import { proportionalSize } from '../../ssh/processes-of.ts';
 import { BrokerCrowd } from '../broker-crowd.ts';
+import { atEvenIntervals } from '../login-rate.ts';
 import type { ScalePart } from '../parts.ts';
 import { machineSeconds } from '../processor-time.ts';
 
@@ -23,14 +23,11 @@ export const broker: ScalePart = {
         crowd.provider.requests.length = 0;
         const slice = watchSlice(crowd.host.directory);
         const busy = machineSeconds();
-        const answers = await Promise.all(
-          users.map(async (uid, index) => {
-            await sleep((index * minute) / count);
-            const started = performance.now();
-            const error = await crowd.ask(uid);
-            return { error, wall: performance.now() - started };
-          }),
-        );
+        const answers = await atEvenIntervals(users, minute, async (uid) => {
+          const started = performance.now();
+          const error = await crowd.ask(uid);
+          return { error, wall: performance.now() - started };
+        });
         const { mib, processes } = slice.stop();
         const processorTime = machineSeconds() - busy;
         const failed = answers.filter(({ error }) => error !== '');

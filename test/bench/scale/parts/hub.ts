@@ -4,7 +4,7 @@ import { peakResident } from '../../ssh/processes-of.ts';
 import { crowdUser } from '../crowd.ts';
 import type { Figure, RecordFigure } from '../figures.ts';
 import { HubCrowd, logInAndSpawn, type Spawn } from '../hub-crowd.ts';
-import { percentile } from '../login-rate.ts';
+import { atEvenIntervals, percentile } from '../login-rate.ts';
 import { type OwnCluster, startOwnCluster } from '../own-cluster.ts';
 import type { ScalePart } from '../parts.ts';
 import { processorSeconds } from '../processor-time.ts';
@@ -63,12 +63,7 @@ async function spawns(
     const before = await used();
     const users = Array.from({ length: count }, (_, index) => crowdUser(from + index));
     const began = performance.now();
-    const done = await Promise.all(
-      users.map(async (user, index) => {
-        await sleep((index * minute) / count);
-        return logInAndSpawn(running, user);
-      }),
-    );
+    const done = await atEvenIntervals(users, minute, (user) => logInAndSpawn(running, user));
     const seconds = (performance.now() - began) / 1000;
     const after = await used();
     record({ what: 'all starts', size, value: seconds, unit: 's' });
