@@ -104,10 +104,12 @@ describe('the catalogue of error codes', () => {
   it('has the next steps in a built program, with the paths of its installation', async () => {
     const define = { BERTH_PREFIX: '"/opt/berth"' };
     const { text } = await singleFile('src/errors/next-step.ts', { banner: '', define });
-    const run = compileFunction(text.replace(/^load\(/m, 'return load('), ['require']) as (
-      require: NodeJS.Require,
-    ) => { nextStep: (code: string) => string };
-    const { nextStep } = run(createRequire(import.meta.url));
+    // With globals of its own: a program has its own clock.
+    const run = compileFunction(text.replace(/^load\(/m, 'return load('), [
+      'require',
+      'globalThis',
+    ]) as (require: NodeJS.Require, globals: object) => { nextStep: (code: string) => string };
+    const { nextStep } = run(createRequire(import.meta.url), {});
     expect(
       entries.filter(
         ({ code, next }) => nextStep(code) !== next.replaceAll('/usr/lib/berth/', '/opt/berth/'),

@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { isErrno } from '../../errors/berth-error.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 import { exitNow } from '../../system/exit-now.ts';
 import { isDeadMark, processMark } from '../../system/temporary-name.ts';
+import { allocationFiles } from './argv/allocation-script.ts';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -33,13 +34,12 @@ export class QueuePlace {
    * @param job undefined if it has started: then it sees itself when it is not used
    */
   take(allocation: string, job: QueuedJob | undefined): void {
-    this.#directory = `${allocation}/logins`;
+    this.#directory = `${allocation}/${allocationFiles.logins}`;
     this.#job = job;
     try {
-      mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
       writeFileSync(`${this.#directory}/${processMark()}`, '', { mode: 0o600 });
     } catch (error) {
-      // The others do not see this login.
+      // The others do not see this login, or the job has just ended.
       if (!isErrno(error)) throw error;
     }
     if (this.#isTold) this.#leave(this.#directory);

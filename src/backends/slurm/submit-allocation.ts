@@ -74,8 +74,8 @@ function names(directory: string): string[] {
 
 async function makeKeys(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const { clientKey, hostKey, hostPublicKey, knownHosts } = allocationFiles;
+    const { clientKey, hostKey, hostPublicKey, knownHosts, logins } = allocationFiles;
+    await mkdir(`${directory}/${logins}`, { recursive: true, mode: 0o700 });
     await Promise.all([clientKey, hostKey].map((file) => makeKey(`${directory}/${file}`)));
     const [type = '', text = ''] = (
       await readFile(`${directory}/${hostPublicKey}`, 'latin1')

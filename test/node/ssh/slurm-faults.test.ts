@@ -170,6 +170,17 @@ describe('when something fails under a session in a job of Slurm', () => {
     await leavesNothing(ann);
   });
 
+  it("leaves no keys if the end of podman's directory fails", async () => {
+    const live = await open(ann);
+    await asRoot(
+      'sh',
+      '-c',
+      `for job in /tmp/berth-job-${live.job}-*; do mkdir -p $job/ofRoot/full; done`,
+    );
+    await answers(live);
+    await leavesNothing(ann);
+  });
+
   it('goes on while slurmd of its node is away', async () => {
     const live = await open(ann);
     await live.node.asRoot(['pkill', '-KILL', '-x', 'slurmd']);

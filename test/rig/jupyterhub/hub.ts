@@ -106,6 +106,8 @@ export class Hub {
         'c = get_config()  # noqa: F821',
         options.config,
         `c.JupyterHub.bind_url = 'http://127.0.0.1:${ports.public}'`,
+        // It runs when it has looked at all servers, however long that takes.
+        'c.JupyterHub.init_spawners_timeout = -1',
         `c.JupyterHub.hub_bind_url = 'http://0.0.0.0:${ports.api}'`,
         `c.JupyterHub.hub_connect_url = 'http://${options.address}:${ports.api}'`,
         `c.ConfigurableHTTPProxy.api_url = 'http://127.0.0.1:${ports.proxy}'`,
@@ -148,7 +150,7 @@ export class Hub {
     );
   }
 
-  /** Starts the hub's own process, and waits until it answers through its proxy. */
+  /** Starts the hub's own process, and waits until it and the servers that run answer through its proxy. */
   async startHub(): Promise<void> {
     const argv = [
       ...['env', '-C', join(this.directory, 'state'), 'setpriv', '--pdeathsig=TERM'],
@@ -156,6 +158,7 @@ export class Hub {
       ...[python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')],
     ];
     const [file = '', ...args] = this.#options.host?.entered(argv) ?? argv;
+    const starts = (await this.log()).split('JupyterHub is now running').length;
     const hub = await this.#run('hub', file, args, {
       PATH: '/usr/bin:/bin',
       HOME: join(this.directory, 'state'),
@@ -166,10 +169,10 @@ export class Hub {
     const alive = async (): Promise<void> => {
       if (hub.exitCode !== null) throw new Error(await this.log());
     };
-    await waitFor({ what: 'the hub', timeoutMs: 60_000, everyMs: 100, alive }, async () => {
-      const { status } = await fetch(`${this.url}/hub/health`);
-      return status === 200 ? true : undefined;
-    });
+    // Its log, because the hub's own pages answer before the proxy knows the servers of users that run.
+    await waitFor({ what: 'the hub', timeoutMs: 60_000, everyMs: 100, alive }, async () =>
+      (await this.log()).split('JupyterHub is now running').length > starts ? true : undefined,
+    );
   }
 
   /** PID of the hub's own process. */

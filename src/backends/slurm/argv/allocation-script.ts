@@ -15,6 +15,8 @@ export const allocationFiles = {
   knownHosts: 'known_hosts',
   /** Written by the job: the port of its sshd. */
   port: 'port',
+  /** A directory with a file for each login that is in the queue or in the session. */
+  logins: 'logins',
 } as const;
 
 /** Directory with a directory for each allocation. */
@@ -95,8 +97,9 @@ finish() {
     read -r connections <"/proc/$listener/task/$listener/children" || true
     kill $connections "$listener" || true
   fi
+  # Before podman's directory, which takes time that Slurm may not give, and which the epilog removes too.
+  rm -rf "$directory" || true
   remove_state
-  rm -rf "$directory"
 }
 trap finish EXIT
 trap 'exit 0' TERM
