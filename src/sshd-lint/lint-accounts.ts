@@ -37,7 +37,8 @@ const nobody = 65_534;
 export async function lintAccounts(query: LintAccountQuery): Promise<LintAccounts> {
   const { users, groups, named } = query;
   for (const name of users) checkUserName(name);
-  const [passwd, group] = await Promise.all([entries('passwd'), entries('group')]);
+  const [allPasswd, allGroups] = await Promise.all([getent('passwd'), getent('group')]);
+  const [passwd, group] = [allPasswd.map(fields), allGroups.map(fields)];
   const mentioned = query.mentioned.filter((name) => !isPattern(name));
   const asked = [...new Set([...groups, ...mentioned])];
   group.push(...(await entries('group', asked)));
@@ -63,11 +64,11 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
   const lookedUp = await entries('passwd', [...new Set(byName)]);
   const hidden = lookedUp.filter(([name]) => !known.has(name));
   passwd.push(...hidden);
-  const unlisted = await unlistedServices('passwd');
+  const unlisted = await unlistedServices('passwd', allPasswd);
   // Without a comma, which ends a name for `sshd -T -C` and in group(5).
   const all = passwd.filter(([name = '']) => !/^$|,/.test(name));
   const accounts =
-    hidden.length > 0 || (await unlistedServices('group')).length > 0
+    hidden.length > 0 || (await unlistedServices('group', allGroups)).length > 0
       ? await withGroups(all)
       : all.map((line) => account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')));
   return {
@@ -151,8 +152,12 @@ async function groupNames(user: string): Promise<string[]> {
   return stdout.split('\0').filter((name) => name !== '');
 }
 
-async function entries(database: string, keys?: readonly string[]): Promise<Entry[]> {
-  return (await getent(database, keys)).map((line) => line.split(':'));
+async function entries(database: string, keys: readonly string[]): Promise<Entry[]> {
+  return (await getent(database, keys)).map(fields);
+}
+
+function fields(line: string): Entry {
+  return line.split(':');
 }
 
 function userUnknown(name: string): BerthError {

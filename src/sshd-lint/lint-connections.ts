@@ -1,8 +1,8 @@
 import { accessGroupKey, type NamedAccounts, namedAccounts } from './rules/directives.ts';
 import type { MatchBlock, SshdConnection, SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
+import { distinctConnections } from './rules/distinct-connections.ts';
 import {
-  distinctConnections,
   groupAccounts,
   type LintAccount,
   type LintAccountGroup,

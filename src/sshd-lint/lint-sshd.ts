@@ -10,6 +10,7 @@ import { sshdFindings } from './rules/all-findings.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
+import { chosenOf } from './rules/distinct-connections.ts';
 import { type MatchFinding, matchFindings, unlistedFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
 import { portFindings } from './rules/forwarding-findings.ts';
@@ -64,7 +65,8 @@ export interface SshdLint {
   readonly leftOut: number;
 }
 
-const mostSamples = 400;
+/** More only if there are more Match blocks. */
+const mostSamples = 200;
 const atOnce = 4;
 
 /**
@@ -91,8 +93,8 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     named,
   );
   const unlisted = unlistedFindings(accounts, base, directives);
-  const chosen = whole.slice(0, mostSamples);
-  const leftOut = whole.slice(mostSamples);
+  const chosen = chosenOf(whole, blocks, mostSamples);
+  const leftOut = whole.length - chosen.length;
   const tried = await mapConcurrent(
     chosen,
     atOnce,
@@ -134,7 +136,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...(await userManagerFindings()),
     ...(await mailFindings()),
     ...(await cronFindings()),
-    ...leftOutFindings(leftOut, whole.length),
+    ...leftOutFindings(whole, new Set(chosen)),
     ...unlisted,
   ];
   return {
@@ -146,10 +148,9 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
         connection,
         forceCommand,
       })),
-      leftOut.map(({ connection }) => connection),
       ports,
     ),
-    leftOut: leftOut.length,
+    leftOut,
   };
 }
 
@@ -207,15 +208,18 @@ function linted(
   };
 }
 
-function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): SshdFinding[] {
-  const [first] = leftOut;
+function leftOutFindings(
+  whole: readonly ChosenConnection[],
+  chosen: ReadonlySet<ChosenConnection>,
+): SshdFinding[] {
+  const first = whole.find((one) => !chosen.has(one));
   if (first === undefined) return [];
   const { user, address, localPort } = first.connection;
   return [
     {
       code: 'connections-left-out',
       severity: 'advice',
-      message: `${leftOut.length} of ${whole} different connections were not checked, for example ${user} from ${address} to port ${localPort}`,
+      message: `${whole.length - chosen.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; each Match block that applies to any of them was`,
       closedBy:
         'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
     },

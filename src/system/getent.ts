@@ -29,9 +29,13 @@ export async function getent(database: string, keys?: readonly string[]): Promis
  * Services of a database in nsswitch.conf(5) that list no entries of their own. Most directory services are set up like
  * that (`enumerate = false` of sssd), and one that is down lists none either.
  *
+ * @param all what `getent(database)` has returned
  * @throws {BerthError} `nss-failed`
  */
-export async function unlistedServices(database: string): Promise<string[]> {
+export async function unlistedServices(
+  database: string,
+  all: readonly string[],
+): Promise<string[]> {
   const text = await readFile('/etc/nsswitch.conf', 'utf8').catch(() => '');
   const [, line = ''] = new RegExp(`^[ \\t]*${database}[ \\t]*:(.*)$`, 'm').exec(text) ?? [];
   const services = line.replaceAll(/\[[^\]]*\]|#.*/g, ' ').split(/\s+/);
@@ -40,9 +44,11 @@ export async function unlistedServices(database: string): Promise<string[]> {
   const nameOf = (entry: string) => entry.split(':', 1)[0] ?? '';
   const known = new Set((await call(database, [], 'files')).map(nameOf));
   const unlisted: string[] = [];
-  for (const service of others)
-    if ((await call(database, [], service)).every((entry) => known.has(nameOf(entry))))
-      unlisted.push(service);
+  for (const service of others) {
+    // With one service, all that is not local is that one's. A large directory takes seconds.
+    const listed = others.length === 1 ? all : await call(database, [], service);
+    if (listed.every((entry) => known.has(nameOf(entry)))) unlisted.push(service);
+  }
   return unlisted;
 }
 

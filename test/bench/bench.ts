@@ -1,7 +1,6 @@
 /**
  * `npm run bench -- [PART …] [--check | --save]`: measures portal logins, in turn with OSC's scripts and kubectl on the same API
- * server. Parts: later first many credential clusters namespaces admission. With `--check` it fails if a figure is worse than the one
- * in docs/performance.json by more than both runs vary; `--save` writes them there.
+ * server. `--help` names its parts.
  */
 import '../../scripts/check-node.ts';
 import { execa } from 'execa';
@@ -11,28 +10,39 @@ import { whyOscIsMissing, OscHooks } from './osc.ts';
 import { openBench } from './bench-portal.ts';
 import { benchParts, usersOf } from './parts.ts';
 import { checkedFigures, heading, printLine } from './report.ts';
-import { benchArguments, checkOrSave } from './saved-performance.ts';
+import { withBenchArguments } from './bench-arguments.ts';
+import { checkOrSave } from './saved-performance.ts';
 
 const inside = 'BERTH_BENCH_INSIDE';
 
-if (process.env[inside] === undefined) {
-  // Run again in a new mount namespace, in which kubectl is mounted at /usr/local/bin for OSC's scripts.
+process.exitCode = await withBenchArguments(
+  {
+    command: 'bench',
+    about: "Portal logins, in turn with OSC's scripts and kubectl on the same API server.",
+    known: Object.keys(benchParts),
+    saved: 'docs/performance.json',
+    hasCheck: true,
+  },
+  async (given) => {
+    if (process.env[inside] === undefined) return inOwnMounts();
+    await run(given.parts);
+    return await checkOrSave(checkedFigures(), given);
+  },
+);
+
+/** Runs this again in a new mount namespace, in which kubectl is mounted at /usr/local/bin for OSC's scripts. */
+async function inOwnMounts(): Promise<number> {
   const args = ['--mount', '--', process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const { exitCode } = await execa('unshare', args, {
     stdio: 'inherit',
     reject: false,
     env: { [inside]: '1' },
   });
-  process.exitCode = exitCode ?? 1;
-} else {
-  const wanted = benchArguments(process.argv.slice(2));
-  await run(wanted.parts);
-  process.exitCode = await checkOrSave(checkedFigures(), wanted);
+  return exitCode ?? 1;
 }
 
-async function run(wanted: readonly string[]): Promise<void> {
+async function run(names: readonly string[]): Promise<void> {
   await ensureCommand('time', 'time');
-  const names = wanted.length === 0 ? Object.keys(benchParts) : wanted;
   const bench = await openBench(usersOf(names));
   const missing = whyOscIsMissing();
   const osc = missing === undefined ? await OscHooks.setUp(bench.portal) : undefined;
@@ -41,8 +51,7 @@ async function run(wanted: readonly string[]): Promise<void> {
   try {
     for (const name of names) {
       const part = benchParts[name];
-      if (part === undefined)
-        throw new Error(`there is no part ${name}; parts: ${Object.keys(benchParts).join(', ')}`);
+      if (part === undefined) continue;
       heading(part.title);
       await part.run(bench, osc);
     }

@@ -1,26 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { writeAtomically } from '../../src/system/atomic-file.ts';
+import type { BenchArguments } from './bench-arguments.ts';
 import { printLine } from './report.ts';
 import { type CheckedFigures, regressions } from './regressions.ts';
 
 const file = join(import.meta.dirname, '../../docs/performance.json');
-
-export interface BenchArguments {
-  readonly parts: readonly string[];
-  /** `--check`: fail if a figure is worse than the saved one. */
-  readonly check: boolean;
-  /** `--save`: replace the saved figures of these parts. */
-  readonly save: boolean;
-}
-
-/** `[PART …] [--check | --save]`. @throws Error for an unknown option */
-export function benchArguments(args: string[]): BenchArguments {
-  const options = { check: { type: 'boolean' }, save: { type: 'boolean' } } as const;
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-  return { parts: positionals, check: values.check === true, save: values.save === true };
-}
 
 /**
  * Compares figures with docs/performance.json, or saves them there.
@@ -29,7 +14,7 @@ export function benchArguments(args: string[]): BenchArguments {
  */
 export async function checkOrSave(
   figures: CheckedFigures,
-  { check, save }: BenchArguments,
+  { check, save }: Pick<BenchArguments, 'check' | 'save'>,
 ): Promise<number> {
   const saved = JSON.parse(await readFile(file, 'utf8')) as CheckedFigures;
   if (save) {

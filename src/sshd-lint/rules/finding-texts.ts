@@ -228,7 +228,8 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
     closedBy: '`--user NAME`',
   },
   'connections-left-out': {
-    opens: 'not known: more than 400 different connections',
+    opens:
+      'not known: more than 200 different connections, and each Match block was checked with one',
     closedBy: '`--user NAME --address ADDRESS`',
   },
   'accounts-not-evaluated': {

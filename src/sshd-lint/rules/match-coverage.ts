@@ -4,7 +4,6 @@ import {
   type MatchBlock,
   matchesAccount,
   matchesConnection,
-  matchesEndpoint,
   type SshdConnection,
   type SshdEndpoint,
 } from './match.ts';
@@ -96,33 +95,6 @@ export function matchEndpoints(
   return [...new Map(reachable.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** Leaves out connections to which the same Match blocks apply as to an earlier one of the same account. */
-export function distinctConnections<Probe extends { readonly connection: SshdConnection }>(
-  probes: readonly Probe[],
-  blocks: readonly MatchBlock[],
-): Probe[] {
-  const kinds = new Map<string, Probe>();
-  const ofAccount = new Map<string, readonly number[]>();
-  const ofEndpoint = new Map<string, readonly (boolean | undefined)[]>();
-  for (const probe of probes) {
-    const { user, host, address, localAddress, localPort } = probe.connection;
-    const fitting =
-      ofAccount.get(user) ??
-      matchingBlocks({ name: user, groups: probe.connection.groups }, blocks);
-    ofAccount.set(user, fitting);
-    const endpoint = [host, address, localAddress, localPort].join(' ');
-    const there =
-      ofEndpoint.get(endpoint) ?? blocks.map((block) => matchesEndpoint(block, probe.connection));
-    ofEndpoint.set(endpoint, there);
-    const taken = fitting
-      .filter((index) => there[index] !== false)
-      .map((index) => (there[index] === true ? index : `${index}?`));
-    const kind = `${user} ${taken.join(' ')}`;
-    if (!kinds.has(kind)) kinds.set(kind, probe);
-  }
-  return [...kinds.values()];
-}
-
 /** An evaluated connection, with the ForceCommand that sshd used. */
 export interface EvaluatedConnection {
   readonly connection: SshdConnection;
@@ -138,21 +110,17 @@ export interface MatchFinding extends SshdFinding {
 /**
  * Finds Match blocks whose ForceCommand is never used, and blocks that applied to no evaluated connection.
  *
- * @param leftOut Connections that were not evaluated; blocks that apply to them are not reported.
  * @param ports Ports on which any program listens; blocks for other ports are not reported.
  */
 export function matchFindings(
   blocks: readonly MatchBlock[],
   tried: readonly EvaluatedConnection[],
-  leftOut: readonly SshdConnection[],
   ports: ReadonlySet<number>,
 ): MatchFinding[] {
   const reachable = blocks.filter((block) => isReachable(block, ports));
   return reachable.flatMap((block): MatchFinding[] => {
     const place = { file: block.file, line: block.line };
     const entered = tried.filter(({ connection }) => matchesConnection(block, connection) === true);
-    if (entered.length === 0 && leftOut.some((one) => matchesConnection(block, one) === true))
-      return [];
     if (entered.length === 0)
       return [
         {

@@ -1,14 +1,13 @@
 /**
  * `npm run bench:ssh -- [PART …] [--check | --save]` measures sessions next to plain sshd, a forced `podman run` and a forced `kubectl exec`,
- * in the same run, interleaved. Parts: warm fresh share bulk idle; for sessions in pods pod-warm pod-fresh pod-stream
- * pod-idle; for sessions in jobs, next to a forced srun and ssh with pam_slurm_adopt, job-warm job-stream job-many, and
- * job-users alone. `--check` and `--save` are those of `npm run bench`.
+ * in the same run, interleaved; sessions in jobs also next to a forced srun and ssh with pam_slurm_adopt. `--help` names its parts.
  */
 import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { machine } from '../measure.ts';
 import { checkedFigures, heading, printLine } from '../report.ts';
-import { benchArguments, checkOrSave } from '../saved-performance.ts';
+import { withBenchArguments } from '../bench-arguments.ts';
+import { checkOrSave } from '../saved-performance.ts';
 import { bulk } from './bulk.ts';
 import { idle } from './idle.ts';
 import type { SlurmSite } from '../../rig/slurm/slurm-site.ts';
@@ -50,23 +49,32 @@ const users: Parts<SlurmSite> = {
 };
 
 const known = [containers, pods, jobs, users].flatMap((parts) => Object.keys(parts));
-const given = benchArguments(process.argv.slice(2));
-const wanted = given.parts.length === 0 ? known : given.parts;
-for (const name of wanted)
-  if (!known.includes(name)) throw new Error(`no part ${name}: ${known.join(', ')}`);
-await ensureCommand('time', 'time');
-printLine(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
-await run(containers, openNodes);
-await run(pods, openPods);
-await run(jobs, openJobs);
-await run(users, openUsers);
-process.exitCode = await checkOrSave(checkedFigures(), given);
+process.exitCode = await withBenchArguments(
+  {
+    command: 'bench:ssh',
+    about:
+      'Sessions in containers, pods and jobs of Slurm, in turn with the commands that they replace.',
+    known,
+    saved: 'docs/performance.json',
+    hasCheck: true,
+  },
+  async (given) => {
+    await ensureCommand('time', 'time');
+    printLine(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
+    await run(given.parts, containers, openNodes);
+    await run(given.parts, pods, openPods);
+    await run(given.parts, jobs, openJobs);
+    await run(given.parts, users, openUsers);
+    return await checkOrSave(checkedFigures(), given);
+  },
+);
 
 async function run<On extends { stop(): Promise<void> }>(
+  names: readonly string[],
   parts: Parts<On>,
   open: () => Promise<On>,
 ): Promise<void> {
-  const chosen = wanted.flatMap((name) => (name in parts ? [parts[name]] : []));
+  const chosen = names.flatMap((name) => (name in parts ? [parts[name]] : []));
   if (chosen.length === 0) return;
   const on = await open();
   try {

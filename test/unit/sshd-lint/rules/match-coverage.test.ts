@@ -1,10 +1,14 @@
 import { expect, it } from 'vitest';
 import {
+  chosenOf,
   distinctConnections,
-  groupAccounts,
-  matchingBlocks,
-} from '../../../../src/sshd-lint/rules/match-coverage.ts';
-import { type MatchBlock, parseMatchCriteria } from '../../../../src/sshd-lint/rules/match.ts';
+} from '../../../../src/sshd-lint/rules/distinct-connections.ts';
+import { groupAccounts, matchingBlocks } from '../../../../src/sshd-lint/rules/match-coverage.ts';
+import {
+  type MatchBlock,
+  matchesConnection,
+  parseMatchCriteria,
+} from '../../../../src/sshd-lint/rules/match.ts';
 
 const block = (...args: readonly string[]): MatchBlock => ({
   ...{ file: 'sshd_config', line: 1, text: args.join(' ') },
@@ -50,4 +54,20 @@ it('accounts are alike if the same blocks match them', () => {
   const wanted = new Set(accounts.map((one) => matchingBlocks(one, blocks).join(' ')));
   expect(kinds).toHaveLength(wanted.size);
   expect(kinds.map(({ name }) => name)).toContain('person7');
+});
+
+it('a limit on connections leaves out no block that applies to any', () => {
+  const probes = Array.from({ length: 5_000 }, (_, index) => account(index)).map(
+    ({ name, groups }, index) => ({
+      connection: { ...endpoint, address: `10.${Math.floor(index / 100)}.0.9`, user: name, groups },
+    }),
+  );
+  const chosen = chosenOf(probes, blocks, 400);
+  const met = (some: typeof probes) =>
+    blocks.filter((one) => some.some(({ connection }) => matchesConnection(one, connection)));
+  expect(met(chosen)).toEqual(met(probes));
+  expect(met(probes)).toHaveLength(499);
+  expect(chosen.length).toBeLessThan(blocks.length);
+  expect(chosenOf(probes, blocks, 1000)).toHaveLength(1000);
+  expect(chosenOf(probes.slice(0, 300), blocks, 400)).toEqual(probes.slice(0, 300));
 });
