@@ -219,7 +219,7 @@ function leftOutFindings(
     {
       code: 'connections-left-out',
       severity: 'advice',
-      message: `${whole.length - chosen.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; each Match block that applies to any of them was`,
+      message: `${whole.length - chosen.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; each Match block that applies to any connection was checked with one`,
       closedBy:
         'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
     },

@@ -52,8 +52,8 @@ const firstPauseMs = 15;
 const longestPauseMs = 500;
 
 /**
- * The longer it takes, the fewer attempts: those of hundreds of waiting processes would take the processor time that the holder
- * needs. One waits a tenth longer than necessary, or a little more.
+ * The longer it has taken, the longer until the next attempt: those of hundreds of waiting processes would take the processor time
+ * that the holder needs. One waits a tenth longer than necessary, or a little more.
  */
 function pauseAfter(waitedMs: number): number {
   const pauseMs = Math.min(Math.max(firstPauseMs, waitedMs / 10), longestPauseMs);
@@ -254,7 +254,7 @@ async function timedOut(path: string, options: LockOptions): Promise<BerthError>
   const age = Math.max(0, Math.round((Date.now() - (seen?.modifiedMs ?? Date.now())) / 1000));
   return (
     options.timedOut?.(holder, age) ??
-    new BerthError(`${holder} held the lock for more than ${options.waitMs} ms`, {
+    new BerthError(`no lock within ${options.waitMs} ms: ${holder} has had it for ${age} s`, {
       code: 'lock-timeout',
       fields: { file: path },
     })

@@ -46,6 +46,8 @@ function parsed({ known, hasCheck }: BenchCommand): BenchArguments | undefined {
   const unknown = positionals.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new Error(`there is no part ${unknown}`);
   if (values.help === true) return undefined;
+  if (values.check === true && values.save === true)
+    throw new Error('--check compares with the saved figures, and --save replaces them');
   return {
     parts: positionals.length === 0 ? known : positionals,
     check: values.check === true,

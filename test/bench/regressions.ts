@@ -23,7 +23,7 @@ export function regressions(now: CheckedFigures, before: CheckedFigures): readon
       figure.better === 'lower' ? figure.value - saved.value : saved.value - figure.value;
     const noise = figure.noise + saved.noise;
     if (!(worse > noise)) return [];
-    const values = `${figure.value.toFixed(2)}, was ${saved.value.toFixed(2)}`;
+    const values = `${figure.value.toFixed(2)}, was ${saved.value.toFixed(2)} (${figure.better} is better)`;
     return [`${name}: ${values}; the runs vary by ${noise.toFixed(2)}`];
   });
 }

@@ -10,7 +10,7 @@ const file = join(import.meta.dirname, '../../docs/performance.json');
 /**
  * Compares figures with docs/performance.json, or saves them there.
  *
- * @returns the exit status: 1 if a figure has become worse
+ * @returns the exit status: 1 if a figure has become worse, or none was compared
  */
 export async function checkOrSave(
   figures: CheckedFigures,
@@ -25,9 +25,13 @@ export async function checkOrSave(
   }
   if (!check) return 0;
   const worse = regressions(figures, saved);
-  const compared = Object.keys(figures).filter((name) => name in saved).length;
+  const unknown = Object.keys(figures).filter((name) => !(name in saved));
+  const compared = Object.keys(figures).length - unknown.length;
   printLine();
   printLine(`${worse.length} of ${compared} figures are worse than in docs/performance.json`);
   for (const line of worse) printLine(`  ${line}`);
-  return worse.length > 0 ? 1 : 0;
+  for (const name of unknown) printLine(`  not saved yet, and not compared: ${name}`);
+  if (worse.length > 0)
+    printLine('Measure again. If it stays, find the change, or accept it with --save.');
+  return worse.length > 0 || compared === 0 ? 1 : 0;
 }

@@ -5,6 +5,10 @@ import type { GeneratedPage } from '../page.ts';
 const head = `# Figures of large sites
 
 What \`npm run bench:scale\` measured last: [Large sites](scale.md) says how. **Missed** values are not as wanted.
+
+Times without "processor" are elapsed times, beside whatever the benchmark runs on the same cores. What a run takes varies with the machine's load, so
+values that should be flat are divided: by a login with plain sshd or a start of Node measured in turn with them, and then by the same at the
+smallest size.
 `;
 
 /** docs/scale-figures.md: the figures of docs/scale. */

@@ -169,7 +169,7 @@ export const families = {
   },
   berth_metrics_spool_full: {
     type: 'gauge',
-    help: '1 if events were lost, because the spool was full when the last run began, otherwise 0.',
+    help: '1 if the spool was full when the last run began, so that events may be lost, otherwise 0.',
     labels: {},
   },
   berth_metrics_last_run_timestamp_seconds: {

@@ -148,7 +148,7 @@ function notCleanedUp({ id, user }: Endable, { message, code, hint }: BerthError
 }
 
 function notEnded({ id, user }: Endable): BerthError {
-  return new BerthError(`sshd of session ${id} of ${user} survived SIGKILL`, {
+  return new BerthError(`session ${id} of ${user} has not ended: its sshd survived SIGKILL`, {
     code: 'session-not-ended',
   });
 }

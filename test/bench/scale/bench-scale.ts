@@ -1,7 +1,7 @@
 /**
- * `npm run bench:scale [PART …] [-- --save]`: what Berth costs a large site, part by part, and how each cost grows. Progress
+ * `npm run bench:scale -- [PART …] [--save]`: what Berth costs a large site, part by part, and how each cost grows. Progress
  * is written to stderr; at the end, stdout has a table. With `--save`, the figures replace those of the same parts in
- * docs/scale, from which `npm run docs` makes the table and the plots of docs/scale.md.
+ * docs/scale, from which `npm run docs` makes docs/scale-figures.md and the plots of docs/scale.md.
  */
 import '../../../scripts/check-node.ts';
 import { step } from '../../rig/site/progress.ts';

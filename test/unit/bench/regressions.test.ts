@@ -9,7 +9,7 @@ describe('regressions', () => {
   it('names a ratio that has become worse by more than both runs vary', () => {
     expect(
       regressions({ 'A later login: wall': lower(1.5) }, { 'A later login: wall': lower(1.2) }),
-    ).toEqual(['A later login: wall: 1.50, was 1.20; the runs vary by 0.20']);
+    ).toEqual(['A later login: wall: 1.50, was 1.20 (lower is better); the runs vary by 0.20']);
     expect(regressions({ a: higher(7) }, { a: higher(8) })).toHaveLength(1);
   });
 

@@ -58,7 +58,7 @@ export interface Allocation {
 }
 
 /**
- * A job script that holds an allocation for sessions. It runs an sshd as the user, who alone has its keys, and ends
+ * A job script that holds an allocation for sessions. It runs an sshd as the user, who alone has its keys, which it removes when it ends. It ends
  * when no connection has been open for the profile's grace or, past its soft limit, as soon as no connection is open. All processes of sessions are in the job's cgroup.
  *
  * @param settings where podman and the shared images are on the compute nodes
@@ -97,7 +97,7 @@ finish() {
     read -r connections <"/proc/$listener/task/$listener/children" || true
     kill $connections "$listener" || true
   fi
-  # Before podman's directory, which takes time that Slurm may not give, and which the epilog removes too.
+  # The keys, before podman's directory, for which Slurm may not give the time, and which the epilog removes, too.
   rm -rf "$directory" || true
   remove_state
 }

@@ -8,7 +8,9 @@ import { type MemoryParts, memoryParts, processesOf } from '../../ssh/processes-
 import type { RecordFigure } from '../figures.ts';
 import type { ScalePart } from '../parts.ts';
 
-const counts = [50, 100, 200, 500];
+const allCounts = [50, 100, 200, 500];
+/** The node, on the same cores, does not stay Ready with more sessions of both kinds in one pod. */
+const comparedCounts = [50, 100, 200];
 /** After the last session of a round has begun. */
 const settleMs = 10_000;
 
@@ -18,25 +20,22 @@ export const podSessions: ScalePart = {
   async run(record) {
     const pods = await openPods();
     try {
-      await whileConnected(withoutSession(pods.berth()), () => compare(pods, record));
+      // Another session keeps the pod.
+      await whileConnected(pods.berth(...idleWords), () => compare(pods, record));
     } finally {
       await pods.stop();
     }
   },
 };
 
-/** A connection that keeps the pod, and has no process of ours on the login node. */
-function withoutSession({ args, ...command }: Command): Command {
-  const says = ['-o', 'PermitLocalCommand=yes', '-o', 'LocalCommand=echo connected'];
-  return { ...command, args: ['-N', ...says, ...args] };
-}
-
 async function compare({ uid, ...pods }: PodNodes, record: RecordFigure): Promise<void> {
-  const berth = await grow({ uid, name: 'berth', record }, () => pods.berth(...idleWords));
-  const kubectl = await grow({ uid, name: 'kubectl exec', record }, () =>
+  const kubectl = await grow({ uid, name: 'kubectl exec', counts: comparedCounts, record }, () =>
     pods.kubectl(...idleWords),
   );
-  for (const [index, count] of counts.entries())
+  const berth = await grow({ uid, name: 'berth', counts: allCounts, record }, () =>
+    pods.berth(...idleWords),
+  );
+  for (const [index, count] of comparedCounts.entries())
     record({
       what: 'memory of a session, divided by that of kubectl exec',
       size: { count, of: 'sessions' },
@@ -50,10 +49,17 @@ async function grow(
   {
     uid,
     name,
+    counts,
     record,
-  }: { readonly uid: number; readonly name: string; readonly record: RecordFigure },
+  }: {
+    readonly uid: number;
+    readonly name: string;
+    readonly counts: readonly number[];
+    readonly record: RecordFigure;
+  },
   command: () => Command,
 ): Promise<MemoryParts[]> {
+  const others = new Set(processesOf(uid));
   const clients: ChildProcess[] = [];
   const found: MemoryParts[] = [];
   try {
@@ -61,7 +67,9 @@ async function grow(
       clients.push(...(await openIdle(count - clients.length, command)));
       // Sessions that last return the memory of their start.
       await sleep(settleMs);
-      const relays = processesOf(uid).map(memoryParts);
+      const relays = processesOf(uid)
+        .filter((pid) => !others.has(pid))
+        .map(memoryParts);
       const each = (part: keyof MemoryParts): number =>
         relays.reduce((sum, one) => sum + one[part], 0) / 1024 / clients.length;
       const parts = { all: each('all'), anonymous: each('anonymous'), files: each('files') };

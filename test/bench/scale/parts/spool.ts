@@ -19,7 +19,7 @@ const mib = 1024 * 1024;
  * second on ten clusters do, and the timer's counts them after each minute.
  */
 export const spool: ScalePart = {
-  title: `The spool of metrics at ${rate} logins a second`,
+  title: `The spool of metrics, with the events of ${rate} logins a second`,
   async run(record) {
     await anHour(record, { counted: true });
     await anHour(record, { counted: false });
