@@ -89,8 +89,10 @@ export class LintSshd {
     );
   }
 
+  /** After the last connection, whose hooks still write to the host. */
   async stop(): Promise<void> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    await this.idle();
     const ended = new Promise((resolve) => this.process.once('exit', resolve));
     this.process.kill('SIGTERM');
     await ended;
