@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { BerthError } from '../errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
+import { statusField } from '../system/proc-status.ts';
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- how @types/node declares it
@@ -100,7 +101,7 @@ function accountAsRoot(name: string): User {
  * The kernel's list. `process.getgroups()` adds the effective GID, and root's GID 0 must not become a group of the user.
  */
 function supplementaryGroups(): number[] {
-  const groups = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '';
+  const groups = statusField(readFileSync('/proc/self/status', 'latin1'), 'Groups') ?? '';
   return groups.trim().split(/\s+/).filter(Boolean).map(Number);
 }
 

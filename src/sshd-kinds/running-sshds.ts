@@ -24,10 +24,10 @@ export interface RunningSshd {
   readonly pidFile?: string | undefined;
 }
 
-/** All listening sshds of root in this PID namespace. Other users' processes could claim to be one. */
+/** All listening sshds of root in this PID namespace, whose programs may be run. Other users' processes could claim to be one. */
 export function runningSshds(): RunningSshd[] {
   return [...runningProcesses((uid) => uid === 0)]
-    .filter(({ pids }) => pids.length === 1)
+    .filter(({ pid, pids }) => pids.length === 1 && isOfRoot(pid))
     .flatMap(({ pid }) => {
       const program = executablePath(pid) ?? '';
       if (!/\/sshd(?: \(deleted\))?$/.test(program)) return [];
@@ -36,6 +36,11 @@ export function runningSshds(): RunningSshd[] {
         ? []
         : [{ pid, program, config: configOf(args), pidFile: pidFileOf(args) }];
     });
+}
+
+/** By the kernel's own word, besides what /proc/PID/status says. */
+function isOfRoot(pid: number): boolean {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === 0;
 }
 
 /**

@@ -26,10 +26,11 @@ export function userManagerUnit(pid: number, uid: number): string | undefined {
 function systemdPath(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
-    const paths = [...text.matchAll(/^(?:0:|[0-9]+:name=systemd):(\/.*)$/gm)].map(
-      ([, path]) => path,
-    );
-    return paths.find((path) => path !== '/') ?? '';
+    // A name may have other characters at which a line ends for `^` and `$`.
+    const paths = text
+      .split('\n')
+      .map((line) => /^(?:0:|[0-9]+:name=systemd):(\/[^]*)/.exec(line)?.[1]);
+    return paths.find((path) => path !== undefined && path !== '/') ?? '';
   } catch {
     return '';
   }

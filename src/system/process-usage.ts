@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { procStatFields } from './process-start.ts';
+import { statusField } from './proc-status.ts';
 
 /** What a running process uses. */
 export interface ProcessUsage {
@@ -31,7 +32,8 @@ export function processUsage(pid: number): ProcessUsage | undefined {
 function residentBytes(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    return Number(/^VmRSS:\s*([0-9]+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+    // "VmRSS:     1234 kB"
+    return Number.parseInt(statusField(status, 'VmRSS') ?? '0') * 1024;
   } catch {
     return 0;
   }

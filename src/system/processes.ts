@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { isZombie, processStartTime, procStatFields } from './process-start.ts';
+import { statusField } from './proc-status.ts';
 
 /** A PID, which the kernel reuses, and the start time that makes it unique. */
 export interface ProcessId {
@@ -109,11 +110,12 @@ export function processFacts(
   wanted: (uid: number) => boolean = () => true,
 ): ProcessFacts | undefined {
   const status = readProc(pid, 'status');
-  const uid = Number(/^Uid:\t([0-9]+)/m.exec(status ?? '')?.[1] ?? Number.NaN);
-  if (status === undefined || !wanted(uid)) return undefined;
+  if (status === undefined) return undefined;
+  const uid = Number.parseInt(statusField(status, 'Uid') ?? '');
+  if (!wanted(uid)) return undefined;
   const fields = procStatFields(pid);
   if (fields === undefined || isZombie(fields)) return undefined;
-  const pids = /^NSpid:\t([0-9\t]+)/m.exec(status)?.[1];
+  const pids = statusField(status, 'NSpid');
   return {
     pid,
     start: fields[19] ?? '',

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from '../errors/berth-error.ts';
 import { processStartTime } from './process-start.ts';
+import { statusField } from './proc-status.ts';
 
 /** How many ancestors are checked: sshd's processes, the shell of a forced command, and some more. */
 const furthest = 16;
@@ -41,8 +42,7 @@ function notedConnections(directory: string): string[] {
 function statusOf(pid: number): { readonly parent: number; readonly owner: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    const field = (name: string): number =>
-      Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1] ?? -1);
+    const field = (name: string): number => Number.parseInt(statusField(status, name) ?? '-1');
     return { parent: field('PPid'), owner: field('Uid') };
   } catch {
     return { parent: -1, owner: -1 };

@@ -111,7 +111,8 @@ function changed(target: string, profile: string): BerthError {
 export function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
   const wanted = wantedOf(limits);
   if (wanted.length === 0) return;
-  const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1] ?? '/';
+  const cgroups = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n');
+  const path = cgroups.find((line) => line.startsWith('0::/'))?.slice('0::'.length) ?? '/';
   for (const { file, most } of wanted) {
     if (tightest(path, file) <= most * 1.01) continue;
     throw new BerthError('the limits of this session cannot be set on this machine', {

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
+import { runningSshds } from '../../../src/sshd-kinds/running-sshds.ts';
 import { processArguments, runningProcesses } from '../../../src/system/processes.ts';
 
 const [uid, other] = [54_321, 54_322];
@@ -41,3 +42,40 @@ it('finds processes by their real UID: also of setuid programs of root, and thos
   expect(pidsOf(other)).toEqual([others]);
   expect(pidsOf(0)).toContain(roots);
 });
+
+/** A program in Python that gives itself a name (PR_SET_NAME). */
+const named = (name: string): string =>
+  `import ctypes, time; ctypes.CDLL(None).prctl(15, ${JSON.stringify(name)}.encode(), 0, 0, 0); time.sleep(100)`;
+const nameOf = (pid: number): string => readFileSync(`/proc/${pid}/comm`, 'latin1');
+
+it.each(['\rUid:\t0', 'x\rUid:\t54322', '\u2028Uid:\t0'])(
+  'a process whose name is %j has the UID that the kernel says',
+  async (name) => {
+    const pid = await startWith({ real: uid, effective: uid }, [
+      '/usr/bin/python3',
+      '-c',
+      named(name),
+    ]);
+    await expect.poll(() => nameOf(pid)).toContain('Uid');
+    expect(pidsOf(uid)).toContain(pid);
+    expect(pidsOf(other)).not.toContain(pid);
+    expect(pidsOf(0)).not.toContain(pid);
+    expect(runningSshds().map((one) => one.pid)).not.toContain(pid);
+  },
+);
+
+it.each(['sh', 'bash'])(
+  "%s reads a process's state in a pod, whatever its name has",
+  async (shell) => {
+    const argv = ['/usr/bin/python3', '-c', named('a) Z \n')];
+    const pid = await startWith({ real: uid, effective: uid }, argv);
+    await expect.poll(() => nameOf(pid)).toContain('Z');
+    const script = new URL('../../../src/backends/pod/objects/proc.sh', import.meta.url);
+    const { stdout } = spawnSync(
+      shell,
+      ['-c', `${readFileSync(script, 'utf8')}\nfacts "$0" && echo "$state $parent"`, String(pid)],
+      { encoding: 'utf8' },
+    );
+    expect(stdout).toMatch(new RegExp(`^[RS] ${process.pid}\n$`));
+  },
+);
