@@ -10,7 +10,7 @@ import { sshdFindings } from './rules/all-findings.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import { relevantPaths } from './rules/relevant-paths.ts';
-import { chosenOf } from './rules/distinct-connections.ts';
+import { chosenOf, othersOf } from './rules/distinct-connections.ts';
 import { type MatchFinding, matchFindings, unlistedFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
 import { portFindings } from './rules/forwarding-findings.ts';
@@ -65,6 +65,8 @@ export interface SshdLint {
   readonly leftOut: number;
 }
 
+/** For Match blocks of which sshd refuses each connection that was tried. */
+const mostTurns = 10;
 /** More only if there are more Match blocks. */
 const mostSamples = 200;
 const atOnce = 4;
@@ -93,17 +95,26 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     named,
   );
   const unlisted = unlistedFindings(accounts, base, directives);
-  const chosen = chosenOf(whole, blocks, mostSamples);
-  const leftOut = whole.length - chosen.length;
-  const tried = await mapConcurrent(
-    chosen,
-    atOnce,
-    async ({ account, connection }): Promise<Tried> => {
-      const options = await effectiveOptions(input, connection, directives);
-      const refusedBy = refusingKeyword(options, connection, account.uid === 0);
-      return { account, connection, options, refusedBy };
-    },
-  );
+  const triedOf = new Map<ChosenConnection, Tried>();
+  let next = chosenOf(whole, blocks, mostSamples);
+  for (let turn = 0; turn < mostTurns && next.length > 0; turn += 1) {
+    const results = await mapConcurrent(
+      next,
+      atOnce,
+      async (one): Promise<[ChosenConnection, Tried]> => {
+        const options = await effectiveOptions(input, one.connection, directives);
+        const refusedBy = refusingKeyword(options, one.connection, one.account.uid === 0);
+        return [one, { ...one, options, refusedBy }];
+      },
+    );
+    for (const [one, result] of results) triedOf.set(one, result);
+    next = othersOf(whole, blocks, (one) => {
+      const result = triedOf.get(one);
+      return result && result.refusedBy === undefined;
+    });
+  }
+  const tried = whole.flatMap((one) => triedOf.get(one) ?? []);
+  const leftOut = whole.length - tried.length;
   const paths = await checkedPaths(tried);
   const login = await loginProgram(input.login, paths);
   const rootLogsIn = refusingKeyword(base, { user: 'root', groups: ['root'] }, true) === undefined;
@@ -136,7 +147,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ...(await userManagerFindings()),
     ...(await mailFindings()),
     ...(await cronFindings()),
-    ...leftOutFindings(whole, new Set(chosen)),
+    ...leftOutFindings(whole, triedOf, next.length > 0),
     ...unlisted,
   ];
   return {
@@ -210,16 +221,21 @@ function linted(
 
 function leftOutFindings(
   whole: readonly ChosenConnection[],
-  chosen: ReadonlySet<ChosenConnection>,
+  tried: ReadonlyMap<ChosenConnection, Tried>,
+  allRefused: boolean,
 ): SshdFinding[] {
-  const first = whole.find((one) => !chosen.has(one));
+  const first = whole.find((one) => !tried.has(one));
   if (first === undefined) return [];
   const { user, address, localPort } = first.connection;
   return [
     {
       code: 'connections-left-out',
       severity: 'advice',
-      message: `${whole.length - chosen.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; each Match block that applies to any connection was checked with one`,
+      message: `${whole.length - tried.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; ${
+        allRefused
+          ? 'of some Match blocks, sshd refuses all connections that were checked'
+          : 'each Match block that applies to any connection was checked with one'
+      }`,
       closedBy:
         'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
     },

@@ -48,6 +48,35 @@ export function distinctConnections<One extends Probe>(
 }
 
 /**
+ * For each block whose tried connections sshd all refuses: the first other connection that enters it.
+ *
+ * @param letIn whether sshd lets a connection in; undefined for one that was not tried
+ */
+export function othersOf<One extends Probe>(
+  probes: readonly One[],
+  blocks: readonly MatchBlock[],
+  letIn: (probe: One) => boolean | undefined,
+): One[] {
+  const taken = takenOf(blocks);
+  const done = new Set<number>();
+  const refused = new Set<number>();
+  for (const probe of probes) {
+    const isLetIn = letIn(probe);
+    if (isLetIn === undefined) continue;
+    for (const block of taken(probe).entered) (isLetIn ? done : refused).add(block);
+  }
+  const others = new Set<One>();
+  const left = new Set([...refused].filter((block) => !done.has(block)));
+  for (const probe of probes) {
+    if (left.size === 0) break;
+    if (letIn(probe) !== undefined) continue;
+    const entered = taken(probe).entered.filter((block) => left.delete(block));
+    if (entered.length > 0) others.add(probe);
+  }
+  return [...others];
+}
+
+/**
  * Enough connections that each block is entered which any of them enters, and others up to a limit.
  *
  * @param most more only if the blocks need them

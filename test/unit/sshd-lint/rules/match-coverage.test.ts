@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import {
   chosenOf,
   distinctConnections,
+  othersOf,
 } from '../../../../src/sshd-lint/rules/distinct-connections.ts';
 import { groupAccounts, matchingBlocks } from '../../../../src/sshd-lint/rules/match-coverage.ts';
 import {
@@ -70,4 +71,20 @@ it('a limit on connections leaves out no block that applies to any', () => {
   expect(chosen.length).toBeLessThan(blocks.length);
   expect(chosenOf(probes, blocks, 1000)).toHaveLength(1000);
   expect(chosenOf(probes.slice(0, 300), blocks, 400)).toEqual(probes.slice(0, 300));
+});
+
+it('tries a block with another account if sshd refuses the one before', () => {
+  const of = (user: string, address: string) => ({
+    connection: { ...endpoint, address, user, groups: [] },
+  });
+  const networks = Array.from({ length: 10 }, (_, index) => block('Address', `10.${index}.0.0/16`));
+  const users = ['root', ...Array.from({ length: 60 }, (_, index) => `person${index}`)];
+  const probes = networks.flatMap((_, index) => users.map((user) => of(user, `10.${index}.0.9`)));
+  const chosen = new Set(chosenOf(probes, networks, 10));
+  expect([...chosen].map(({ connection }) => connection.user)).toEqual(networks.map(() => 'root'));
+  const letIn = (one: (typeof probes)[number]) =>
+    chosen.has(one) ? one.connection.user !== 'root' : undefined;
+  const others = othersOf(probes, networks, letIn);
+  expect(others.map(({ connection }) => connection.user)).toEqual(networks.map(() => 'person0'));
+  expect(othersOf(probes, networks, (one) => chosen.has(one) || undefined)).toEqual([]);
 });
