@@ -78,7 +78,10 @@ def _configure_oidc(c: Any, settings: Mapping[str, Any], socket: str) -> None:
     endpoints = _discover(settings["issuer"], ca_file)
     authenticator.authorize_url = endpoints["authorization_endpoint"]
     authenticator.token_url = endpoints["token_endpoint"]
-    authenticator.userdata_url = endpoints["userinfo_endpoint"]
+    # An issuer need not have it.
+    authenticator.userdata_url = endpoints.get("userinfo_endpoint", "")
+    authenticator.berth_issuer = settings["issuer"]
+    authenticator.berth_email_verified = settings.get("email_verified", "required")
     authenticator.client_id = settings["client_id"]
     authenticator.client_secret = _secret(settings["client_secret_file"])
     authenticator.username_claim = settings["username_claim"]

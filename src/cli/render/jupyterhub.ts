@@ -190,11 +190,12 @@ async function loginOf(
     });
   return {
     oidc: {
-      ...{ issuer: provider.issuer, client_id: id, client_secret_file: secret },
-      ...{
-        username_claim: args['username-claim'] ?? provider.usernameClaim,
-        ca_file: provider.caFile,
-      },
+      issuer: provider.issuer,
+      client_id: id,
+      client_secret_file: secret,
+      username_claim: args['username-claim'] ?? provider.usernameClaim,
+      email_verified: provider.emailVerified,
+      ca_file: provider.caFile,
     },
   };
 }

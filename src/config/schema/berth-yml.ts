@@ -70,6 +70,7 @@ const credentials = z.strictObject({
   exchange_scope: z.optional(text),
   own_refresh_token: z.optional(z.boolean()),
   username_claim: z.optional(text),
+  email_verified: z.optional(z.enum(['required', 'if-present'])),
   clock_skew: z.optional(durationBetween('0s', '10m')),
   token: z.optional(z.enum(['id', 'access'])),
   service_account: z.optional(dnsName),

@@ -96,6 +96,7 @@ function oidcSettings(
     exchangeScope: options.exchange_scope,
     ...(ownRefreshToken ? { ownRefreshToken } : {}),
     usernameClaim: options.username_claim ?? 'preferred_username',
+    emailVerified: options.email_verified,
     clockSkewSeconds: Math.round((options.clock_skew ?? 60_000) / 1000),
     // An access token can be exchanged; the API server accepts an ID token directly.
     token: options.token ?? (exchange ? 'access' : 'id'),

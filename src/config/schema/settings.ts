@@ -164,6 +164,9 @@ export type ClientAuth =
       readonly certificate: string;
     };
 
+/** Absent: required. */
+export type EmailVerified = 'required' | 'if-present';
+
 export interface OidcSettings {
   readonly mode: 'oidc';
   readonly issuer: string;
@@ -182,6 +185,8 @@ export interface OidcSettings {
   readonly ownRefreshToken?: boolean;
   /** The claim with the user name, as in the API server's configuration. */
   readonly usernameClaim: string;
+  /** Whether an address may also name the user without `email_verified`, which some providers do not issue. */
+  readonly emailVerified?: EmailVerified;
   /** Tolerated difference between the clocks, in seconds. */
   readonly clockSkewSeconds: number;
   /** Which of the portal's tokens is the cluster's credential. */

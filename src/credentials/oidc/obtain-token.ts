@@ -130,6 +130,7 @@ function expectation({ settings, username, now }: ObtainContext, purpose: Purpos
     ...(anyParty !== true && { authorizedParty: settings.clientId }),
     kind: kind ?? settings.token,
     usernameClaim: settings.usernameClaim,
+    emailVerified: settings.emailVerified,
     username,
     clockSkewSeconds: settings.clockSkewSeconds,
     now: now(),

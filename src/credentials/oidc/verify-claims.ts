@@ -1,3 +1,4 @@
+import type { EmailVerified } from '../../config/schema/settings.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
@@ -13,6 +14,7 @@ export interface ClaimsExpectation {
   /** ID tokens and access tokens look alike, but one must not be used in place of the other. */
   readonly kind: 'id' | 'access';
   readonly usernameClaim: string;
+  readonly emailVerified?: EmailVerified;
   /** The account that logged in; the claim must be equal to it. */
   readonly username: string;
   /** Tolerated difference between the issuer's clock and this host's, in seconds. */
@@ -157,12 +159,13 @@ function checkUser(claims: Claims, expected: ClaimsExpectation): string {
       'Set credentials.username_claim to the claim from which OnDemand and the API server take the user’s name.',
     );
   }
-  // The API server's OIDC authenticator refuses an address that was not verified.
-  if (expected.usernameClaim === 'email' && claims.email_verified === false) {
+  const { email_verified: verified } = claims;
+  const mayBeAbsent = expected.emailVerified === 'if-present' && verified === undefined;
+  if (expected.usernameClaim === 'email' && verified !== true && !mayBeAbsent) {
     throw refused(
       'token-of-another-user',
-      'the token’s email address is not verified, so the API server will refuse it',
-      'The user must verify the address at the identity provider.',
+      'the token does not say that its email address is verified (email_verified)',
+      'The user must verify the address at the identity provider. For a provider without that claim, set credentials.email_verified: if-present.',
     );
   }
   return username;

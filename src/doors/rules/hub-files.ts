@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import type { EmailVerified } from '../../config/schema/settings.ts';
 import { namespaceLabel } from '../../kube/objects/well-known-names.ts';
 import type { HubProfile } from './hub-profile.ts';
 
@@ -19,6 +20,7 @@ export interface HubSettings {
     readonly client_id: string;
     readonly client_secret_file: string;
     readonly username_claim: string;
+    readonly email_verified?: EmailVerified;
     readonly ca_file?: string;
   };
 }

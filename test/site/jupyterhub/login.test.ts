@@ -45,6 +45,7 @@ async function withHub(
   args: (place: string) => readonly string[],
   secrets: Readonly<Record<string, string>>,
   during: (hub: Hub) => Promise<void>,
+  lines: readonly string[] = [],
 ): Promise<void> {
   const place = await Hub.makeDirectory();
   const socket = ['--socket', Hub.socketIn(place)];
@@ -54,7 +55,7 @@ async function withHub(
   ]);
   expect([exitCode, stderr]).toEqual([0, '']);
   const hub = await Hub.start(place, {
-    ...{ config: stdout, secrets, address: '127.0.0.1', portal, spawns: false },
+    ...{ config: stdout, secrets, address: '127.0.0.1', portal, spawns: false, lines },
   });
   try {
     await during(hub).catch(async (error: unknown) => {
@@ -135,6 +136,55 @@ describe('the login of a hub', () => {
       const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
       await expect(hub.tokenOf(browser, page)).rejects.toThrow(/user-/);
     });
+  });
+
+  /** What a login at the identity provider gives, by a claim and for a client with mappers. */
+  async function loginBy(claim: string, mappers: readonly object[]): Promise<string> {
+    const secret = 'a-secret-of-the-hub';
+    const clientId = `hub-by-${claim}`;
+    await site.keycloak.putClient({
+      ...{ clientId, secret, redirectUris: ['*'], protocol: 'openid-connect' },
+      protocolMappers: mappers.map((mapper) => ({ protocol: 'openid-connect', ...mapper })),
+    });
+    await site.keycloak.addUser('hub-ada');
+    const args = (place: string): string[] => [
+      ...['--login', 'oidc', '--client-id', clientId, '--username-claim', claim],
+      ...['--client-secret-file', Hub.secretIn(place, 'client-secret')],
+    ];
+    let result = '';
+    const during = async (hub: Hub): Promise<void> => {
+      const browser = new Browser(site.ca.pem);
+      const page = await browser.open(`${hub.url}/hub/oauth_login?next=%2Fhub%2Ftoken`, 'hub-ada');
+      const { name } = await hub
+        .tokenOf(browser, page)
+        .catch((error: unknown) => ({ name: String(error) }));
+      result = name;
+    };
+    const lines = ["c.BerthOAuthenticator.scope = ['openid', 'profile']"];
+    await withHub(args, { 'client-secret': secret }, during, lines);
+    return result;
+  }
+
+  it('with a claim that the identity provider has in ID tokens only is that of the account', async () => {
+    const config = {
+      ...{ 'user.attribute': 'username', 'claim.name': 'account', 'jsonType.label': 'String' },
+      ...{ 'id.token.claim': 'true', 'userinfo.token.claim': 'false' },
+    };
+    const mapper = { name: 'account', protocolMapper: 'oidc-usermodel-attribute-mapper', config };
+    expect(await loginBy('account', [mapper])).toBe('hub-ada');
+  });
+
+  it('with an address that is not verified is refused, whatever word the identity provider has for it', async () => {
+    const fixed = (name: string, value: string): object => ({
+      name,
+      protocolMapper: 'oidc-hardcoded-claim-mapper',
+      config: {
+        ...{ 'claim.name': name, 'claim.value': value, 'jsonType.label': 'String' },
+        ...{ 'id.token.claim': 'true', 'userinfo.token.claim': 'true' },
+      },
+    });
+    const mappers = [fixed('email', 'hub-c@site.test'), fixed('email_verified', 'false')];
+    expect(await loginBy('email', mappers)).toContain('does not say that the address is verified');
   });
 });
 

@@ -294,10 +294,16 @@ describe('the claims', () => {
   });
 
   it('are refused when the user is named by an unverified email address', async () => {
-    const change = { email: 'ann@example.org', email_verified: false };
     const by = { usernameClaim: 'email', username: 'ann@example.org' };
-    expect(refusal(await token({ change }), by)).toBe('token-of-another-user');
-    const verified = await token({ change: { ...change, email_verified: true } });
-    expect(refusal(verified, by)).toBe('accepted');
+    const ifPresent = { ...by, emailVerified: 'if-present' } as const;
+    const verified = (email_verified: unknown) =>
+      token({ change: { email: 'ann@example.org', email_verified } });
+    for (const word of [false, 'false', 'true', 0, 1, null]) {
+      expect(refusal(await verified(word), by)).toBe('token-of-another-user');
+      expect(refusal(await verified(word), ifPresent)).toBe('token-of-another-user');
+    }
+    expect(refusal(await verified(undefined), by)).toBe('token-of-another-user');
+    expect(refusal(await verified(undefined), ifPresent)).toBe('accepted');
+    expect(refusal(await verified(true), by)).toBe('accepted');
   });
 });
