@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { takeLock } from '../../system/file-lock.ts';
 import { allocationsDir } from './argv/allocation-script.ts';
 import { jobName, type SlurmJob } from './argv/slurm-job.ts';
@@ -19,7 +20,9 @@ export async function joinOrSubmitAllocation(
 ): Promise<SlurmJob> {
   const { slurm, host, profile } = input;
   const name = jobName(profile, host.connection);
-  const isOfProfile = (job: SlurmJob): boolean => job.name === name;
+  // A job that ends removes its keys first. Slurm says for some seconds more that it runs.
+  const isOfProfile = (job: SlurmJob): boolean =>
+    job.name === name && existsSync(`${allocationsDir(host.user.home)}/${job.key}`);
   const open = (await openJobs(slurm)).find(isOfProfile);
   if (open !== undefined) return open;
   const lock = await takeLock(`${allocationsDir(host.user.home)}/${name}.lock`, {

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -42,6 +43,9 @@ describe('a site with accounts and limits in Slurm', () => {
   const login = (user: string, env: string) =>
     site.login.ssh(user, [...(env === '' ? [] : ['-o', `SetEnv=${env}`]), 'echo in']);
 
+  const keysOf = (user: string): string =>
+    `${site.login.account(user).home}/.local/state/berth/allocations`;
+
   it.each([
     ['no account', zoe, '', 'the account does not exist, or may not use the partition', 'refused'],
     ['an unknown account', ann, 'BERTH_ACCOUNT=nolab', 'the account does not exist', 'refused'],
@@ -82,8 +86,7 @@ describe('a site with accounts and limits in Slurm', () => {
     expect(stderr).toMatch(new RegExp(`\\[slurm-${code}, session \\S+\\]\\. Ask for less, or for`));
     const { stdout } = await site.slurm.as(user, ['squeue', '--me', '-h']);
     expect(stdout.toString()).toBe('');
-    const keys = `${site.login.account(user).home}/.local/state/berth/allocations`;
-    expect(await readdir(site.login.path(keys))).toEqual([]);
+    expect(await readdir(site.login.path(keysOf(user)))).toEqual([]);
   });
 
   it('says on a terminal that a choice does not change the job that is open', async () => {
@@ -93,6 +96,43 @@ describe('a site with accounts and limits in Slurm', () => {
     const second = LiveSession.start(site.login, ann, [...options, '-tt']);
     await second.waitForOutput('which is open: BERTH_ACCOUNT does not change it');
     await Promise.all([first.kill(), second.kill()]);
+  });
+
+  const keysGone = (): Promise<void> =>
+    expect.poll(() => readdir(site.login.path(keysOf(ann)))).toEqual([]);
+  const jobOf = async (running: ReturnType<typeof login>): Promise<string> => {
+    const { exitCode, stdout, stderr } = await running;
+    expect([exitCode, stderr]).toEqual([0, '']);
+    return stdout.toString().trim();
+  };
+
+  it('keeps a job for a login that has found it and is not connected yet', async () => {
+    await keysGone();
+    const live = await LiveSession.startReady(site.login, ann, 'cat');
+    const job = await jobOf(site.login.ssh(ann, ['echo $SLURM_JOB_ID']));
+    const slow = `cd ${keysOf(ann)}/*/logins; touch -d '1 hour' slow`;
+    const { exitCode, stderr } = await site.login.asUser(ann, ['sh', '-c', slow]);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    await live.kill();
+    // Its grace is 0 seconds, and it looks each second.
+    await sleep(4_000);
+    expect(await jobOf(site.login.ssh(ann, ['echo $SLURM_JOB_ID']))).toBe(job);
+    await site.login.asUser(ann, ['sh', '-c', `rm ${keysOf(ann)}/*/logins/slow`]);
+    await keysGone();
+  });
+
+  it('starts another job for a login that comes when the end of the last one has begun', async () => {
+    const live = await LiveSession.startReady(site.login, ann, 'echo $SLURM_JOB_ID .; cat');
+    await live.waitForOutput(' .');
+    await site.login.asUser(ann, ['sh', '-c', `rm -r ${keysOf(ann)}/*`]);
+    const submitted = async (): Promise<void> => {
+      await expect.poll(() => readdir(site.login.path(keysOf(ann)))).toHaveLength(1);
+    };
+    const [next] = await Promise.all([
+      jobOf(site.login.ssh(ann, ['echo $SLURM_JOB_ID'])),
+      submitted().finally(() => live.kill()),
+    ]);
+    expect(live.output).not.toContain(`${next} .`);
   });
 
   it('works while slurmdbd is away', async () => {

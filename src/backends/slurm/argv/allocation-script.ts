@@ -77,7 +77,7 @@ export function allocationScript(
       'no-requeue': '',
     },
   );
-  const { clientPublicKey, hostKey, port } = allocationFiles;
+  const { clientPublicKey, hostKey, port, logins } = allocationFiles;
   const { softMs } = profile.timeouts;
   return `#!/bin/bash
 ${options.map((option) => `#SBATCH ${option}\n`).join('')}# Holds an allocation for SSH sessions with the profile ${profile.name}. To end them: scancel this job.
@@ -140,12 +140,16 @@ in_use() {
   # A session that was shorter than the time between two looks, or a client that has gone before it.
   grep -q '^Accepted ' "$state/sshd.log"
 }
+# A login that has found this job, and is not connected yet. A killed one leaves its file.
+is_awaited() {
+  [ -n "$(find "$directory/${logins}" -type f -newermt '-${loginSeconds} seconds' 2>/dev/null)" ]
+}
 unused=$SECONDS first=${firstSeconds} grace=${graceSeconds(profile)}
 while kill -0 "$listener" 2>/dev/null; do
 ${softMs === undefined ? '' : `  [ $SECONDS -lt ${seconds(softMs)} ] || grace=0\n`}  if in_use; then
     : >"$state/sshd.log"
     unused=$SECONDS first=
-  elif [ $((SECONDS - unused)) -ge $((\${first:-$grace} + entering)) ]; then
+  elif [ $((SECONDS - unused)) -ge $((\${first:-$grace} + entering)) ] && ! is_awaited; then
     exit 0
   fi
   sleep 1 &
