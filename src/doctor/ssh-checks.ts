@@ -1,6 +1,7 @@
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
+import { farReaching, farReachingAdvice } from '../config/schema/profile/far-reaching.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
@@ -211,6 +212,9 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
   const unheard = [...profiles.values()].flatMap((profile) => ignoredKeys(profile, rules) ?? []);
   return [
     ...[...broken.values()].map(({ error }) => ({ id, ...failedWith(error) })),
+    ...[...profiles.values()]
+      .flatMap(farReaching)
+      .map(({ text }) => ({ id, ...warning(text, `${farReachingAdvice}.`) })),
     ...unheard.map((keys) => ({
       id,
       ...warning(

@@ -4,6 +4,11 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/schema/profile/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/sshd-finding.ts';
+import {
+  farReaching,
+  type FarReaching,
+  farReachingAdvice,
+} from '../config/schema/profile/far-reaching.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
@@ -110,6 +115,7 @@ export async function lintSettings(
       findings: [
         ...faults.map(faulty),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
+        ...[...profiles.values()].flatMap(farReaching).map(farReachingFinding),
         ...(await replaceableFindings(overlay?.(configFile) ?? configFile, 'settings-writable')),
       ],
     };
@@ -130,6 +136,11 @@ function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFi
   return [
     { code: 'profile-key-ignored', severity: 'advice', message: ignoredKeysText(keys), closedBy },
   ];
+}
+
+function farReachingFinding({ text }: FarReaching): SshdFinding {
+  const code = 'profile-reaches-far';
+  return { code, severity: 'advice', message: text, closedBy: farReachingAdvice };
 }
 
 function isUnsafe({ code }: BerthError): boolean {

@@ -150,6 +150,11 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
     opens: 'nothing: the key is for the other backend',
     closedBy: 'removing the key',
   },
+  'profile-reaches-far': {
+    opens:
+      'nothing on the host: sessions of the profile reach further than their own files and processes',
+    closedBy: 'removing the capability or device from the profile',
+  },
   'sshd-config-writable': {
     opens: "everything: users can write sshd's configuration, or to a directory of an Include",
     closedBy: 'removing the key',

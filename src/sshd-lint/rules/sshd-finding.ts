@@ -103,6 +103,7 @@ export const sshdFindingCodes = [
   'settings-writable',
   'settings-invalid',
   'profile-key-ignored',
+  'profile-reaches-far',
   'sshd-config-writable',
   'program-writable',
   'pam-unreadable',

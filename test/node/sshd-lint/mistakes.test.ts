@@ -176,6 +176,20 @@ describe('one mistake on the host', () => {
     );
   });
 
+  it('a profile adds capabilities and devices that reach beyond the session', async () => {
+    const adds = 'devices: [/dev/fuse, /dev/kvm], capabilities: {add: [SYS_PTRACE, BPF, NET_RAW]}';
+    const profile = `image: registry.invalid/site:1\npodman: {${adds}}\n`;
+    const path = await forced.write('profiles/debug.yml', profile);
+    const answer = await forced.lint(example);
+    await rm(path);
+    expect(answer.severities).toEqual({ 'profile-reaches-far': 'advice' });
+    expect(answer.stdout.match(/profile debug adds .*/g)).toEqual([
+      expect.stringContaining('SYS_PTRACE: each of its sessions may read and change every process'),
+      expect.stringContaining('BPF, which has no effect in containers of users'),
+      expect.stringContaining('/dev/fuse: each of its sessions may mount file systems'),
+    ]);
+  });
+
   it("a profile for pods never uses the host's network", async () => {
     const profile = 'image: registry.invalid/site:1\nnetwork: host\n';
     const path = await forced.write('profiles/cloud.yml', `${profile}backend: pod\n`);
