@@ -18,6 +18,7 @@ import {
   userProcesses,
   type UserState,
 } from './user-processes.ts';
+import { killProcesses } from './kill-processes.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
 import { containerFilesDir, removePauseFile } from './running-container.ts';
@@ -86,12 +87,8 @@ export async function killInContainers(
   owner: ProcessOwner,
   isWanted: (container: string) => boolean,
 ): Promise<void> {
-  await endProcesses(
-    () =>
-      userProcesses(owner).filter(
-        ({ container }) => container !== undefined && isWanted(container),
-      ),
-    [['SIGKILL', 2_000]],
+  await killProcesses(owner, () =>
+    userProcesses(owner).filter(({ container }) => container !== undefined && isWanted(container)),
   );
 }
 

@@ -7,6 +7,7 @@ import {
   receivesHangup,
   type UserState,
 } from '../../backends/podman/user-processes.ts';
+import { fuseHint, killProcesses } from '../../backends/podman/kill-processes.ts';
 import { freezeLockPath, type SessionContext } from '../../connections/state-paths.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
@@ -106,19 +107,21 @@ export async function endConnectionProcesses(
     );
   }
   // nsenter, which froze them, belongs to a connection too, and may take a moment to exit.
-  const { left } = await endProcesses(async () => choose(await look()), [['SIGKILL', 2_000]]);
+  const { left, fuse } = await killProcesses(part.owner, async () => choose(await look()));
   return (id) => {
     const isIts = ({ connection }: OwnProcess): boolean => connection === id;
     const processes = rounds.flatMap(({ ended }) => ended.filter(isIts)).length;
     const stay = left.filter(isIts).length;
-    return { processes, failed: [...failed, ...(stay > 0 ? [notKilled(id, stay)] : [])] };
+    return { processes, failed: [...failed, ...(stay > 0 ? [notKilled(id, stay, fuse)] : [])] };
   };
 }
 
-function notKilled(id: string, left: number): BerthError {
-  return new BerthError(`${countText(left, 'process')} of connection ${id} survived SIGKILL`, {
-    code: 'processes-not-killed',
-  });
+function notKilled(id: string, left: number, fuse: readonly string[]): BerthError {
+  const why = fuse.length === 0 ? '' : `: FUSE connection ${fuse.join(', ')} does not answer`;
+  return new BerthError(
+    `${countText(left, 'process')} of connection ${id} survived SIGKILL${why}`,
+    { code: 'processes-not-killed', hint: fuseHint(fuse) },
+  );
 }
 
 type Lingers = (container: string | undefined) => boolean;

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitFor } from '../../../src/verify/wait-for.ts';
+import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
+import { sharedProfile, SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+
+const withFuse = { podman: { devices: ['/dev/fuse'] } };
+
+describe('a process that survives SIGKILL, because it waits for a FUSE file system', () => {
+  let host: SshHost;
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { 'fuse-ann': [], 'fuse-bob': [] } },
+      sshYml: { rules: [{ users: ['fuse-bob'], profile: 'shared' }, { profile: 'own' }] },
+      profiles: {
+        own: { ...standardProfile, ...withFuse },
+        shared: { ...sharedProfile, ...withFuse },
+      },
+    });
+    // As systemd does.
+    const mount = ['mount', '-t', 'fusectl', 'fusectl', '/sys/fs/fuse/connections'];
+    expect((await host.asRoot(mount)).exitCode).toBe(0);
+  });
+  afterAll(() => host.stop());
+
+  const held = async (user: string): Promise<{ session: LiveSession; pid: string }> => {
+    const session = LiveSession.start(host, user, [
+      `python3 - <<'END'\n${heldByFuse}\nEND\necho ready; exec sleep 1000`,
+    ]);
+    await session.waitForOutput('ready');
+    const [, pid = ''] = /held (\d+)/.exec(session.output) ?? [];
+    return { session, pid };
+  };
+  const gone = async (user: string, work: () => Promise<unknown>): Promise<void> => {
+    await waitFor({ what: `${user} to be gone`, timeoutMs: 90_000 }, async () => {
+      await work();
+      expect(await findLeftovers(host, user)).toEqual(noLeftovers);
+      return true;
+    });
+  };
+
+  it('ends with its connection, whose file system it is', async () => {
+    const { session } = await held('fuse-ann');
+    await session.kill();
+    await gone('fuse-ann', () => Promise.resolve());
+    expect(await host.log()).not.toMatch(/level=error.*user=fuse-ann/);
+  });
+
+  it("stays while another session uses the file system, and root's log says which", async () => {
+    const { session, pid } = await held('fuse-bob');
+    const inside = `nsenter -t ${pid} -U -m --preserve-credentials`;
+    const other = LiveSession.start(host, 'fuse-bob', [`${inside} sh -c 'echo in; sleep 1000'`]);
+    await other.waitForOutput('in\n');
+    await session.kill();
+    await waitFor({ what: 'the close of the first', timeoutMs: 60_000 }, async () =>
+      (await host.log()).includes('code=processes-not-killed') ? true : undefined,
+    );
+    expect(await host.log()).toMatch(
+      /1 process of connection \S+ survived SIGKILL: FUSE connection \d+ does not answer/,
+    );
+    expect(other.client.exitCode).toBeNull();
+    await other.kill();
+    await gone('fuse-bob', () => host.asRoot([`${installDirectory}/berth`, 'reap']));
+  });
+});
