@@ -32,7 +32,7 @@ class BerthSlurmSpawner(SlurmSpawner):
     """batchspawner's spawner for Slurm with Berth's profiles.
 
     The hub's account submits no script of its own: by sudo, it may submit the site's script of a profile as a member of the
-    profile's groups, and cancel such a job. What a server needs to know is in variables `JUPYTERHUB_*`.
+    profile's groups, ask for their jobs, and cancel such a job. What a server needs to know is in variables `JUPYTERHUB_*`.
     """
 
     berth_socket = Unicode("/run/berth/hub.sock", help="Socket of hub-bootstrap.").tag(config=True)
@@ -44,9 +44,11 @@ class BerthSlurmSpawner(SlurmSpawner):
     batch_submit_cmd = Unicode(
         "sudo --non-interactive --user={username} /usr/bin/sbatch --parsable {jobs}/{profile}.sh"
     ).tag(config=True)
-    batch_cancel_cmd = Unicode(
-        "sudo --non-interactive --user={username} /usr/bin/scancel --me --name=berth-hub-{profile} {job_id}"
+    # As the user: with PrivateData=jobs, slurmctld says of others' jobs that they do not exist.
+    batch_query_cmd = Unicode(
+        "sudo --non-interactive --user={username} /usr/bin/squeue --me --noheader -o '%T %B' --jobs={job_id}"
     ).tag(config=True)
+    batch_cancel_cmd = Unicode("sudo --non-interactive --user={username} /bin/sh {jobs}/end {job_id}").tag(config=True)
     # An answer that is no state is not the end of the job, unless Slurm does not know the job.
     state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
 

@@ -50,7 +50,7 @@ function unsupported({ name }: Profile, problem: string): BerthError {
   return new BerthError(`the profile ${name} ${problem}`, { code: 'hub-job-unsupported' });
 }
 
-/** The scripts, NAME.sh, and the lines for sudo, by file name. */
+/** The scripts, NAME.sh, the one that ends such a job, and the lines for sudo, by file name. */
 export function hubJobFiles(
   jobs: HubJobs,
   choices: readonly JobChoice[],
@@ -63,6 +63,7 @@ export function hubJobFiles(
         jobScriptOf(profile, choice.name, settings),
       ]),
     ),
+    end: endScript,
     sudoers: sudoers(
       jobs,
       choices.map(({ choice }) => choice),
@@ -91,18 +92,31 @@ function jobScriptOf(
   });
 }
 
+/** Ends a job of the hub as its user. Its name and comment are what the site's job_submit plugin makes of them: its script tells. */
+const endScript = `# end NUMBER: cancels a job of the hub. \`berth render jupyterhub\` has printed it; the hub's account runs it by sudo.
+case $(/usr/bin/squeue --me --noheader --jobs="$1" --Format=Command:0) in
+"\${0%/*}"/*.sh) exec /usr/bin/scancel "$1" ;;
+esac
+echo "end: $1 is not a job of the hub" >&2
+exit 1
+`;
+
 /** Numbers of jobs for sudoers(5), whose `*` would also match further arguments. */
 const jobNumbers = Array.from({ length: 10 }, (_, digits) => '[0-9]'.repeat(digits + 1));
 
 /**
  * sudoers(5): the hub's account may submit the script of a profile as a member of the profile's groups, with variables
- * `JUPYTERHUB_*`, and cancel such a job. It may run nothing else, and as nobody else.
+ * `JUPYTERHUB_*`, ask for their jobs, of which slurmctld may tell others nothing (PrivateData), and cancel such a job. It
+ * may run nothing else, and as nobody else.
  */
 function sudoers({ account, directory }: HubJobs, profiles: readonly HubProfile[]): string {
   const lines = profiles.map(({ name, groups = [] }) => {
     const commands = [
       `/usr/bin/sbatch --parsable ${directory}/${name}.sh`,
-      ...jobNumbers.map((number) => `/usr/bin/scancel --me --name\\=${jobName(name)} ${number}`),
+      ...jobNumbers.flatMap((number) => [
+        `/usr/bin/squeue --me --noheader -o %T %B --jobs\\=${number}`,
+        `/bin/sh ${directory}/end ${number}`,
+      ]),
     ];
     const members = groups.map((group) => `%${escaped(group)}`).join(', ');
     return `${escaped(account)} ALL = (${members}, !root) NOPASSWD: ${commands.join(', \\\n  ')}\n`;

@@ -58,6 +58,7 @@ GresTypes=gpu
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0
 ReturnToService=2
+PrivateData=jobs
 MpiDefault=none
 PrologFlags=Contain
 Epilog=/etc/slurm/berth-epilog

@@ -19,7 +19,7 @@ describe('the jobs of a hub', () => {
   it('have another name beside pods of the same profile', () => {
     const { choice } = hubJobProfile(profile(), ['p']);
     expect(choice).toMatchObject({ name: 'p-slurm', groups: ['lab'], backend: 'slurm' });
-    expect(Object.keys(files({}, ['p']))).toEqual(['p-slurm.sh', 'sudoers']);
+    expect(Object.keys(files({}, ['p']))).toEqual(['p-slurm.sh', 'end', 'sudoers']);
   });
 
   it('have what the profile asks of Slurm, and end when they are idle', () => {
