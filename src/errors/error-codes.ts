@@ -153,6 +153,7 @@ export const exitClasses = {
   'hub-request-invalid': 'usage',
   'hub-login-unsupported': 'config',
   'hub-job-unsupported': 'config',
+  'time-limit-unsupported': 'config',
   'broker-no-request': 'usage',
   'broker-caller-unknown': 'permission',
   'broker-socket-mismatch': 'permission',

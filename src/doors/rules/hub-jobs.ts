@@ -1,8 +1,10 @@
+import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { bashWord } from '../../session/bash-words.ts';
 import { cullingArgs, memoryText, type HubProfile } from './hub-profile.ts';
 import { jobScript } from './sbatch.ts';
+import { refuseTimeLimits } from './time-limits.ts';
 
 /** The jobs of a hub: whom sudo lets submit them, and where their scripts are on the hub's host. */
 export interface HubJobs {
@@ -21,10 +23,11 @@ interface JobChoice {
  * A notebook server of a profile, in a job of Slurm. The choice has the name of the profile.
  *
  * @param pods names that are choices for pods: the job's is `NAME-slurm` then
- * @throws {BerthError} `hub-job-unsupported`
+ * @throws {BerthError} `hub-job-unsupported`, `time-limit-unsupported`
  */
 export function hubJobProfile(profile: Profile, pods: readonly string[]): JobChoice {
   const { image, groups, network, limits, batch } = profile;
+  refuseTimeLimits(profile, 'notebook servers', 'ends when idle');
   if (groups === undefined)
     throw unsupported(
       profile,
@@ -80,9 +83,10 @@ function jobScriptOf(
   settings: Pick<SshSettings, 'podman' | 'storage'>,
 ): string {
   const { environment } = profile;
+  const batch = { ...profile.batch, timeMs: sessionTimeLimit(profile) };
   const pass = [...environment.pass, 'JUPYTERHUB_*'];
   const command = ['batchspawner-singleuser', 'jupyterhub-singleuser', ...cullingArgs(profile)];
-  return jobScript({ ...profile, environment: { ...environment, pass } }, settings, {
+  return jobScript({ ...profile, batch, environment: { ...environment, pass } }, settings, {
     about: `A notebook server of the profile ${profile.name}, printed by \`berth render jupyterhub\`.`,
     // The directory of the hub, where the job is submitted, is none of the user's.
     // A job that Slurm starts again has another address, and somebody else's server may have the former one.

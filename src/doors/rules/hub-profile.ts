@@ -1,6 +1,7 @@
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
 import { podLabels } from '../../backends/pod/objects/pod-object.ts';
+import { refuseTimeLimits } from './time-limits.ts';
 import { profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
 
 /** A profile as the hub's package (etc/jupyterhub) reads it. Texts in `traits` are templates of an account. */
@@ -15,8 +16,9 @@ export interface HubProfile {
   readonly traits: Readonly<Record<string, unknown>>;
 }
 
-/** A notebook server of a profile, in a pod. */
+/** A notebook server of a profile, in a pod. @throws {BerthError} `time-limit-unsupported` */
 export function hubPodProfile(profile: Profile): HubProfile {
+  refuseTimeLimits(profile, 'notebook servers', 'ends when idle');
   // The hub fills the templates in, for each user.
   const pod = profilePod(profile, (template) => template);
   const {
@@ -103,8 +105,8 @@ function resourceTraits({ resources }: ProfilePod): Record<string, unknown> {
   };
 }
 
-/** For a profile whose containers end with the connection, which a browser does not have. Seconds. */
-const idleWithoutConnection = 3600;
+/** For a profile whose containers end with the connection, which a browser does not have. Milliseconds. */
+const idleWithoutConnectionMs = 3600_000;
 
 /**
  * Arguments of the server, which ends by itself when it has been idle as long as a session of the profile would stay.
@@ -112,18 +114,24 @@ const idleWithoutConnection = 3600;
  */
 export function cullingArgs({
   lifetime,
-  timeouts: { hardMs = Infinity },
+  timeouts: { idleMs, hardMs = Infinity },
 }: Pick<Profile, 'lifetime' | 'timeouts'>): string[] {
-  if (lifetime.kind === 'user' && lifetime.graceMs >= hardMs) return [];
-  const idle = lifetime.kind === 'user' ? seconds(lifetime.graceMs) : idleWithoutConnection;
+  if (idleMs !== undefined) return idleArgs(idleMs);
+  if (lifetime.kind === 'connection') return endingArgs(idleWithoutConnectionMs);
+  return lifetime.graceMs >= hardMs ? [] : endingArgs(lifetime.graceMs);
+}
+
+/** Arguments of a Jupyter server that ends after `timeouts.idle`, although its page is open. @param ms time without activity */
+export function idleArgs(ms: number): string[] {
+  return [...endingArgs(ms), '--MappingKernelManager.cull_connected=True'];
+}
+
+function endingArgs(ms: number): string[] {
+  const idle = Math.max(1, Math.ceil(ms / 1000));
   return [
     `--ServerApp.shutdown_no_activity_timeout=${idle}`,
     `--MappingKernelManager.cull_idle_timeout=${idle}`,
     `--MappingKernelManager.cull_interval=${Math.min(300, Math.max(1, Math.floor(idle / 2)))}`,
     `--TerminalManager.cull_inactive_timeout=${idle}`,
   ];
-}
-
-function seconds(milliseconds: number): number {
-  return Math.max(1, Math.ceil(milliseconds / 1000));
 }

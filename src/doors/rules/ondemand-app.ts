@@ -1,10 +1,12 @@
-import { jobTimeLimit, sbatchOptions } from '../../backends/slurm/argv/sbatch-options.ts';
+import { sessionTimeLimit, sbatchOptions } from '../../backends/slurm/argv/sbatch-options.ts';
 import { profilePod, type ProfilePod } from '../../backends/pod/objects/profile-pod.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { profileEnvironment } from '../../session/session-environment.ts';
 import { sourceText } from '../../source-text.ts';
 import { accountLine, erbFill, erbText, erbYaml, RubyValue } from './erb-yaml.ts';
+import { idleArgs } from './hub-profile.ts';
 import { containerFunction } from './sbatch.ts';
+import { refuseTimeLimits } from './time-limits.ts';
 import { bashWord } from '../../session/bash-words.ts';
 
 /** What an app starts in the image of the profile. */
@@ -38,9 +40,15 @@ interface Server {
   readonly view: string;
 }
 
-/** An interactive app of Open OnDemand, as files of its directory. */
+/** An interactive app of Open OnDemand, as files of its directory. @throws {BerthError} `time-limit-unsupported` */
 export function ondemandApp(app: OndemandApp): AppFile[] {
   const { profile, cluster, slurm } = app;
+  const isJupyter = app.kind === 'jupyter';
+  refuseTimeLimits(
+    profile,
+    `the app ${app.kind}`,
+    isJupyter ? 'ends when idle' : 'stays when idle',
+  );
   const server = serverOf(app);
   const hours = longestHours(profile, slurm !== undefined);
   const manifest = {
@@ -224,7 +232,7 @@ function longestHours(profile: Profile, inJob: boolean): number | undefined {
 }
 
 function jobSeconds(profile: Profile): number | undefined {
-  const ms = jobTimeLimit(profile);
+  const ms = sessionTimeLimit(profile);
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
@@ -232,12 +240,16 @@ function podSeconds({ timeouts: { hardMs } }: Profile): number {
   return hardMs === undefined ? usualHours * 3600 : Math.ceil(hardMs / 1000);
 }
 
-function serverOf({ kind, command = '' }: OndemandApp): Server {
+function serverOf({ kind, command = '', profile }: OndemandApp): Server {
+  const { idleMs } = profile.timeouts;
   switch (kind) {
     case 'jupyter':
       return {
         ...{ title: 'Jupyter', icon: 'fa://book', proxy: 'node' },
-        argv: ['jupyter', 'lab', '--config=/ood/jupyter_server_config.py'],
+        argv: [
+          ...['jupyter', 'lab', '--config=/ood/jupyter_server_config.py'],
+          ...(idleMs === undefined ? [] : idleArgs(idleMs)),
+        ],
         files: {
           'jupyter_server_config.py': sourceText(
             './ondemand/jupyter_server_config.py',

@@ -7,6 +7,7 @@ import { podmanDirectoryScript } from '../../backends/slurm/argv/podman-director
 import { sbatchOptions } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { Profile, ProfileMount, SshSettings } from '../../config/schema/profile/profile.ts';
 import { profileEnvironment, profileMounts } from '../../session/session-environment.ts';
+import { refuseTimeLimits } from './time-limits.ts';
 import { bashFill, bashLines, bashWord } from '../../session/bash-words.ts';
 
 /**
@@ -17,11 +18,13 @@ import { bashFill, bashLines, bashWord } from '../../session/bash-words.ts';
  * directory of the job, so that jobs on one node, and sessions, do not depend on each other.
  *
  * @param settings where podman and the shared images are on the compute nodes
+ * @throws {BerthError} `time-limit-unsupported`
  */
 export function sbatchScript(
   profile: Profile,
   settings: Pick<SshSettings, 'podman' | 'storage'>,
 ): string {
+  refuseTimeLimits(profile, 'batch jobs', 'stays when idle');
   return jobScript(profile, settings, {
     about: `The profile ${profile.name} as a batch job, printed by \`berth render sbatch ${profile.name}\`.`,
     run: `# What the job runs: the command in \`sbatch FILE COMMAND …\`, or these last lines. Edit them.

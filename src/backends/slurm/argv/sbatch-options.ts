@@ -26,14 +26,14 @@ export function sbatchOptions(
 }
 
 /** The time limit that a profile's batch jobs ask for, if it has one. Milliseconds. */
-export function jobTimeLimit({
+function jobTimeLimit({
   batch,
   timeouts,
 }: Pick<Profile, 'batch' | 'timeouts'>): number | undefined {
   return batch.timeMs ?? timeouts.hardMs;
 }
 
-/** The same of jobs that hold sessions: they get no more than the hard limit of sessions. Milliseconds. */
+/** The same of jobs that hold sessions, notebook servers and apps: they get no more than the hard limit of sessions. Milliseconds. */
 export function sessionTimeLimit({ batch, timeouts }: Profile): number | undefined {
   const shortest = Math.min(batch.timeMs ?? Infinity, timeouts.hardMs ?? Infinity);
   return shortest === Infinity ? undefined : shortest;

@@ -61,6 +61,26 @@ describe('a choice of the hub', () => {
   });
 });
 
+describe('the time limits of a profile', () => {
+  it('end the server after a time without activity, although its page is open', () => {
+    expect(profile({ timeouts: { idle: '30m' } }).traits.args).toEqual([
+      '--ServerApp.shutdown_no_activity_timeout=1800',
+      '--MappingKernelManager.cull_idle_timeout=1800',
+      '--MappingKernelManager.cull_interval=300',
+      '--TerminalManager.cull_inactive_timeout=1800',
+      '--MappingKernelManager.cull_connected=True',
+    ]);
+    expect(profile({ lifetime: '8h', timeouts: { idle: '30m' } }).traits.args).toHaveLength(5);
+  });
+
+  it('are refused where nothing keeps them', () => {
+    const timeouts = { soft: '1h', hard: '2h' };
+    expect(() => profile({ lifetime: 'user', timeouts })).toThrow(
+      'the profile lab has timeouts.soft, and nothing does that for notebook servers',
+    );
+  });
+});
+
 describe('the login with the directory', () => {
   const ldap = (more: object = {}) =>
     parseLdap(

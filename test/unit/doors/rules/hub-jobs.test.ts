@@ -14,6 +14,7 @@ describe('the jobs of a hub', () => {
     const ofProfile = (fields: object) => () => hubJobProfile(profile(fields), []);
     expect(ofProfile({ groups: undefined })).toThrow('the profile p has no groups');
     expect(ofProfile({ network: 'private' })).toThrow('the profile p has the network private');
+    expect(ofProfile({ lifetime: 'user', timeouts: { soft: '1h' } })).toThrow('timeouts.soft');
   });
 
   it('have another name beside pods of the same profile', () => {
@@ -33,6 +34,11 @@ describe('the jobs of a hub', () => {
       expect(script).toContain(`#SBATCH ${line}\n`);
     expect(script).toMatch(/^in_container batchspawner-singleuser jupyterhub-singleuser /m);
     expect(script).toContain('--ServerApp.shutdown_no_activity_timeout=600');
+  });
+
+  it('get no more time than the profile gives sessions', () => {
+    const script = files({ lifetime: '2h', batch: { time: '8h' } })['p.sh'];
+    expect(script).toContain('#SBATCH --time=0-02:00:00\n');
   });
 
   it('are submitted by sudo as members of the groups, whatever these are called', () => {

@@ -42,6 +42,17 @@ describe('the hours that a user can choose', () => {
   });
 });
 
+it('ends after timeouts.idle, or is refused', () => {
+  const fields = { timeouts: { idle: '30m' } };
+  expect(app(fields)['submit.yml.erb']).toContain('cull_idle_timeout=1800');
+  expect(app(fields, { slurm: host })['template/script.sh.erb']).toContain('cull_connected=True');
+  for (const kind of ['rstudio', 'web'] as const)
+    expect(() => app(fields, { kind })).toThrow(
+      `has timeouts.idle, and nothing does that for the app ${kind}`,
+    );
+  expect(() => app({ lifetime: 'user', timeouts: { soft: '1h' } })).toThrow('timeouts.soft');
+});
+
 it('names what the adapter has no field for, and leaves it out', () => {
   const fields = {
     hostname: '$USER-pod',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { bashFill, bashWord } from '../../../../src/session/bash-words.ts';
-import { containerFunction } from '../../../../src/doors/rules/sbatch.ts';
+import { containerFunction, sbatchScript } from '../../../../src/doors/rules/sbatch.ts';
 import { sbatchOptions } from '../../../../src/backends/slurm/argv/sbatch-options.ts';
 import { host } from '../../session/host.ts';
 
@@ -29,6 +29,12 @@ describe('what a job asks of Slurm', () => {
   ])('has a time limit where the profile has one: %j', (fields, time) => {
     const found = options(fields).find((option) => option.startsWith('--time='));
     expect(found).toBe(time === undefined ? undefined : `--time=${time}`);
+  });
+
+  it('is not rendered for limits that only sessions have', () => {
+    expect(() => sbatchScript(profile({ timeouts: { idle: '30m' } }), host)).toThrow(
+      'the profile p has timeouts.idle, and nothing does that for batch jobs',
+    );
   });
 
   it.each([

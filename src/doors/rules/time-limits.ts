@@ -1,0 +1,26 @@
+import type { Profile } from '../../config/schema/profile/profile.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+
+/**
+ * Refuses a profile with time limits that hold for SSH sessions only.
+ *
+ * @param what what it is rendered as
+ * @param idle whether that ends after `timeouts.idle`
+ * @throws {BerthError} `time-limit-unsupported`
+ */
+export function refuseTimeLimits(
+  { name, timeouts }: Profile,
+  what: string,
+  idle: 'ends when idle' | 'stays when idle',
+): void {
+  const { idleMs, softMs } = timeouts;
+  const keys = [
+    ...(idleMs === undefined || idle === 'ends when idle' ? [] : ['timeouts.idle']),
+    ...(softMs === undefined ? [] : ['timeouts.soft']),
+  ];
+  if (keys.length === 0) return;
+  throw new BerthError(
+    `the profile ${name} has ${keys.join(' and ')}, and nothing does that for ${what}`,
+    { code: 'time-limit-unsupported' },
+  );
+}
