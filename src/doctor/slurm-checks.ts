@@ -13,7 +13,7 @@ import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import { runProgram } from '../system/run-program.ts';
 
-const programs = ['sbatch', 'squeue', 'scancel', 'ssh', 'ssh-keygen', 'setpriv'];
+const programs = ['sbatch', 'squeue', 'scancel', 'ssh', 'ssh-keygen', 'setpriv', 'python3'];
 
 /**
  * Whether this host has what sessions in jobs need, and Slurm would accept the job of each profile.
@@ -46,7 +46,7 @@ function programsFinding(): Finding {
     ? ok('the programs for sessions in jobs of Slurm are installed')
     : failed(
         `sessions in jobs of Slurm need ${missing.join(', ')}`,
-        'Install the packages of Slurm, of OpenSSH’s client and util-linux, or make a link to where they are.',
+        'Install the packages of Slurm, of OpenSSH’s client, util-linux and Python, or make a link to where they are.',
       );
 }
 

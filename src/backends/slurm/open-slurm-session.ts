@@ -12,6 +12,7 @@ import { choiceVariable, firstChoice } from './argv/choice-variables.ts';
 import type { SlurmJob } from './argv/slurm-job.ts';
 import { type Carried, type JobAddress, sshToJob } from './argv/ssh-to-job.ts';
 import { joinOrSubmitAllocation } from './join-or-submit-allocation.ts';
+import { gateWord } from './gate-word.ts';
 import { forwardingToJob } from './forwarding-to-job.ts';
 import { giveUp } from './submit-allocation.ts';
 import { QueuePlace } from './queue-place.ts';
@@ -73,7 +74,11 @@ export async function openSlurmSession(
   const target = forwardingToJob(host, address, umask);
   const forwards = new Forwarding({ ...login, env: {}, target });
   const client = (log: string) =>
-    sshToJob(host.user.name, address, request, { ...carried(login, umask), log });
+    sshToJob(host.user.name, address, request, {
+      ...carried(login, umask),
+      word: gateWord(address),
+      log,
+    });
   let exitCode: number;
   try {
     await forwards.before();
@@ -107,7 +112,7 @@ function tellOfOpenJob(id: string, env: LoginSession['env']): void {
 /** How long a session waits for its allocation. Milliseconds. */
 const usualWaitMs = 3600_000;
 
-function carried({ profile, env, host }: LoginSession, umask: number): Carried {
+function carried({ profile, env, host }: LoginSession, umask: number): Omit<Carried, 'word'> {
   const {
     SSH_AUTH_SOCK: agent,
     DISPLAY: display,

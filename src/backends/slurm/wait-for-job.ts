@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
-import { allocationFiles, ports } from './argv/allocation-script.ts';
+import { allocationFiles } from './argv/allocation-script.ts';
 import { neverStarts, pendingText, waitingText } from './argv/pending-reasons.ts';
 import type { SlurmJob, SlurmPrograms } from './argv/slurm-job.ts';
 import type { JobAddress } from './argv/ssh-to-job.ts';
@@ -14,7 +14,7 @@ export interface WaitInput {
   readonly directory: string;
   /** How long at most. Milliseconds. */
   readonly waitMs: number;
-  /** How long a running job may take until its sshd listens. Milliseconds. */
+  /** How long a running job may take until its gate listens. Milliseconds. */
   readonly startMs: number;
   /** Whether the job stays in the queue for another login if this one gives up. */
   readonly isKept: boolean;
@@ -68,8 +68,7 @@ export async function waitForJob(
 function portIn(directory: string): number | undefined {
   const demands = { uid: process.getuid?.() ?? -1, maximumBytes: 16 };
   const port = Number(readUserFileSync(`${directory}/${allocationFiles.port}`, demands) ?? NaN);
-  const isOfJob = Number.isInteger(port) && port >= ports.first && port < ports.first + ports.count;
-  return isOfJob ? port : undefined;
+  return Number.isInteger(port) && port >= 1024 && port < 65_536 ? port : undefined;
 }
 
 function tooLong(job: SlurmJob, { waitMs, isKept }: WaitInput): BerthError {
@@ -98,7 +97,7 @@ function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
 
 function silent({ id, node }: SlurmJob): BerthError {
   return new BerthError(
-    `the Slurm job ${id} of your session runs on ${node}, but its sshd has left no port in your home: it did not start or has ended, or the home is not shared`,
+    `the Slurm job ${id} of your session runs on ${node}, but it has left no port in your home: it did not start or has ended, or the home is not shared`,
     { code: 'slurm-job-silent', forUser: true },
   );
 }

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -72,50 +70,6 @@ describe('an attacker with an account, and many users, in jobs of Slurm', () => 
     expect(await jobs(mallory)).toBe(`${job}\n`);
     await site.slurm.as(mallory, ['scancel', job]);
     await noJobs(alice);
-  });
-
-  it('sends nothing to a stranger that listens on the port of the job', async () => {
-    const session = await inJob(alice);
-    const [, host] = /job \d+ (\S+)/.exec(session.output) ?? [];
-    const node = site.nodes.find(({ name }) => name === host) ?? site.login;
-    // Accepts every key, as far as OpenSSH can.
-    const trap = `mkdir -m 0700 trap; cd trap; ssh-keygen -q -t ed25519 -N '' -f host
-      /usr/sbin/sshd -f /dev/null -E $PWD/log -p 29998 -o HostKey=$PWD/host -o PidFile=$PWD/pid \\
-        -o UsePAM=no -o StrictModes=no -o LogLevel=VERBOSE -o AuthorizedKeysFile=$PWD/keys
-      until [ -s pid ]; do sleep 0.05; done`;
-    await as(mallory, trap, node);
-    await as(alice, `for file in ${keysOf(alice)}/*/port; do echo 29998 >$file; done`);
-    const { exitCode, stderr } = await site.login.ssh(alice, ['true']);
-    expect([exitCode, stderr]).toEqual([
-      255,
-      expect.stringMatching(/Host key verification failed.*\[slurm-connection-lost,/),
-    ]);
-    expect(await as(mallory, 'cat trap/log', node)).not.toMatch(
-      /Accepted|Postponed|Failed publickey/,
-    );
-    await as(mallory, 'kill $(cat trap/pid)', node);
-    await session.kill();
-    await noJobs(alice);
-  });
-
-  it('is not kept in use by somebody who sends a greeting and nothing more', async () => {
-    const session = await inJob(alice);
-    const [, host] = /job \d+ (\S+)/.exec(session.output) ?? [];
-    const address = site.nodes.find(({ name }) => name === host)?.address;
-    const port = Number(await as(alice, `cat ${keysOf(alice)}/*/port`));
-    const strangers: Socket[] = [];
-    const greet = (): Socket => {
-      const stranger = connect({ host: address, port });
-      strangers.push(stranger);
-      // sshd closes it after a while.
-      stranger.on('error', () => undefined).on('end', greet);
-      stranger.write('SSH-2.0-stranger\r\n');
-      return stranger;
-    };
-    await once(greet(), 'data');
-    await session.kill();
-    await expect.poll(() => jobs(alice), { timeout: 30_000, interval: 200 }).toBe('');
-    for (const stranger of strangers) stranger.removeAllListeners('end').destroy();
   });
 
   it.each<[string, string]>([

@@ -1,19 +1,20 @@
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
 import { bashWord } from '../../../session/bash-words.ts';
+import { sourceText } from '../../../source-text.ts';
 import { podmanDirectoryScript } from './podman-directory-script.ts';
 import { sbatchOptions, sessionTimeLimit } from './sbatch-options.ts';
 import { jobComment } from './slurm-job.ts';
 
 /** The files of an allocation, in a directory of the user's home. */
 export const allocationFiles = {
-  /** The login's private key, and what the job's sshd accepts. */
+  /** The login's private key, with which it makes its words for the gate, too, and what the job's sshd accepts. */
   clientKey: 'client',
   clientPublicKey: 'client.pub',
   /** The key of the job's sshd, and the line by which the login knows it. */
   hostKey: 'host',
   hostPublicKey: 'host.pub',
   knownHosts: 'known_hosts',
-  /** Written by the job: the port of its sshd. */
+  /** Written by the job: the port of its gate. */
   port: 'port',
   /** A directory with a file for each login that is in the queue or in the session. */
   logins: 'logins',
@@ -33,13 +34,13 @@ export const jobVariables = [
 /** The file in the job's directory that has these variables, separated by NUL. */
 export const environmentFile = 'environment';
 
-/** Ports for the job's sshd: below the ports that Linux gives to clients. */
-export const ports = { first: 20_000, count: 10_000 };
+/** Ports for the job's gate: below the ports that Linux gives to clients. If all are taken, the kernel chooses another. */
+const ports = { first: 20_000, count: 10_000 };
 
 /** How long the job waits for its first connection. Seconds. */
 const firstSeconds = 60;
 
-/** How long a login may take, and how much longer a job stays for one. Seconds. */
+/** How long a login may take. Seconds. */
 const loginSeconds = 15;
 
 /** Path of the login program on the compute nodes: the package has the same paths there. */
@@ -58,8 +59,8 @@ export interface Allocation {
 }
 
 /**
- * A job script that holds an allocation for sessions. It runs an sshd as the user, who alone has its keys, which it removes when it ends. It ends
- * when no connection has been open for the profile's grace or, past its soft limit, as soon as no connection is open. All processes of sessions are in the job's cgroup.
+ * A job script that holds an allocation for sessions. Its gate (gate.py) starts an sshd as the user for each connection of a login: the user alone has
+ * the keys, which it removes when it ends. It ends when no connection has been open for the profile's grace or, past its soft limit, as soon as no connection is open. All processes of sessions are in the job's cgroup.
  *
  * @param settings where podman and the shared images are on the compute nodes
  */
@@ -77,8 +78,14 @@ export function allocationScript(
       'no-requeue': '',
     },
   );
-  const { clientPublicKey, hostKey, port, logins } = allocationFiles;
-  const { softMs } = profile.timeouts;
+  const { clientKey, clientPublicKey, hostKey, port, logins } = allocationFiles;
+  const { softMs = Infinity } = profile.timeouts;
+  const times = [
+    firstSeconds,
+    loginSeconds,
+    graceSeconds(profile),
+    softMs === Infinity ? 'inf' : seconds(softMs),
+  ];
   return `#!/bin/bash
 ${options.map((option) => `#SBATCH ${option}\n`).join('')}# Holds an allocation for SSH sessions with the profile ${profile.name}. To end them: scancel this job.
 
@@ -88,14 +95,14 @@ dropped=($(compgen -e))
 directory=$HOME${allocationsDir('')}/${key}
 ${podmanDirectoryScript(settings)}
 env -0 | grep -z -E '^(${jobVariables.map((name) => name.replace(/\*$/, '.*')).join('|')})=' >"$state/${environmentFile}"
-listener=
+gate=
 finish() {
   local connections=
   trap '' TERM
   # Connections first: what a login then gets is not the exit status of a command.
-  if [ -n "$listener" ]; then
-    read -r connections <"/proc/$listener/task/$listener/children" || true
-    kill $connections "$listener" || true
+  if [ -n "$gate" ]; then
+    read -r connections <"/proc/$gate/task/$gate/children" || true
+    kill $connections "$gate" || true
   fi
   # The keys, before podman's directory, for which Slurm may not give the time, and which the epilog removes, too.
   rm -rf "$directory" || true
@@ -104,59 +111,16 @@ finish() {
 trap finish EXIT
 trap 'exit 0' TERM
 
-listen() {
-  local port=$1
-  : >"$state/sshd.log"
-  /usr/sbin/sshd -D -f /dev/null -E "$state/sshd.log" -p "$port" \\
-    -o "HostKey=$directory/${hostKey}" -o "AuthorizedKeysFile=$directory/${clientPublicKey}" \\
-    ${sshdOptions(login).map(bashWord).join(' \\\n    ')} \\
-    -o "SetEnv=BERTH_PROFILE=${profile.name} BERTH_JOB_DIRECTORY=$state" &
-  listener=$!
-  until grep -q '^Server listening' "$state/sshd.log"; do
-    kill -0 "$listener" 2>/dev/null || return 1
-    sleep 0.02
-  done
-  echo "$port" >"$directory/${port}.new"
-  mv "$directory/${port}.new" "$directory/${port}"
-}
-for attempt in {1..20}; do
-  if listen $((${ports.first} + RANDOM % ${ports.count})); then break; fi
-done
-
-# sshd has a process for each connection, with one below it that speaks to the client. Only after a login, that one has
-# children: the sessions. Anybody can have a connection.
-in_use() {
-  local connection connections= speaker speakers= sessions=
-  entering=0
-  read -r connections <"/proc/$listener/task/$listener/children" || true
-  for connection in $connections; do
-    read -r speakers <"/proc/$connection/task/$connection/children" || true
-    for speaker in $speakers; do
-      read -r sessions <"/proc/$speaker/task/$speaker/children" || true
-      [ -z "$sessions" ] || return 0
-      entering=${loginSeconds}
-    done
-  done 2>/dev/null
-  # A session that was shorter than the time between two looks, or a client that has gone before it.
-  grep -q '^Accepted ' "$state/sshd.log"
-}
-# A login that has found this job, and is not connected yet. A killed one leaves its file.
-is_awaited() {
-  [ -n "$(find "$directory/${logins}" -type f -newermt '-${loginSeconds} seconds' 2>/dev/null)" ]
-}
-unused=$SECONDS first=${firstSeconds} grace=${graceSeconds(profile)}
-while kill -0 "$listener" 2>/dev/null; do
-${softMs === undefined ? '' : `  [ $SECONDS -lt ${seconds(softMs)} ] || grace=0\n`}  if in_use; then
-    : >"$state/sshd.log"
-    unused=$SECONDS first=
-  elif [ $((SECONDS - unused)) -ge $((\${first:-$grace} + entering)) ] && ! is_awaited; then
-    exit 0
-  fi
-  sleep 1 &
-  wait $! || true
-done
-# Its sshd has ended, and Slurm is to know that.
-exit 1
+sshd=(/usr/sbin/sshd -f /dev/null -E "$state/sshd.log"
+  -o "HostKey=$directory/${hostKey}" -o "AuthorizedKeysFile=$directory/${clientPublicKey}"
+  ${sshdOptions(login).join('\n  ')}
+  -o "SetEnv=BERTH_PROFILE=${profile.name} BERTH_JOB_DIRECTORY=$state")
+# What is wrong with it ends the job, and not each login.
+"\${sshd[@]}" -t
+/usr/bin/python3 -I -S - "$directory/${clientKey}" "$directory/${port}" "$directory/${logins}" ${ports.first} ${ports.count} ${times.join(' ')} "\${sshd[@]}" -i <<'GATE' &
+${sourceText('./gate.py', import.meta.url)}GATE
+gate=$!
+wait "$gate"
 `;
 }
 
@@ -168,7 +132,7 @@ function seconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1000);
 }
 
-/** sshd_config(5) of the job's sshd, which runs as the user and serves nobody else. */
+/** sshd_config(5) of the job's sshd, which runs as the user and serves nobody else, as lines of options. */
 function sshdOptions(login: string): string[] {
   const options = {
     AuthenticationMethods: 'publickey',
@@ -183,12 +147,12 @@ function sshdOptions(login: string): string[] {
     PrintLastLog: 'no',
     PermitUserRC: 'no',
     ForceCommand: login,
-    MaxStartups: '200',
+    LogLevel: 'ERROR',
     LoginGraceTime: String(loginSeconds),
     MaxSessions: '1',
     // A login node that is gone is noticed after a minute: sshd may ask at each second interval only.
     ClientAliveInterval: '15',
     ClientAliveCountMax: '2',
   };
-  return Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+  return Object.entries(options).map(([name, value]) => `-o ${bashWord(`${name}=${value}`)}`);
 }

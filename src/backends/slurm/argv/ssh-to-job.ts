@@ -1,6 +1,7 @@
 import type { ProgramCall } from '../../../program-call.ts';
 import { sessionId, sessionVariable } from '../../../session-id.ts';
 import type { SessionRequest } from '../../../session/session-request.ts';
+import { sourceText } from '../../../source-text.ts';
 import { allocationFiles } from './allocation-script.ts';
 
 /** A running allocation. */
@@ -17,6 +18,8 @@ export interface Carried {
   readonly umask: number;
   /** Variables of the session. */
   readonly env: Readonly<Record<string, string>>;
+  /** What the job's gate wants to hear first. */
+  readonly word: string;
   /** File for the client's own messages; default: standard error. */
   readonly log?: string;
   /** ID of the connection on this host, by which a cleanup finds the client. */
@@ -37,12 +40,21 @@ const logVerbose = {
   LogVerbose: verbose.map((name) => `*:${name}*`).join(),
 };
 
+const dial = sourceText('./dial.py', import.meta.url);
+
+/** What it says after the words of dial.py. */
+const noise = [
+  ...verbose.map((name) => `:${name}`),
+  'mm_receive_fd: ',
+  'proxy dialer did not pass back a connection',
+];
+
 /** OpenSSH's client to the sshd of the user's job: it reads no file but the keys of the allocation. */
 export function sshToJob(
   user: string,
   { node, port, directory }: JobAddress,
   request: SessionRequest,
-  { umask, env, agent, x11, connection, log }: Carried,
+  { umask, env, agent, x11, connection, word, log }: Carried,
 ): ProgramCall {
   const options = {
     BatchMode: 'yes',
@@ -59,6 +71,8 @@ export function sshToJob(
     // At the end, the exit status that the client has received, or that nothing answers. OpenSSH has this since 8.5.
     ...(log === undefined ? {} : logVerbose),
     ConnectTimeout: '15',
+    ProxyCommand: `/usr/bin/python3 -I -S -c '${dial}'${log === undefined ? '' : ` 2>>${log}`}`,
+    ProxyUseFdpass: 'yes',
     // A network that loses everything is noticed after a minute.
     ServerAliveInterval: '15',
     ServerAliveCountMax: '3',
@@ -76,7 +90,7 @@ export function sshToJob(
     file: '/usr/bin/setpriv',
     args: [
       ...['setpriv', '--pdeathsig', 'HUP', '--', '/usr/bin/ssh', '-F', 'none'],
-      ...['-p', String(port), '-l', user, ...(log === undefined ? [] : ['-E', log])],
+      ...['-l', user, ...(log === undefined ? [] : ['-E', log])],
       ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
       // Nothing after the host is an option.
       ...['--', node, ...(request.command === undefined ? [] : [request.command])],
@@ -87,6 +101,7 @@ export function sshToJob(
       ...(connection === undefined
         ? {}
         : { BERTH_CONNECTION: connection, [sessionVariable]: sessionId(connection) }),
+      BERTH_GATE: `${word} ${port} ${node}`,
       [prefix + umaskName]: umask.toString(8),
       ...(env.TERM === undefined ? {} : { TERM: env.TERM }),
       ...(x11 === undefined ? {} : { DISPLAY: x11.display, XAUTHORITY: x11.authority }),
@@ -110,7 +125,7 @@ export function clientsEnd(log: string): {
   readonly words: string;
 } {
   const lines = log.trim().split(/\r?\n/);
-  const words = lines.filter((line) => !verbose.some((name) => line.includes(`:${name}`)));
+  const words = lines.filter((line) => !noise.some((name) => line.includes(name)));
   return {
     isOfCommand: lines.some((line) => line.endsWith('Exit status 255')),
     isSilent: log === '',

@@ -147,6 +147,10 @@ describe("what OpenSSH's client says of an exit with 255", () => {
     [`ssh: ${refused}\r\n`, { ...lost, words: refused }],
     [`ssh: ${timedOut}\r\n`, { ...lost, isUnanswered: true, words: timedOut }],
     [`${alive} n1 not responding.\r\n`, { ...lost, isUnanswered: true }],
+    [
+      `${refused}\nmm_receive_fd: recvmsg: expected received 1 got 0\r\nproxy dialer did not pass back a connection\r\n`,
+      { ...lost, words: refused },
+    ],
     ['', { ...lost, isSilent: true }],
   ])('%j', (log, end) => expect(clientsEnd(log)).toEqual(end));
 });
