@@ -93,10 +93,11 @@ interface LdapSyncFailure {
 /** A session of this node. What is not known is null. Sizes are in bytes. */
 interface ListedSession extends Pick<
   Session,
-  'id' | 'user' | 'uid' | 'terminals' | 'processes' | 'cpuSeconds' | 'memoryBytes'
+  'id' | 'user' | 'uid' | 'profiles' | 'terminals' | 'processes' | 'cpuSeconds' | 'memoryBytes'
 > {
   /** The name of this host. */
   readonly node: string;
+  /** Of its newest session; `profiles` has those of all. */
   readonly profile: string | null;
   readonly backend: Exclude<Session['backend'], undefined> | null;
   /** Of the container or the pod. */

@@ -1,12 +1,17 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { backends, type SshSettings } from '../config/schema/profile/profile.ts';
+import {
+  type Backend,
+  backends,
+  type Profile,
+  type SshSettings,
+} from '../config/schema/profile/profile.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { User } from '../identity/nss.ts';
 import { asUserThenRoot } from '../system/as-user.ts';
-import { readUserFile } from '../system/user-file.ts';
+import { readOnMount, readUserFile } from '../system/user-file.ts';
 import { findRuntimeDir } from './runtime-dir.ts';
 
 /** What a login says of its session: that it began, how it ended, or why it did not begin. */
@@ -42,22 +47,75 @@ function notesPath(runtimeDir: string, connection: string): string {
   return `${runtimeDir}/berth/sessions.${connection}`;
 }
 
+/** The profile of a session of a connection, and its backend. */
+export interface NotedProfile {
+  readonly profile: string;
+  readonly backend: Backend;
+}
+
+function profilesPath(runtimeDir: string, connection: string): string {
+  return `${runtimeDir}/berth/profiles.${connection}`;
+}
+
+/** Each profile is noted once. Bytes. */
+const mostOfProfiles = 4096;
+
 /** The user's part: a note for root, who reads it when the connection closes. What fails here fails no session. */
 export function noteSession(runtimeDir: string, connection: string, note: SessionNote): void {
-  const path = notesPath(runtimeDir, connection);
-  const append = (): void => {
+  append(notesPath(runtimeDir, connection), note);
+}
+
+/** The user's part, before a session starts: for root, who asks who is on. What fails here fails no session. */
+export function noteProfile(
+  runtimeDir: string,
+  connection: string,
+  { name: profile, backend }: Profile,
+): void {
+  const path = profilesPath(runtimeDir, connection);
+  const note: NotedProfile = { profile, backend };
+  try {
+    if (readFileSync(path, 'utf8').includes(JSON.stringify(note))) return;
+  } catch {
+    // The first session of the connection.
+  }
+  append(path, note);
+}
+
+function append(path: string, note: SessionNote | NotedProfile): void {
+  const write = (): void => {
     appendFileSync(path, `${JSON.stringify(note)}\n`, { mode: 0o600 });
   };
   try {
-    append();
+    write();
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) return;
     try {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      append();
+      write();
     } catch {
       // The directory of the user is full, or gone.
     }
+  }
+}
+
+/**
+ * Root's part, while the connection is open: what its logins noted, the oldest first. It is the user's word. Nothing that the
+ * user has mounted is looked at.
+ */
+export function notedProfiles(uid: number, connection: string): readonly NotedProfile[] {
+  try {
+    const runtimeDir = findRuntimeDir({ uid });
+    if (runtimeDir === undefined) return [];
+    const path = profilesPath('', connection).slice(1).split('/');
+    const demands = { uid, maximumBytes: mostOfProfiles };
+    const text = readOnMount(runtimeDir, path, demands)?.toString('utf8') ?? '';
+    return text.split('\n').flatMap((line) => {
+      const { profile, backend } = parsed(line);
+      return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
+    });
+  } catch (error) {
+    if (error instanceof BerthError || isErrno(error)) return [];
+    throw error;
   }
 }
 
@@ -79,7 +137,8 @@ export async function takeSessionNotes(
         return await readUserFile(path, { uid: user.uid, maximumBytes: mostOfNotes });
       } finally {
         // Whatever it is; a directory stays, for the user.
-        await unlink(path).catch(() => undefined);
+        for (const one of [path, profilesPath(runtimeDir, connection)])
+          await unlink(one).catch(() => undefined);
       }
     });
     return bytes === undefined ? noSessions : parseNotes(bytes.toString('utf8'), profiles);

@@ -1,10 +1,10 @@
-import { closeSync, constants, openSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { maxStoreListBytes } from '../system/stored-containers.ts';
-import { diskErrors, readUserFileSync } from '../system/user-file.ts';
+import { diskErrors, readOnMount } from '../system/user-file.ts';
 import { findImage, type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 import { podmanOnStore } from './podman-on-store.ts';
 import {
@@ -194,7 +194,8 @@ function* idsIn(
   list: string,
   uid: number,
 ): Generator<string> {
-  const text = readBelow(own, directories, list, uid);
+  const demands = { uid, maximumBytes: maxStoreListBytes };
+  const text = readOnMount(own, [...directories, list], demands);
   if (text === undefined) return;
   const records: unknown = JSON.parse(text.toString('utf8'));
   if (!Array.isArray(records)) throw new TypeError('not a list that podman wrote');
@@ -202,32 +203,3 @@ function* idsIn(
     for (const value of [record?.image, record?.parent])
       if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;
 }
-
-/**
- * No directory in the path may be a symbolic link: through /proc/PID/root it could lead into a mount namespace of the
- * user, where a file system of the user can return any error to root, or never answer.
- */
-function readBelow(
-  own: string,
-  directories: readonly string[],
-  file: string,
-  uid: number,
-): Buffer | undefined {
-  let descriptor = openSync(own, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    for (const name of directories) {
-      const below = openSync(`/proc/self/fd/${descriptor}/${name}`, ownDirectory);
-      closeSync(descriptor);
-      descriptor = below;
-    }
-    const path = `/proc/self/fd/${descriptor}/${file}`;
-    return readUserFileSync(path, { uid, maximumBytes: maxStoreListBytes });
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-const ownDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

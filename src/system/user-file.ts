@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+} from 'node:fs';
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
@@ -50,10 +58,14 @@ export async function readUserFile(
 }
 
 /** As `readUserFile`, synchronously: during a login, asynchronous calls would take longer than the disk access. */
-export function readUserFileSync(path: string, demands: FileRequirements): Buffer | undefined {
+export function readUserFileSync(
+  path: string,
+  demands: FileRequirements,
+  flags = openFlags,
+): Buffer | undefined {
   let descriptor: number;
   try {
-    descriptor = openSync(path, openFlags);
+    descriptor = openSync(path, flags);
   } catch (cause) {
     notOpened(path, demands, cause);
     return undefined;
@@ -69,6 +81,52 @@ export function readUserFileSync(path: string, demands: FileRequirements): Buffe
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * As `readUserFileSync`, for root without the user's rights: no name may be a symbolic link, which could lead through
+ * /proc/PID/root into a mount namespace of the user, and no file system may be mounted below the directory, since one of the user
+ * (FUSE) can return any error to root, or never answer.
+ *
+ * @param names of directories below `directory`, then of the file
+ * @returns undefined if there is no such file
+ * @throws {BerthError} as `readUserFile`
+ */
+export function readOnMount(
+  directory: string,
+  names: readonly string[],
+  demands: FileRequirements,
+): Buffer | undefined {
+  let descriptor = openSync(directory, pathOnly);
+  try {
+    const mount = mountOf(descriptor);
+    for (const name of names) {
+      const below = openSync(`/proc/self/fd/${descriptor}/${name}`, pathOnly);
+      closeSync(descriptor);
+      descriptor = below;
+      if (mountOf(descriptor) !== mount)
+        throw unusable(
+          [directory, ...names].join('/'),
+          demands,
+          'unreadable',
+          'it is on another mount',
+        );
+    }
+    const flags = openFlags & ~constants.O_NOFOLLOW;
+    return readUserFileSync(`/proc/self/fd/${descriptor}`, demands, flags);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** O_PATH of open(2), which asks no file system, and which Node does not name. */
+const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
+
+function mountOf(descriptor: number): string | undefined {
+  return /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
 }
 
 /** Reads at most this many bytes of an open file. FileHandle.readFile would follow a file that grows. */

@@ -207,8 +207,8 @@ export async function tellBySettings(
   settings: SshSettings,
 ): Promise<number> {
   const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
-  const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
-  const known = await withConfiguredProfiles(sessions, settings);
+  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
+  const known = await withProfiles(sessions, settings);
   return tellSessions(
     known.filter((one) => wantsNotices(one, settings)),
     text,

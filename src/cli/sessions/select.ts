@@ -111,11 +111,11 @@ async function readSessions(
     ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
   });
   if (settings === undefined || sessions.length === 0) return sessions;
-  const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
+  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
   return await withProgress(
     terminal,
     () => `asking sshd for the profiles of ${countText(sessions.length, 'session')}`,
-    () => withConfiguredProfiles(sessions, settings),
+    () => withProfiles(sessions, settings),
   );
 }
 

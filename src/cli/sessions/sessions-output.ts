@@ -27,7 +27,7 @@ interface Column<Row> {
 const columns: readonly Column<Session>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'USER', value: ({ user }) => user },
-  { title: 'PROFILE', value: ({ profile }) => profile ?? '-' },
+  { title: 'PROFILE', value: ({ profiles }) => profiles.join(',') || '-' },
   { title: 'BACKEND', value: ({ backend }) => backendText(backend) },
   { title: 'NAME', value: ({ name }) => name ?? '-' },
   { title: 'SINCE', value: ({ opened }) => localTime(opened) },
@@ -130,7 +130,7 @@ export function sessionsDetails(sessions: readonly Session[], node: string): str
       const from = columns.filter(({ title }) => title !== 'PROFILE' && title !== 'TTY');
       const rows = [
         ...from.map(({ title, value }) => [lowerTitle(title), value(session, node)]),
-        ['Profile', session.profile ?? '-'],
+        ['Profile', session.profiles.join(', ') || '-'],
         ...(claimedName === undefined ? [] : [['Claimed name', claimedName]]),
         ['Terminals', session.terminals.join(', ') || '-'],
         ...(via === undefined ? [] : [['Via balancer', endpointText(via)]]),
@@ -163,6 +163,7 @@ function fieldsOf(sessions: readonly Session[], node: string): Documents['Sessio
     sessions: sessions.map(({ opened, ...session }) => ({
       ...{ id: session.id, user: session.user, uid: session.uid, node },
       profile: session.profile ?? null,
+      profiles: session.profiles,
       backend: session.backend ?? null,
       name: session.name ?? null,
       claimedName: session.claimedName ?? null,

@@ -112,7 +112,7 @@ async function readSite(): Promise<ReadConfiguration<LoadedSiteSettings> | undef
     const cache = { path: `${settings.settings.stateDir}/settings.json`, privateTo: 0 };
     return { settings, status: configurationStatus(defaultConfigFile, errors, cache) };
   } catch (thrown) {
-    if (isSshHost(sshFile) && isWithoutClusters(thrown)) return undefined;
+    if (isWithoutClusters(thrown)) return undefined;
     const error = asBerthError(thrown, defaultConfigFile);
     const cache = { path: `${defaultSettings.stateDir}/settings.json`, privateTo: 0 };
     return { status: configurationStatus(defaultConfigFile, [error], cache) };
@@ -235,12 +235,11 @@ async function readSessions(
 ): Promise<readonly ProfileSessions[]> {
   if (!isSshHost(sshFile)) return [];
   const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
-  const { withConfiguredProfiles } = await import('../../ssh/sessions/configured-profile.ts');
+  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
   const none = { balancerLog: () => '', onTooManySockets: () => undefined };
   const open = listSessions({ run: runDir, now: Date.now, ...none });
   const until = AbortSignal.timeout(limitMs);
-  const sessions =
-    settings === undefined ? open : await withConfiguredProfiles(open, settings, until);
+  const sessions = settings === undefined ? open : await withProfiles(open, settings, until);
   if (until.aborted) skip('sessions', 'sshd did not name all profiles in time');
   const byProfile = Map.groupBy(sessions, ({ profile, backend }) => `${profile} ${backend}`);
   return [...byProfile.values()]

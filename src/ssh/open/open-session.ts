@@ -12,7 +12,7 @@ import {
 } from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { findRuntimeDir, runtimeDirOf } from '../../connections/runtime-dir.ts';
-import { noteSession, type SessionNote } from '../../connections/session-notes.ts';
+import { noteProfile, noteSession, type SessionNote } from '../../connections/session-notes.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ErrorCode } from '../../errors/error-codes.ts';
@@ -87,6 +87,8 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     if (inJob === undefined && host.connection !== undefined)
       noteSession(host.runtimeDir, host.connection, what);
   };
+  if (inJob === undefined && host.connection !== undefined)
+    noteProfile(host.runtimeDir, host.connection, choice.profile);
   let hasBegun = false;
   const opened = await openInBackend({
     host,

@@ -23,7 +23,7 @@ function filterSessions(
   return sessions.filter(
     (one) =>
       (users === undefined || users.includes(one.user)) &&
-      (profiles === undefined || profiles.includes(one.profile ?? '')) &&
+      (profiles === undefined || one.profiles.some((name) => profiles.includes(name))) &&
       (idleOverSeconds === undefined || (one.idleSeconds ?? -1) > idleOverSeconds) &&
       isFrom(one.from),
   );

@@ -29,11 +29,10 @@ export interface Session {
   readonly id: string;
   readonly user: string;
   readonly uid: number;
-  /**
-   * What the configuration gives to this user at this sshd. undefined if that is no profile (a shell on the host), or it
-   * could not be determined.
-   */
+  /** Of its newest session. undefined if that is no profile (a shell on the host), or it could not be determined. */
   readonly profile: string | undefined;
+  /** Of all its sessions, the newest first: a client may ask for several over one connection. */
+  readonly profiles: readonly string[];
   readonly backend: Backend | 'host' | undefined;
   /** Name of the container or the pod that belongs to the profile. */
   readonly name: string | undefined;
@@ -153,7 +152,7 @@ function sessionOf(
   return {
     ...{ id, user, uid, opened, peer, local, unit, terminals },
     ...{ processes, cpuSeconds, memoryBytes, claimedName: containers[0] },
-    ...{ profile: undefined, backend: undefined, name: undefined },
+    ...{ profile: undefined, profiles: [], backend: undefined, name: undefined },
     idleSeconds:
       lastInput === undefined
         ? undefined

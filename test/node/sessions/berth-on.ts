@@ -9,6 +9,7 @@ export interface ListedSession {
   readonly id: string;
   readonly user: string;
   readonly profile: string | null;
+  readonly profiles: readonly string[];
   readonly backend: string | null;
   readonly name: string | null;
   readonly claimedName: string | null;

@@ -1,6 +1,11 @@
 import { backendOf } from '../../backends/backends.ts';
-import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
+import {
+  chooseProfile,
+  offeredProfiles,
+  type ProfileRequest,
+} from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
+import { type NotedProfile, notedProfiles } from '../../connections/session-notes.ts';
 import { userOfUid } from '../../identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
@@ -8,23 +13,27 @@ import { runProgram } from '../../system/run-program.ts';
 import { isLoginShell } from '../../session/session-request.ts';
 import type { Session } from './list-sessions.ts';
 
-/** What a user gets at an sshd. */
-type Given = { readonly profile: Profile } | 'host' | 'unknown';
+/** What a connection has: the profiles of its sessions, the newest first. */
+type Given = readonly [Profile, ...Profile[]] | 'host' | 'unknown';
+
+/** What the rules are applied to for a user at an sshd. */
+type Asked = ProfileRequest | 'host' | 'unknown';
 
 /** sshd -T takes some ten milliseconds of CPU; a directory service may hang. */
 const [atOnce, patienceMs] = [4, 5_000];
 
-/** By user and address: a connection does not change its profile, and a program that waits looks again and again. */
-const known = new Map<string, Promise<Given>>();
+/** By user and address: sshd does not change its mind about a connection, and a program that waits looks again and again. */
+const known = new Map<string, Promise<Asked>>();
 
 /**
- * Adds profile, backend and container or pod to the sessions: what the configuration gives to this user at this sshd now.
- * Users have no influence on it, but it may have changed since they logged in. What their processes say does not count:
- * who has a shell on the host can start one that says anything.
+ * Adds profile, backend and container, pod or job to the sessions: what the logins of the connection have noted. The notes
+ * are in a directory of the user, who may have a shell on the host: they count only for profiles that the configuration
+ * offers to this user at this sshd now. Without such a note, such as for `ssh -N`, it is the profile of who asks for none.
+ * What processes say does not count: who has a shell on the host can start one that says anything.
  *
  * @param until the sessions that are left when it is aborted are returned as they were
  */
-export async function withConfiguredProfiles(
+export async function withProfiles(
   sessions: readonly Session[],
   settings: SshSettings,
   until?: AbortSignal,
@@ -33,26 +42,49 @@ export async function withConfiguredProfiles(
     if (until?.aborted === true) return session;
     const { uid, peer, local, unit } = session;
     const key = JSON.stringify([uid, peer?.address, local, unit]);
-    const given = known.get(key) ?? configuredFor(session, settings, until);
-    known.set(key, given);
-    return withGiven(session, await given);
+    const asking = known.get(key) ?? requestOf(session, until);
+    known.set(key, asking);
+    const asked = await asking;
+    if (typeof asked === 'string') return withGiven(session, asked);
+    return withGiven(session, givenProfiles(settings, asked, notedProfiles(uid, session.id)));
   });
+}
+
+/**
+ * The profiles of a connection's sessions.
+ *
+ * @param noted what its logins wrote, the oldest first
+ */
+export function givenProfiles(
+  settings: SshSettings,
+  asked: ProfileRequest,
+  noted: readonly NotedProfile[],
+): Given {
+  const usual = chooseProfile(settings, asked);
+  const possible = [
+    ...(usual.kind === 'profile' ? [usual.profile] : []),
+    ...offeredProfiles(settings, asked),
+  ];
+  const [newest, ...others] = noted.toReversed().flatMap((note) => {
+    const named = possible.filter(({ name }) => name === note.profile);
+    return named.find(({ backend }) => backend === note.backend) ?? named[0] ?? [];
+  });
+  if (newest !== undefined) return [newest, ...others];
+  if (usual.kind === 'profile') return [usual.profile];
+  return usual.kind === 'host-shell' ? 'host' : 'unknown';
 }
 
 /** The session with what it was given; the name of its container counts only if it is that of the profile. */
 export async function withGiven(session: Session, given: Given): Promise<Session> {
   if (given === 'unknown') return session;
   if (given === 'host') return { ...session, backend: 'host' };
-  const { profile } = given;
+  const [profile] = given;
   const names = await backendOf(profile).sessionNames(profile, session.id, session.claimedName);
-  return { ...session, profile: profile.name, backend: profile.backend, ...names };
+  const profiles = given.map(({ name }) => name);
+  return { ...session, profile: profile.name, profiles, backend: profile.backend, ...names };
 }
 
-async function configuredFor(
-  session: Session,
-  settings: SshSettings,
-  until?: AbortSignal,
-): Promise<Given> {
+async function requestOf(session: Session, until?: AbortSignal): Promise<Asked> {
   const { user, uid, local } = session;
   const shell = userOfUid(uid)?.shell;
   const forced = await forcedCommand(session, until);
@@ -60,25 +92,11 @@ async function configuredFor(
   const isBerths = /(?:^|\/)login(?: |$)/.test(forced);
   if (!isBerths && !isLoginShell(shell)) return 'host';
   const wanted = isBerths ? /\s--profile[= ](\S+)/.exec(forced)?.[1] : undefined;
-  const choice = choiceFor(user, { settings, wanted, port: local?.port });
-  if (choice === undefined || choice.kind === 'refuse') return 'unknown';
-  return choice.kind === 'host-shell' ? 'host' : { profile: choice.profile };
-}
-
-/** @returns undefined if the names of the user's groups are not known now */
-function choiceFor(
-  user: string,
-  input: {
-    readonly settings: SshSettings;
-    readonly wanted: string | undefined;
-    readonly port: number | undefined;
-  },
-): ProfileChoice | undefined {
-  const { settings, wanted, port } = input;
   try {
-    return chooseProfile(settings, { user, groups: groupNamesOf(user), wanted, port });
+    return { user, groups: groupNamesOf(user), wanted, port: local?.port };
   } catch {
-    return undefined;
+    // The names of the user's groups are not known now.
+    return 'unknown';
   }
 }
 
