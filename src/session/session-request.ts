@@ -8,6 +8,8 @@ export interface SessionRequest {
   /** Exactly as the client sent it. It is passed to a shell inside, never to a shell on the host. */
   readonly command?: string;
   readonly tty: boolean;
+  /** It is the user's shell, and runs a forced command, itself: sshd then treats it as one that runs a command. */
+  readonly isForced?: boolean;
   /** What runs in place of a shell with the command; only Berth itself asks for it. */
   readonly argv?: readonly string[];
   /** `--profile` and `--config`: from root, since only a ForceCommand line can contain them. */
@@ -37,7 +39,8 @@ export function sessionRequest(
   if (args[0] === '-c' && args.length === 2) {
     // ForceCommand and shell in one: see `itself`. A client that sends this path as its command gains nothing,
     // because without options it means the same as no command.
-    return wanted(args[1] === itself ? originalCommand : args[1], tty);
+    if (args[1] === itself) return { ...wanted(originalCommand, tty), isForced: true };
+    return wanted(args[1], tty);
   }
   const options: { profile?: string; configFile?: string } = {};
   const rest = [...args];

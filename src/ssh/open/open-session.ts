@@ -97,7 +97,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     welcome: () => {
       if (inJob !== undefined) return;
       // sshd shows it, but not with ForceCommand.
-      const isForced = user.shell !== input.itself;
+      const isForced = user.shell !== input.itself || request.isForced === true;
       if (request.kind === 'shell' && request.tty && isForced) showMessageOfTheDay(user.home);
     },
     begun: () => {
