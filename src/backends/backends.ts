@@ -11,8 +11,11 @@ const podBackend: Backend = {
   ...{ name: 'pod', noun: 'pod', runsHere: false },
   isUsed: (settings) => namesBackend(settings, 'pod'),
   async prepareLogin(site, user) {
+    const { withSessionProfiles } = await import('../config/load/session-profiles.ts');
+    const settings = withSessionProfiles(site.settings);
+    if (!namesBackend(settings, 'pod')) return [];
     const { grantPodAccess } = await import('./pod/grant-pod-access.ts');
-    return grantPodAccess(site, user, 'login');
+    return grantPodAccess({ ...site, settings }, user, 'login');
   },
   async sessionNames(profile, connection, claimedName) {
     const { podName } = await import('./pod/objects/pod-object.ts');

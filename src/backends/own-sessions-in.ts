@@ -1,6 +1,7 @@
 import { type Backend, namesBackend } from '../config/schema/profile/profile.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 import type { User } from '../identity/nss.ts';
+import { withSessionProfiles } from '../config/load/session-profiles.ts';
 import type { OwnSessions } from './own-session.ts';
 
 /**
@@ -18,10 +19,11 @@ export async function ownSessionsIn(
     const { ownContainers } = await import('./podman/own-containers.ts');
     return { sessions: await ownContainers(site, user), failed: [] };
   }
-  if (!namesBackend(site.settings, backend)) return { sessions: [], failed: [] };
+  const settings = withSessionProfiles(site.settings);
+  if (!namesBackend(settings, backend)) return { sessions: [], failed: [] };
   if (backend === 'slurm') {
     const { ownJobs } = await import('./slurm/own-jobs.ts');
-    return ownJobs(site.settings, user, site.now());
+    return ownJobs(settings, user, site.now());
   }
   const { ownPods } = await import('./pod/own-pods.ts');
   return ownPods(site, user);

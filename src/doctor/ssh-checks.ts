@@ -2,6 +2,7 @@ import type { CheckId } from '../check-texts/check-texts.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { farReaching, farReachingAdvice } from '../config/schema/profile/far-reaching.ts';
+import { namedProfile } from '../config/schema/profile/named-profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
@@ -9,6 +10,7 @@ import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
 import { userManagerFindings } from '../sshd-lint/lint-background-jobs.ts';
 import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
+import { withSessionProfiles } from '../config/load/session-profiles.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
@@ -54,6 +56,8 @@ export interface SshCheckInput {
   readonly user?: User;
   /** Also start a session of it: path of `berth`. */
   readonly sessionProgram?: string;
+  /** Only this profile and what it needs. */
+  readonly profile?: string;
   /** Undefined if the configuration of the clusters is missing or cannot be read. */
   readonly clusters: LoadedSiteSettings | undefined;
   /** For each check, in milliseconds. */
@@ -75,7 +79,8 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     timeoutMs,
   );
   if (settings === undefined) return [config];
-  const known: SshSettings = settings;
+  const all: SshSettings = settings;
+  const known = input.profile === undefined ? all : onlyProfile(all, input.profile);
   if (known.noSessions)
     return [
       ...[config, ...profileResults(known)],
@@ -88,26 +93,27 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     ];
   const run = runner(timeoutMs);
   const access = await Promise.all([
-    run('ssh-rules', () => rulesFinding(known)),
+    run('ssh-rules', () => rulesFinding(all)),
     ...(user === undefined
       ? []
       : [
           run('user-access', () => userAccessFinding(user)),
-          run('user-profile', () => userProfileFinding(known, user)),
+          run('user-profile', () => userProfileFinding(all, user)),
         ]),
   ]);
   const pamFindings = pamFileFindings('sshd');
   const files = await Promise.all(loginChecks(run, pamFindings));
   const sshds = await checkRunningSshds(known.balancers, timeoutMs);
+  const used = withSessionProfiles(known);
   const pods = [
-    ...(await checkPods(known, clusters, timeoutMs, user)),
-    ...(await checkSlurm(known, timeoutMs, user)),
+    ...(await checkPods(used, clusters, timeoutMs, user)),
+    ...(await checkSlurm(used, timeoutMs, user)),
   ];
   const first = [config, ...profileResults(known), ...access, ...files, ...sshds];
   const ofPodman = withPodmanProfiles(known);
   const podman =
     ofPodman === undefined ? [] : await checkPodman(ofPodman, user, timeoutMs, pamFindings);
-  return [...first, ...podman, ...pods, ...(await sessionResults(input, known))];
+  return [...first, ...podman, ...pods, ...(await sessionResults(input, all))];
 }
 
 /**
@@ -125,7 +131,7 @@ export async function checkSshFiles(
   const results = await Promise.all([
     ...loginChecks(run, pamFileFindings('sshd')),
     ...(ofPodman === undefined ? [] : podmanFileChecks(ofPodman, run)),
-    checkSlurm(settings, timeoutMs),
+    checkSlurm(withSessionProfiles(settings), timeoutMs),
   ]);
   return [...profileResults(settings), ...results.flat()];
 }
@@ -145,13 +151,19 @@ function withPodmanProfiles(settings: SshSettings): SshSettings | undefined {
   return profiles.size === 0 && settings.profiles.size > 0 ? undefined : { ...settings, profiles };
 }
 
+/** @throws {BerthError} `profile-missing`, or the profile's error */
+function onlyProfile(settings: SshSettings, name: string): SshSettings {
+  const profiles = new Map([[name, namedProfile(settings, name)]]);
+  return { ...settings, profiles, broken: new Map() };
+}
+
 async function sessionResults(
-  { configFile, user, sessionProgram: program }: SshCheckInput,
+  { configFile, user, sessionProgram: program, profile }: SshCheckInput,
   settings: SshSettings,
 ): Promise<CheckResult[]> {
   if (user === undefined || program === undefined) return [];
   const { checkSessionStart } = await import('./test-session-check.ts');
-  return [await checkSessionStart({ program, configFile }, settings, user)];
+  return [await checkSessionStart({ program, configFile }, settings, user, profile)];
 }
 
 /**

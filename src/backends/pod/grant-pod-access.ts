@@ -12,6 +12,7 @@ import { namespaceOf } from '../../kube/objects/user-names.ts';
 import { sessionServiceAccount } from '../../kube/objects/well-known-names.ts';
 import { requestToken, serverWithToken } from '../../kube/request-token.ts';
 import type { Logger } from '../../log.ts';
+import { withSessionProfiles } from '../../config/load/session-profiles.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';
 import {
@@ -220,6 +221,7 @@ export async function sessionClusters(
   user: User,
 ): Promise<SessionClusters> {
   const loaded = await loadSiteSettings({});
+  const { profiles: used } = withSessionProfiles(settings);
   const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
   const clusters = new Map<string, SessionCluster>();
   for (const profile of podProfiles(settings)) {
@@ -227,6 +229,8 @@ export async function sessionClusters(
       const cluster = podCluster(profile, loaded);
       clusters.set(cluster.name, cluster);
     } catch (thrown) {
+      // Clusters of others may have what a removed rule has left.
+      if (!used.has(profile.name)) continue;
       const { cluster = '' } = profile.pod;
       failed.push({ cluster, error: asBerthError(thrown, profile.name) });
     }

@@ -99,7 +99,13 @@ async function open(input: OpenInput): Promise<number> {
     now: Math.floor(input.now() / 1000),
     patienceMs: isSlow ? 6_000 : 2_500,
   });
-  for (const prepare of prepared) for (const error of await prepare(site, user)) log.error(error);
+  for (const prepare of prepared) {
+    // The connection is open all the same.
+    const failed = await prepare(site, user).catch((thrown: unknown) => [
+      asBerthError(thrown, 'preparing the session'),
+    ]);
+    for (const error of failed) log.error(error);
+  }
   if (opened.record.placesUnknown === true)
     log.warning('the address of the client was not looked up: too many TCP connections');
   log.info('session opened', { rhost: pam.rhost, ...placesOf(opened.record) });

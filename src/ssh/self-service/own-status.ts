@@ -5,6 +5,7 @@ import type { SessionContext } from '../../connections/state-paths.ts';
 import { type OwnCredential, ownCredentials } from '../../credentials/own-credentials.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
+import { withSessionProfiles } from '../../config/load/session-profiles.ts';
 import { ownSessions } from './own-sessions.ts';
 
 /** What the user's sessions run on, and for how long. */
@@ -27,7 +28,7 @@ export async function ownStatus(site: SessionContext, user: User): Promise<OwnSt
 }
 
 async function quotasOf({ settings }: SessionContext, user: User): Promise<OwnQuotas> {
-  if (!namesBackend(settings, 'pod')) return { quotas: [], failed: [] };
+  if (!namesBackend(withSessionProfiles(settings), 'pod')) return { quotas: [], failed: [] };
   const { ownQuotas } = await import('../../backends/pod/own-quotas.ts');
   return ownQuotas(user);
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
@@ -8,9 +9,30 @@ import { berth, berthOn, listed } from './berth-on.ts';
 describe('sessions in containers', () => {
   let host: SshHost;
   beforeAll(async () => {
-    host = await SshHost.start({ mode: 'forced' });
+    host = await SshHost.start({
+      ...{ mode: 'forced', sshd: 'AcceptEnv BERTH_PROFILE' },
+      sshYml: { rules: [{ profile: 'base' }, { profile: 'minimal', on_request: true }] },
+      profiles: {
+        ...{ base: standardProfile, minimal: standardProfile },
+        notebook: { ...standardProfile, backend: 'pod' },
+      },
+    });
   });
   afterAll(() => host.stop());
+
+  it('have nothing to do with a profile that no rule and no sshd names, such as one for notebooks', async () => {
+    const { exitCode, stderr } = await host.ssh('ada', ['berth sessions']);
+    expect([exitCode, stderr]).toEqual([
+      0,
+      'no SSH session of yours has a container, pod or job here\n',
+    ]);
+    const log = await host.log();
+    expect(log).toContain('msg="session opened" user=ada');
+    expect(log).not.toMatch(/level=error|config-missing/);
+    const doctor = await berthOn(host, ['doctor', '-o', 'json']);
+    expect(doctor.out).toContain('"ssh-rules"');
+    expect(doctor.out).not.toContain('"ssh-pods"');
+  });
 
   it('are listed with profile, container, address and use, and end with all that they started', async () => {
     const ada = await LiveSession.startReady(host, 'ada', 'echo "<$SSH_CONNECTION>"; sleep 9000');
@@ -71,6 +93,44 @@ describe('sessions in containers', () => {
     for (const session of sessions) await session.kill();
   });
 
+  it('have the profile that their client asked for, and a connection that of each of its sessions', async () => {
+    const master = ['-S', join(host.directory, 'ada.sock'), '-o', 'SendEnv=BERTH_PROFILE'];
+    const asking = ['-o', 'SetEnv=BERTH_PROFILE=minimal'];
+    const ready = async (user: string, ...options: string[]): Promise<LiveSession> => {
+      const session = LiveSession.start(host, user, [...options, 'echo ready; sleep 9000']);
+      await session.waitForOutput('ready');
+      return session;
+    };
+    const [usual, asked, shared] = await Promise.all([
+      ready('bob'),
+      ready('bob', ...asking),
+      ready('ada', '-M', ...master),
+    ]);
+    const profilesOf = async (...args: string[]) =>
+      (await listed(host, ...args)).map(({ user, profile, name, id }) =>
+        [user, profile, name?.replace(id, 'ID')].join(' '),
+      );
+    const [ada, bob] = ['ada base berth-base-ID', 'bob minimal berth-minimal-ID'];
+    expect((await profilesOf()).toSorted()).toEqual([ada, 'bob base berth-base-ID', bob]);
+    expect(await profilesOf('--profile', 'minimal')).toEqual([bob]);
+    const env = { PATH: '/usr/bin:/bin', BERTH_PROFILE: 'minimal' };
+    const other = host.ssh('ada', [...master, 'sleep 9000'], { env });
+    await expect
+      .poll(async () => (await findLeftovers(host, 'ada')).containers.length, { timeout: 30_000 })
+      .toBe(2);
+    const [both] = await listed(host, '--user', 'ada');
+    expect(both).toMatchObject({ profile: 'minimal', profiles: ['minimal', 'base'] });
+
+    const ended = await berthOn(host, ['sessions', 'end', '--all', '--profile', 'minimal']);
+    expect(ended).toMatchObject({ code: 0, err: '' });
+    expect([await asked.exitCode(), await shared.exitCode()]).toEqual([255, 255]);
+    expect(await profilesOf()).toEqual(['bob base berth-base-ID']);
+    await berthOn(host, ['sessions', 'end', '--all']);
+    await usual.exitCode();
+    expect((await other).exitCode).toBe(255);
+    expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
+  });
+
   it('without a container, such as ssh -N, have the profile that the configuration gives', async () => {
     const ada = LiveSession.start(host, 'ada', ['-N']);
     await expect.poll(() => listed(host)).toHaveLength(1);
@@ -117,6 +177,8 @@ it('a session in a pod has the name of its pod', async () => {
     ...{ profile: 'remote', backend: 'pod' },
     name: `berth-remote-login1-${session?.id.replace('.', '-') ?? ''}`,
   });
+  // What is missing for it is said, and the connection is open all the same.
+  expect(await host.log()).toMatch(/config-missing[^]*msg="session opened" user=ada/);
   await ada.kill();
   await host.stop();
 });
