@@ -17,6 +17,10 @@ export const doctorCommand = command({
     'start-session': flag(
       'Run `true` in a test session of the account, as a login would, and remove it; needs root and --user',
     ),
+    profile: text(
+      'profile',
+      'Of the SSH sessions only this profile and what it needs; a test session has it [default: all; the test session has what the rules give who asks for none]',
+    ),
     cluster: text('cluster', 'Only this cluster'),
     timeout: text('TIME', 'Time limit of each check; they run at the same time', { default: '5s' }),
     output: outputOption,
@@ -29,6 +33,10 @@ export const doctorCommand = command({
     [
       'berth doctor --user alice --start-session',
       'Also start a container or pod of alice, and remove it',
+    ],
+    [
+      'berth doctor --user alice --start-session --profile gpu',
+      'The same with a profile that alice asks for',
     ],
     [
       'berth doctor --config-dir ./new',
@@ -56,6 +64,7 @@ export const doctorCommand = command({
           files: { configFile: args.config },
           overlay,
           username: args.user,
+          profile: args.profile,
           cluster: args.cluster,
           sessionProgram: startsSession ? terminal.program : undefined,
           nodeVersion: process.versions.node,
@@ -72,17 +81,17 @@ export const doctorCommand = command({
  * What `berth doctor --start-session` runs as the user. Prints nothing if the session worked, else its error with the cause as
  * one line of JSON: here nobody but doctor reads it.
  *
- * @param words path of ssh.yml, name of the profile, ID of the connection
+ * @param words path of ssh.yml, name and backend of the profile, ID of the connection
  */
 export async function runTestSessionCommand(
   words: readonly string[],
   terminal: Terminal,
 ): Promise<void> {
-  const [configFile = '', profile = '', connection = ''] = words;
+  const [configFile = '', profile = '', backend = '', connection = ''] = words;
   try {
     const { runTestSession } = await import('../ssh/open/run-test-session.ts');
     const { toolsDir } = terminal;
-    await runTestSession({ configFile, profile, connection, toolsDir });
+    await runTestSession({ configFile, profile, backend, connection, toolsDir });
   } catch (thrown) {
     const { code, message, exitCode, cause } = asBerthError(thrown, 'the session');
     const why = cause instanceof Error ? cause.message : undefined;

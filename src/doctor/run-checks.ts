@@ -38,6 +38,8 @@ export interface DoctorInput {
   readonly sshConfigFile?: string;
   /** Also check this account. */
   readonly username?: string;
+  /** Of the SSH sessions, only this profile and what it needs. */
+  readonly profile?: string;
   /** Also start a session of it: path of `berth`. */
   readonly sessionProgram?: string;
   readonly nodeVersion: string;
@@ -73,7 +75,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
           loaded = await loadSiteSettings(files, { cache: 'off' });
         } catch (error) {
           // A host that only has a berth.yml copied from the example is not a portal host.
-          if (onSshHost && isWithoutClusters(error)) return noClusters;
+          if (isWithoutClusters(error)) return onSshHost ? noClusters : nothingHere;
           throw error;
         }
         return configFinding(loaded, onSshHost);
@@ -92,10 +94,13 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
         overlay: overlay?.resolve,
         user,
         sessionProgram: input.sessionProgram,
+        profile: input.profile,
       })
     : [];
   const others = await checkRenderFiles(at, timeoutMs);
   const first = overlay === undefined ? [] : [overlayResult(overlay)];
+  const isOfPods = ssh.some(({ id }) => id === 'ssh-pods');
+  if (input.profile !== undefined && !isOfPods) return [node, ...first, ...account, ...ssh];
   if (loaded === undefined)
     return [
       ...[node, ...first, config, ...account, ...ssh, ...others],
@@ -165,6 +170,11 @@ function assertCluster(wanted: string | undefined, loaded: LoadedSiteSettings | 
   const all = [...names, ...(loaded?.broken ?? []).map(({ cluster }) => cluster)];
   if (wanted !== undefined && !all.includes(wanted)) throw unknownCluster(wanted, all);
 }
+
+const nothingHere = warning(
+  'nothing of Berth is set up on this host',
+  'Run `berth init portal` on the host of Open OnDemand, `berth init login-node` on a login node.',
+);
 
 const noClusters = skipped('no Kubernetes cluster is configured: SSH sessions only');
 

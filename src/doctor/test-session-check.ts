@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CheckResult, failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
+import { chooseProfile, type ProfileChoice } from '../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/schema/profile/profile.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
@@ -17,17 +17,27 @@ import { runPamHook, runTestSessionProcess, type TestSession } from './test-sess
  * and PAM's hook at close, which removes all of it. This process has the part of sshd: if it is killed, the reaper
  * finds a connection without sshd.
  *
+ * @param profile default: what the rules give who asks for none
  * @returns the check `session-start`
  */
 export async function checkSessionStart(
   session: TestSession,
   settings: SshSettings,
   user: User,
+  profile?: string,
 ): Promise<CheckResult> {
   const id = 'session-start';
   try {
     assertRoot();
-    const choice = chooseProfile(settings, { user: user.name, groups: groupNamesOf(user.name) });
+    const choice = testChoice(settings, user, profile);
+    if (choice.kind !== 'profile' && profile !== undefined)
+      return {
+        id,
+        ...failed(
+          `no test session of ${user.name} with ${profile}: ${choice.reason}`,
+          'Name a profile of one of the groups of the user, or add the user to one of the groups of this one.',
+        ),
+      };
     if (choice.kind !== 'profile')
       return {
         id,
@@ -35,11 +45,22 @@ export async function checkSessionStart(
           `no test session: only rules with \`ports\` match ${user.name}, or none, and a test session has no port`,
         ),
       };
-    const { profile } = choice;
-    return { id, ...(await findingOfSession(session, profile, user)) };
+    return { id, ...(await findingOfSession(session, choice.profile, user)) };
   } catch (thrown) {
     return { id, ...failure(asBerthError(thrown, 'starting a session'), user) };
   }
+}
+
+/** What a client that asks for the profile gets; else what an sshd that names it gives. */
+function testChoice(
+  settings: SshSettings,
+  { name: user }: User,
+  requested: string | undefined,
+): ProfileChoice {
+  const asked = { user, groups: groupNamesOf(user) };
+  const choice = chooseProfile(settings, { ...asked, requested });
+  if (choice.kind === 'profile' || requested === undefined) return choice;
+  return chooseProfile(settings, { ...asked, wanted: requested });
 }
 
 async function findingOfSession(

@@ -74,8 +74,8 @@ export async function runTestSessionProcess(
   profile: Profile,
   { name }: User,
 ): Promise<void> {
-  const connection = ownProcessId();
-  const words = ['-u', name, '--', program, '__test-session', configFile, profile.name, connection];
+  const asked = [configFile, profile.name, profile.backend, ownProcessId()];
+  const words = ['-u', name, '--', program, '__test-session', ...asked];
   // Up to the session, and the session itself.
   const limitMs = 2 * profile.deadlineMs + marginMs;
   const env = { PATH: path, LANG: 'C.UTF-8' };

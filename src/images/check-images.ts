@@ -22,36 +22,38 @@ export interface ImageCheck extends CheckResult {
 /**
  * Checks each image of the profiles: that it is in the store, has the profile's digest, is complete, and is readable
  * by users. Contacts no registry, changes nothing, needs no root.
+ *
+ * @param named only these images, whether or not a profile names them
  */
-export function checkImages(site: ImageSettings): ImageCheck[] {
+export function checkImages(site: ImageSettings, named: readonly string[] = []): ImageCheck[] {
   const store = imageStoreDir(site);
+  const all = wantedImages(site.profiles);
+  if (named.length > 0)
+    return named.map((image) =>
+      checkOf(store, all.find((one) => one.image === image) ?? { image, profiles: [] }),
+    );
   const broken = [...site.broken].map(([profile, { error }]): ImageCheck => ({
     id: 'image-profile',
     profiles: [profile],
     ...failedWith(error),
   }));
-  const wanted = wantedImages(site.profiles);
-  if (wanted.length === 0)
+  if (all.length === 0)
     return [
       ...broken,
       { id: 'image', ...warning('no profile names an image', 'Write a profile.') },
     ];
-  return [
-    ...broken,
-    ...wanted.map(({ image, profiles }): ImageCheck => {
-      const finding = findingOf(store, { image, profiles });
-      const message = `${image} (${profiles.join(', ')}): ${finding.message}`;
-      return { id: 'image', image, profiles, ...finding, message };
-    }),
-  ];
+  return [...broken, ...all.map((one) => checkOf(store, one))];
 }
 
-function findingOf(store: string, { image }: WantedImage): Finding {
+function checkOf(store: string, { image, profiles }: WantedImage): ImageCheck {
+  let finding: Finding;
   try {
-    return imageFinding(store, image);
+    finding = imageFinding(store, image);
   } catch (error) {
-    return failedWith(asBerthError(error, store));
+    finding = failedWith(asBerthError(error, store));
   }
+  const of = profiles.length === 0 ? '' : ` (${profiles.join(', ')})`;
+  return { id: 'image', image, profiles, ...finding, message: `${image}${of}: ${finding.message}` };
 }
 
 const pull =

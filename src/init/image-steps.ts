@@ -14,8 +14,6 @@ export interface ImageSource {
   readonly archive?: ImageArchive | undefined;
 }
 
-const stored = ['berth', 'images', 'check'];
-
 /**
  * The command that puts the image into the shared store, if one is wanted.
  *
@@ -26,8 +24,10 @@ export async function imageSteps(
   { image, pull, archive }: ImageSource,
   settings: string,
 ): Promise<CommandStep[]> {
+  // Those of other profiles are not of this command.
+  const stored = ['berth', 'images', 'check', image];
   if (archive === undefined)
-    return pull ? [{ argv: ['berth', 'images', 'pull'], unless: stored }] : [];
+    return pull ? [{ argv: ['berth', 'images', 'pull', image], unless: stored }] : [];
   const { file, names, ids } = archive;
   const present = await storedId(image, settings);
   const isStored = present !== undefined && ids.includes(present);

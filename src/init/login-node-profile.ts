@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
+import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
+import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import { type Backend, backends } from '../config/schema/profile/profile.ts';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind.ts';
 import { type KindMode, kindModeOf } from '../sshd-kinds/rules/kind-config.ts';
+import { groupNamesOf } from '../system/group-names.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { exampleWith } from './rules/example-text.ts';
@@ -74,6 +77,26 @@ export function profileSteps(answers: ProfileAnswers, present: ProfileAnswers): 
     },
     { ...whole(sshYml, sshText(backend)), formerTexts: others.map(sshText) },
   ];
+}
+
+/**
+ * The profile that an account gets at the sshd after this run, if it is a member of the group then.
+ *
+ * @returns undefined if it gets none
+ * @throws {BerthError} those of `loadSshSettings` and `groupNamesOf`
+ */
+export async function profileFor(
+  user: string,
+  group: string,
+  { backend, port }: { readonly backend: Backend; readonly port: number },
+): Promise<string | undefined> {
+  const text = readIfPresent(sshYml);
+  const isEdited = text !== undefined && !backends.some((one) => sshText(one) === text);
+  if (!isEdited) return profileNames[backend];
+  const settings = await loadSshSettings({ configFile: sshYml });
+  const groups = [...groupNamesOf(user), group];
+  const choice = chooseProfile(settings, { user, groups, port });
+  return choice.kind === 'profile' ? choice.profile.name : undefined;
 }
 
 function profileFile(backend: Backend): string {

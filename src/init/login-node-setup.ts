@@ -5,6 +5,7 @@ import type { Backend } from '../config/schema/profile/profile.ts';
 import type { ImageArchive } from '../images/image-archive.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
+import { kindFile } from '../sshd-kinds/kind.ts';
 import { assertPortIsFree, wantedKind } from '../sshd-kinds/new-kind.ts';
 import type { KindMode } from '../sshd-kinds/rules/kind-config.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
@@ -19,7 +20,13 @@ import {
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
 import { imageSteps } from './image-steps.ts';
 import { loginNodeNext, loginNodeStart } from './login-node-next.ts';
-import { kindName, presentAnswers, profileSteps, sshYml } from './login-node-profile.ts';
+import {
+  kindName,
+  presentAnswers,
+  profileFor,
+  profileSteps,
+  sshYml,
+} from './login-node-profile.ts';
 import { policySteps } from './policy-steps.ts';
 import type { ProgramOptions } from '../system/run-program.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
@@ -127,16 +134,21 @@ export async function loginNodeSetup(
   const formerText = readIfPresent(formerShellsFile);
   const shells = shellSteps(accounts, answers.mode);
   const kept = keepShells(formerText, shells.length === 0 ? [] : accounts.local);
+  // The sshd of an earlier run accepts new members at once: they have Berth as their shell before.
+  const isOpen = shells.length > 0 && existsSync(kindFile(kindName));
   // The linter refuses a kind of which a member of the group has another shell: then it waits for the shells, too.
   const members = accounts.local.flatMap(({ name, member }) => (member ? name : []));
-  const waits = shells.some(({ argv }) => members.includes(argv.at(-1) ?? ''));
-  const admitted = [kind, ...memberSteps(accounts)];
+  const waits = !isOpen && shells.some(({ argv }) => members.includes(argv.at(-1) ?? ''));
+  const admitted = [...(isOpen ? [...kept, ...shells] : []), kind, ...memberSteps(accounts)];
   const [user] = answers.users;
   return {
     steps: [...steps, ...(waits ? [] : admitted)],
     // sshd last: until then, members with another shell would get it there.
-    last: [...kept, ...shells, ...(waits ? admitted : []), ...started],
-    doctor: user === undefined ? [] : ['--user', user, ...sessionOption(answers)],
+    last: [...(isOpen ? [] : [...kept, ...shells]), ...(waits ? admitted : []), ...started],
+    doctor:
+      user === undefined
+        ? []
+        : ['--user', user, ...(await profileOption(user, answers)), ...sessionOption(answers)],
     next: [
       ...(pam === undefined ? [noPam] : []),
       ...(cluster?.next ?? []),
@@ -164,6 +176,12 @@ function undoPresent(
       .map(({ name }) => ['usermod', '--shell', former.get(name) ?? 'SHELL', name]),
     ...local.filter(({ member }) => member).map(({ name }) => leaveGroup(name)),
   ];
+}
+
+/** The faults of other profiles are not the user's. */
+async function profileOption(user: string, answers: LoginNodeAnswers): Promise<string[]> {
+  const profile = await profileFor(user, group, answers);
+  return profile === undefined ? [] : ['--profile', profile];
 }
 
 /** With the image, doctor can try it. */
@@ -241,6 +259,7 @@ function shellSteps({ local }: AccountState, mode: KindMode): CommandStep[] {
       : {
           argv: ['usermod', '--shell', shell, name],
           undo: [['usermod', '--shell', present === '' ? '/bin/sh' : present, name]],
+          untilChecked: true,
         },
   );
 }

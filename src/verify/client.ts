@@ -14,6 +14,8 @@ export interface Target {
   readonly key: string;
   /** A line of the message of the day; without it, its cases are skipped. */
   readonly motd?: string | undefined;
+  /** The profile that OpenSSH's clients ask for; without it, they ask for none. */
+  readonly profile?: string | undefined;
   /** PATH of the clients on this machine. */
   readonly path: string;
   /** Whether all exit codes are tried; default: those that programs use for errors of their own. */
@@ -96,7 +98,9 @@ export class Client {
 
   /** Options that ssh, scp and sftp have in common; the port option differs between them. */
   get sshOptions(): string[] {
+    const { profile } = this.target;
     return [
+      ...(profile === undefined ? [] : ['-o', `SetEnv=BERTH_PROFILE=${profile}`]),
       ...[
         '-F',
         '/dev/null',

@@ -75,7 +75,7 @@ export async function verifyHost({
     onCase(chosen, index + 1);
     const interruption = { result: 'skip', detail: 'interrupted', milliseconds: 0 } as const;
     let outcome: Omit<VerifiedCase, 'subject' | 'name'> = interruption;
-    if (!interrupted.aborted) outcome = await outcomeOf(each, client, known);
+    if (!interrupted.aborted) outcome = await outcomeOf(chosen, client, known);
     // Its clients may have ended with the signal.
     if (interrupted.aborted && outcome.result === 'fail') outcome = interruption;
     results.push({ subject, name: each.name, ...outcome });
@@ -84,10 +84,13 @@ export async function verifyHost({
 }
 
 async function outcomeOf(
-  each: Case,
+  { subject, each }: ChosenCase,
   client: Client,
   known: Readonly<Record<string, string>>,
 ): Promise<Omit<VerifiedCase, 'subject' | 'name'>> {
+  const { profile } = client.target;
+  if (profile !== undefined && subject === 'other clients')
+    return { result: 'skip', detail: `does not ask for ${profile}`, milliseconds: 0 };
   const untried = await reasonNotToRun(each, known, client.target.path);
   return untried ? { ...untried, milliseconds: 0 } : runCase(client, each);
 }

@@ -2,7 +2,7 @@ import type { ListedImage } from '../../images/image-index.ts';
 import { installedPath } from '../../installed-path.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
-import { outputOption, text } from '../kit/options.ts';
+import { outputOption, text, words } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
 import { documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
@@ -43,8 +43,9 @@ function imagesText(images: readonly ListedImage[]): string {
 }
 
 const checkCommand = command({
-  command: 'check',
+  command: 'check [image..]',
   describe: 'Check that each image is stored, complete, of the right digest and readable by users',
+  positionals: { image: words('image', 'NAME[:TAG][@sha256:…]; default: those of all profiles') },
   options: imagesOptions,
   examples: [
     ['berth images check -o json', 'Print JSON for monitoring: .summary.failed, .checks[].image'],
@@ -54,7 +55,7 @@ const checkCommand = command({
   run: async (args, terminal) => {
     const { checkImages } = await import('../../images/check-images.ts');
     const { writeChecks } = await import('../kit/check-report.ts');
-    return writeChecks(checkImages(await loadSsh(args)), args.output, terminal);
+    return writeChecks(checkImages(await loadSsh(args), args.image), args.output, terminal);
   },
 });
 

@@ -33,6 +33,10 @@ export const verifyCommand = command({
       {},
     ),
     forced: flag('Sessions have a forced command: its known failures are shown as known, too'),
+    profile: text(
+      'profile',
+      "Profile that OpenSSH's clients ask for; the cases of others are skipped",
+    ),
     motd: text('TEXT', 'A line of the message of the day; without it, two cases are skipped'),
     output: outputOption,
   },
@@ -54,11 +58,14 @@ export const verifyCommand = command({
   epilogue:
     'Exit status: 0 no case failed, 1 a case failed or the run was interrupted, more than 1 it could not run (sysexits(3)). Nothing is installed; a case is skipped if its client is not here or a program of the session is not there. What it makes in the home is removed; do not work there meanwhile.',
   run: async (args, terminal) => {
-    const { host, user, port, motd, backend, forced, only = [] } = args;
+    const { host, user, port, motd, profile, backend, forced, only = [] } = args;
     const wrong = [
       ...(host.startsWith('-') ? [`${host}: not a host`] : []),
       ...(user.startsWith('-') ? [`--user ${user}: not a user`] : []),
       ...(Number.isInteger(port) ? [] : [`--port ${port}: not a port`]),
+      ...(profile === undefined || /^[a-z0-9-]+$/.test(profile)
+        ? []
+        : [`--profile ${profile}: not the name of a profile`]),
     ];
     if (wrong.length > 0) throw new BerthError(wrong.join('; '), { code: 'usage' });
     const [{ chosenCases, verifyHost }, { writeVerification }] = await Promise.all([
@@ -80,7 +87,7 @@ export const verifyCommand = command({
       () => now,
       () =>
         verifyHost({
-          target: { host, port, user, key, motd, path },
+          target: { host, port, user, key, motd, profile, path },
           cases,
           traits: serverTraits(backend, forced),
           interrupted: interruption.signal,

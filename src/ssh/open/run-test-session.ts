@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { backendOf } from '../../backends/backends.ts';
 import { openInBackend } from '../../backends/open-in-backend.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
-import type { Profile } from '../../config/schema/profile/profile.ts';
+import { backends, type Profile } from '../../config/schema/profile/profile.ts';
 import { runtimeDirOf } from '../../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../../connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
@@ -21,6 +21,7 @@ export interface TestSessionInput {
   readonly configFile: string;
   /** Name of the profile. */
   readonly profile: string;
+  readonly backend: string;
   /** ID of the connection that doctor recorded. */
   readonly connection: string;
   /** Directory of the bundled file-transfer programs on the host. */
@@ -50,6 +51,7 @@ export async function runTestSession({
     });
   const profile: Profile = {
     ...chosen,
+    backend: backends.find((one) => one === wanted.backend) ?? chosen.backend,
     lifetime: { kind: 'connection' },
     pod: { ...chosen.pod, forwards: false },
     batch: { ...chosen.batch, waitMs: mostWaitMs },

@@ -3,14 +3,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CheckResult } from '../../../src/check-result.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 
 const berth = join(installDirectory, 'berth');
 let host: SshHost;
 let uid: number;
 
 beforeAll(async () => {
-  host = await SshHost.start({ mode: 'forced', users: { ada: [] } });
+  host = await SshHost.start({
+    ...{ mode: 'forced', users: { ada: [] } },
+    sshYml: { rules: [{ profile: 'base' }, { profile: 'asked', on_request: true }] },
+    profiles: {
+      ...{ base: standardProfile, asked: standardProfile },
+      broken: { ...standardProfile, image: 'localhost/absent:1' },
+    },
+  });
   ({ uid } = host.account('ada'));
 });
 afterAll(() => host.stop());
@@ -19,12 +26,15 @@ const shell = async (script: string): Promise<string> =>
   (await host.asRoot(['bash', '-c', script])).stdout.toString();
 
 /** The check `session-start`. */
-async function sessionStart(): Promise<CheckResult | undefined> {
-  const words = [berth, 'doctor', '--user', 'ada', '--start-session', '-o', 'json'];
+async function sessionStart(...more: readonly string[]): Promise<CheckResult | undefined> {
+  return (await doctor(...more)).find(({ id }) => id === 'session-start');
+}
+
+async function doctor(...more: readonly string[]): Promise<readonly CheckResult[]> {
+  const words = [berth, 'doctor', '--user', 'ada', '--start-session', '-o', 'json', ...more];
   const { stdout, stderr } = await host.asRoot(words, { timeout: 120_000 });
   if (stdout.length === 0) throw new Error(stderr);
-  const { checks } = berthDocument(stdout.toString()) as { checks: readonly CheckResult[] };
-  return checks.find(({ id }) => id === 'session-start');
+  return (berthDocument(stdout.toString()) as { checks: readonly CheckResult[] }).checks;
 }
 
 /** Containers, connections, mounts, notes and processes of ada. */
@@ -40,6 +50,18 @@ describe('berth doctor --user USER --start-session', () => {
       message: expect.stringMatching(
         /^a test session of ada with profile base took [0-9.]+ s$/,
       ) as string,
+    });
+    expect(await left()).toBe('');
+  });
+
+  it('starts one with the profile that the user would ask for, and checks no other', async () => {
+    const checks = await doctor('--profile', 'asked');
+    expect(checks.find(({ id }) => id === 'session-start')?.message).toMatch(
+      /^a test session of ada with profile asked took /,
+    );
+    expect(checks.filter(({ status }) => status === 'failed')).toEqual([]);
+    expect((await doctor()).find(({ message }) => message.includes('absent'))).toMatchObject({
+      ...{ id: 'image', status: 'failed' },
     });
     expect(await left()).toBe('');
   });

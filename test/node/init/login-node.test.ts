@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
+import { motd } from '../../rig/login-node/host-files.ts';
 import { InitHost } from '../../rig/login-node/init-host.ts';
 
 describe('berth init login-node', () => {
@@ -74,7 +75,9 @@ describe('berth init login-node', () => {
       `login-node --image localhost/none:1 --user alice --port ${port} --mode login-shell --pull no --start no --yes`,
     );
     expect(exitCode, stdout).toBe(1);
-    expect(stdout).toMatch(/\$ berth doctor --user alice\n[^]*\n\$ gpasswd --delete alice berth\n/);
+    expect(stdout).toMatch(
+      /\$ berth doctor --user alice --profile minimal\n[^]*\n\$ gpasswd --delete alice berth\n/,
+    );
     expect(stdout).toMatch(/^not done: usermod --shell \S+ alice$/m);
     expect(stdout).not.toMatch(/^\$ usermod --shell/m);
     expect((await account()).stdout).toBe(who);
@@ -92,10 +95,18 @@ describe('berth init login-node', () => {
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
-    const session = await host.session('id -un; cat /proc/1/comm');
+    const session = await host.session(['id -un; cat /proc/1/comm']);
     expect(session.stdout.toString(), session.stderr + (await host.host.log())).toBe(
       'alice\npodman-init\n',
     );
+  });
+
+  it('whose terminal shows the message of the day once, though the login is shell and forced command', async () => {
+    await shell('mkdir -p /etc/motd.d; echo "Maintenance on Monday" >/etc/motd.d/monday');
+    const { stdout } = await host.session(['-tt'], 'exit\n');
+    for (const line of [motd.trim(), 'Maintenance on Monday'])
+      expect(stdout.toString().split(line)).toHaveLength(2);
+    expect((await host.session(['-T'], 'exit\n')).stdout.toString()).not.toContain('Monday');
   });
 
   it('changes nothing the second time, and says so', async () => {
@@ -111,6 +122,39 @@ describe('berth init login-node', () => {
     expect((await init('--yes --dry-run')).stdout).toContain('nothing to change');
     expect((await init('--yes')).stdout).toMatch(/^next: go back: usermod --shell SHELL alice$/m);
     await shell('mv /run/former-shells /etc/berth');
+  });
+
+  it('takes another account back out if its own profile has a fault', async () => {
+    const account = async () => (await shell('getent passwd bob; id -Gn bob')).stdout;
+    const before = await account();
+    const { exitCode, stdout } = await host.init(
+      `login-node --image localhost/none:1 --user bob --port ${port} --pull no --start no --yes`,
+    );
+    expect(exitCode, stdout).toBe(1);
+    expect(stdout).toMatch(
+      /\$ berth doctor --user bob --profile minimal\n[^]*\n\$ gpasswd --delete bob berth\n[^]*\$ usermod --shell \/bin\/bash bob\n/,
+    );
+    expect(await account()).toBe(before);
+  });
+
+  it('adds another account, whatever other profiles lack, with an image from the store, and never with its former shell', async () => {
+    await shell(`cp -p /etc/berth/ssh.yml /run/ssh.yml
+      sed -i 's/^rules:$/&\\n  - { profile: other, users: [alice] }/' /etc/berth/ssh.yml
+      printf 'image: localhost/none:1\\nlifetime: connection\\n' >/etc/berth/profiles/other.yml`);
+    const isOpen = 'id -nG bob | grep -qw berth && ! getent passwd bob | grep -q shell/login';
+    const watch = `while [ ! -e /run/over ]; do if ${isOpen}; then touch /run/open; fi; done`;
+    const watching = shell(watch);
+    const { exitCode, stdout, stderr } = await host.init(
+      `login-node --image localhost/berth-site:1 --user bob --port ${port} --pull yes --start no --yes`,
+    );
+    await shell('touch /run/over');
+    await watching;
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect(stdout).not.toContain('images pull');
+    expect((await shell('id -nG bob; getent passwd bob; ls /run')).stdout).toMatch(
+      /^bob berth\n.*shell\/login\n(?![^]*^open$)/m,
+    );
+    await shell('mv /run/ssh.yml /etc/berth/ssh.yml; rm /etc/berth/profiles/other.yml');
   });
 
   it('shows what an admin has edited, and leaves it', async () => {

@@ -48,7 +48,7 @@ it('sets up a login node, whose sessions run when the compute nodes have the fil
   const files = await login.host.asRoot(['tar', '-C', '/etc', '-cf', '-', 'berth']);
   await node.asRoot(['tar', '-C', '/etc', '-xf', '-'], { input: files.stdout });
   await node.asRoot([`${installDirectory}/berth`, 'subid', 'apply', 'alice', '--directories']);
-  const session = await login.session('hostname; id -un');
+  const session = await login.session(['hostname; id -un']);
   expect([session.exitCode, session.stdout.toString(), session.stderr]).toEqual([
     0,
     'node1\nalice\n',

@@ -11,7 +11,7 @@ interface ScriptResult {
 }
 
 /**
- * A host without Berth's configuration, with the account alice and, where init keeps copies, an empty /root. What init adds to
+ * A host without Berth's configuration, with the accounts alice and bob and, where init keeps copies, an empty /root. What init adds to
  * the installation, the transfer tools, is this host's only: other tests use the installation meanwhile.
  */
 export class InitHost {
@@ -25,7 +25,7 @@ export class InitHost {
   }
 
   static async start(): Promise<InitHost> {
-    const host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
+    const host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [], bob: [] } });
     const { port } = await freePorts(['port']);
     const made = new InitHost(host, port);
     const { stderr } = await made.shell(`mount -t tmpfs -o mode=0755 tmpfs /mnt
@@ -65,15 +65,20 @@ export class InitHost {
     return Terminal.open({ env }, ['nsenter', ...enter, '--wd=/', '--', ...program]);
   }
 
-  /** Starts the sessions' sshd as its unit does, with the keys where the test has them, and runs a command as alice. */
-  async session(command: string): Promise<ClientResult> {
+  /**
+   * Starts the sessions' sshd as its unit does, with the keys where the test has them, and runs ssh as alice.
+   *
+   * @param words options and a command
+   */
+  async session(words: readonly string[], input = ''): Promise<ClientResult> {
     await this.shell(`mkdir -p /run/sshd
       /usr/sbin/sshd -f /etc/ssh/berth/login.conf -o AuthorizedKeysFile=/etc/ssh/authorized_keys/%u`);
-    return run('ssh', [
+    const argv = [
       ...[...this.host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
       ...['-o', 'UserKnownHostsFile=/dev/null', '-o', 'LogLevel=ERROR'],
-      ...['-p', String(this.port), 'alice@127.0.0.1', command],
-    ]);
+      ...['-p', String(this.port), 'alice@127.0.0.1', ...words],
+    ];
+    return run('ssh', argv, { input });
   }
 
   /** The names and contents of all files that init may write, without those that were kept, as one text. */

@@ -90,7 +90,7 @@ exec ${kubectl} "$@"
     expect(stdout).not.toMatch(/^\$ .*(?: apply | token setup )/m);
     expect((await host.shell('cat /etc/berth/berth.yml')).stdout).not.toContain('admin.kubeconfig');
     expect(stdout).toMatch(/✓ session-start +a test session of alice with profile pod took /);
-    const session = await host.session('id -un; hostname');
+    const session = await host.session(['id -un; hostname']);
     expect(session.stdout.toString(), session.stderr + (await host.host.log())).toMatch(
       /^alice\nberth-pod-/,
     );

@@ -80,8 +80,8 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   completion: { '': '' },
   'config show': { '': '--config --config-dir --effective --output' },
   doctor: {
-    '--start-session': '--config --user --cluster --timeout --output',
-    '': '--config --config-dir --user --cluster --timeout --output',
+    '--start-session': '--config --user --profile --cluster --timeout --output',
+    '': '--config --config-dir --user --profile --cluster --timeout --output',
   },
   explain: { '': '--output' },
   help: { '': '' },
@@ -181,7 +181,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   metrics: { '': '--config --config-dir --textfile' },
   trace: { '': '--file --output' },
-  verify: { '': '--user --port --identity --only --backend --forced --motd --output' },
+  verify: { '': '--user --port --identity --only --backend --forced --profile --motd --output' },
   version: { '': '--output' },
 };
 
