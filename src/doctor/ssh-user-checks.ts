@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { glob, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
@@ -9,6 +9,8 @@ import type { User } from '../identity/nss.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import { installedPath } from '../installed-path.ts';
 import { profileMounts } from '../session/session-environment.ts';
+import { hostConfig, kindFile, kindNames } from '../sshd-kinds/kind.ts';
+import { endpointsOf } from '../sshd-kinds/rules/sshd-endpoints.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
 import { refusingKeyword } from '../sshd-lint/rules/access-findings.ts';
 import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
@@ -198,21 +200,36 @@ export async function mountsFinding({ profiles, rules }: SshSettings): Promise<F
 }
 
 const sshd = '/usr/sbin/sshd';
-/** The configuration of each sshd of `berth-sshd@.service`. */
-const configs = '/etc/ssh/berth/*.conf';
 
 /**
- * Whether an sshd of `berth-sshd@.service` admits the user, by AllowGroups and similar directives, for a
- * connection from an address that no Match block names.
+ * Whether an sshd of `berth-sshd@.service`, or without one the host's own, admits the user, by AllowGroups and similar
+ * directives, for a connection from an address that no Match block names.
+ *
+ * @param port only those that listen on it, if there are such
  */
-export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
+export async function userAccessFinding({ name, uid }: User, port?: number): Promise<Finding> {
   if (process.geteuid?.() !== 0)
     return skipped('only root can read the effective configuration of sshd');
   const refused: string[] = [];
   const groups = groupNamesOf(name);
-  for await (const config of glob(configs)) {
-    const { directives } = await parseSshdConfigFiles(config, sshd);
-    const connection = { ...anybody, user: name, groups };
+  const kinds = kindNames().map(kindFile);
+  const present = (kinds.length > 0 ? kinds : [hostConfig]).filter((file) => existsSync(file));
+  const all = await Promise.all(
+    present.map(async (config) => {
+      const { directives } = await parseSshdConfigFiles(config, sshd);
+      const global = directives.filter(({ criteria }) => criteria.length === 0);
+      const isAt = endpointsOf(global).some((endpoint) => endpoint.port === port);
+      return { config, directives, isAt };
+    }),
+  );
+  const listening = all.filter(({ isAt }) => isAt);
+  for (const { config, directives } of listening.length > 0 ? listening : all) {
+    const connection = {
+      ...anybody,
+      ...(port !== undefined && { localPort: port }),
+      user: name,
+      groups,
+    };
     const by = refusingKeyword(
       await effectiveOptions({ sshd, config }, connection, directives),
       connection,
@@ -222,9 +239,9 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
     refused.push(`${config} (${by})`);
   }
   return refused.length === 0
-    ? skipped(`${configs} does not exist; berth sshd lint checks the host's own sshd`)
+    ? skipped('this host has no configuration of an sshd')
     : failed(
-        `no sshd of Berth admits ${name}: ${refused.join(', ')}`,
+        `no sshd of the sessions admits ${name}: ${refused.join(', ')}`,
         `Change that directive. For AllowGroups, add the user to one of its groups: gpasswd --add ${name} GROUP`,
       );
 }

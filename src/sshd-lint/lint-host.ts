@@ -102,16 +102,16 @@ export async function lintSettings(
   try {
     const { profiles, rules, broken, balancers } = await loadSshSettings({ configFile, overlay });
     // `host` of a pod is the network of its node.
-    const networks = [...profiles.values()].map((profile) =>
-      backendOf(profile).runsHere ? profile.network : 'other',
+    const others = [...profiles.values()].filter(
+      (profile) => !backendOf(profile).runsHere || profile.network !== 'host',
     );
-    const known = networks.length > 0;
+    const known = profiles.size > 0;
     const faults = [...broken.values()]
       .map(({ error }) => error)
       .filter((error) => !known || isUnsafe(error));
     return {
       balancers,
-      sessionNetwork: !known ? 'unknown' : networks.every((n) => n === 'host') ? 'host' : 'other',
+      sessionNetwork: !known ? 'unknown' : { otherProfiles: others.map(({ name }) => name) },
       findings: [
         ...faults.map(faulty),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),

@@ -31,9 +31,15 @@ export function runProgram(
 ): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const options = { ...limits, cwd, env: { ...env }, encoding: 'utf8' } as const;
-    const child = execFile(file, args, options, (error, stdout, stderr) =>
-      resolve({ error: error ?? undefined, stdout, stderr }),
-    );
+    const child = execFile(file, args, options, (error, stdout, stderr) => {
+      // Node's message has all arguments, such as a script.
+      if (error?.message.startsWith('Command failed: ') === true)
+        error.message = [
+          `${file} ended with ${error.signal ?? `status ${error.code ?? 'unknown'}`}`,
+          ...(stderr.trim() === '' ? [] : [stderr.trim()]),
+        ].join(': ');
+      resolve({ error: error ?? undefined, stdout, stderr });
+    });
     // It may end before it has read its input.
     if (input !== undefined) child.stdin?.on('error', () => undefined).end(input);
   });

@@ -105,6 +105,7 @@ export function sessionPlanText(plan: SessionPlan): string {
   if (job !== undefined)
     return [
       `${escapedForTerminal(user)} gets profile ${job.profile}: ${escapedForTerminal(reason)}`,
+      ...obstaclesText(obstacles),
       `job ${job.name}, submitted if the user has none with this name`,
       '',
       ...escapeInvisible(job.script).trimEnd().split('\n'),
@@ -112,6 +113,7 @@ export function sessionPlanText(plan: SessionPlan): string {
   if (pod !== undefined)
     return [
       `${escapedForTerminal(user)} gets profile ${pod.profile}: ${escapedForTerminal(reason)}`,
+      ...obstaclesText(obstacles),
       `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${escapedForTerminal(pod.cluster)}`,
       '',
       'manifest of the pod (created if it is not running yet)',
@@ -127,7 +129,10 @@ export function sessionPlanText(plan: SessionPlan): string {
     const refused = isMistake(plan) ? 'gets no session' : 'is refused';
     const what = outcome === 'refused' ? refused : 'gets a shell on the host';
     const why = mistakes === undefined ? '' : `\n${escapedForTerminal(mistakes)}`;
-    return `${escapedForTerminal(user)} ${what}: ${escapedForTerminal(reason)}${why}`;
+    return [
+      `${escapedForTerminal(user)} ${what}: ${escapedForTerminal(reason)}${why}`,
+      ...obstaclesText(obstacles),
+    ].join('\n');
   }
   const { profile, container, mounts, skipped, becomes, environment } = session;
   const state = container.runs

@@ -72,6 +72,11 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
     import('../../ssh/open/plan-session.ts'),
     import('./plan-text.ts'),
   ]);
+  const [{ lookupUser }, { userAccessFinding }, { runCheck }] = await Promise.all([
+    import('../../identity/nss.ts'),
+    import('../../doctor/ssh-user-checks.ts'),
+    import('../../check-result.ts'),
+  ]);
   const plan = await planSession({
     username: user,
     tty,
@@ -82,5 +87,13 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
     command,
     ...(port === undefined ? {} : { port: checkPort(port) }),
   });
-  return writeSessionPlan(plan, output, terminal);
+  const account = lookupUser(user, { minimumUid: 1 });
+  const run = () => userAccessFinding(account, port);
+  const access = await runCheck({ id: 'user-access', run }, checkTimeoutMs);
+  const obstacles = [...(access.status === 'failed' ? [access] : []), ...plan.obstacles];
+  return writeSessionPlan(
+    plan.outcome === 'refused' ? plan : { ...plan, obstacles },
+    output,
+    terminal,
+  );
 }

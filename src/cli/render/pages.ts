@@ -92,6 +92,7 @@ async function render(
   const seconds = Math.floor(terminal.now() / 1000);
   const { sitePages } = await import('../../pages/rules/site-pages.ts');
   const files = sitePages({
+    host,
     title: args.title ?? host,
     doors: balancer === undefined ? hostDoors(host, sshds) : balancerDoors(host, balancer, sshds),
     hostKeys: distinct(

@@ -42,7 +42,7 @@ export function sessionsAnswer({ sessions, failed }: OwnSessions, now: number): 
       ]),
       [4, 5],
     ),
-    nothing: 'you have no containers, pods or jobs here\n',
+    nothing: 'no SSH session of yours has a container, pod or job here\n',
     failed,
   };
 }
@@ -141,7 +141,8 @@ export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): 
       failures: failed.map(documentError),
     }),
     text: tables.filter((text) => text !== '').join('\n'),
-    nothing: 'you have no jobs, quotas or credentials for kubectl here\n',
+    nothing:
+      'no SSH session of yours has a job here, and you have no quotas or credentials for kubectl\n',
     failed,
   };
 }

@@ -1,12 +1,11 @@
 import { html, type Html } from './html.ts';
 import { commandFor, type Door, type Site } from './site.ts';
 
-const example: Door = { host: 'HOST', port: 22, sshdPort: 22 };
-
 /** How to connect, from each system, with lines to copy. */
-export function connectPage({ doors, hostKeys, authorities, news }: Site): Html {
+export function connectPage({ host, doors, hostKeys, authorities, news }: Site): Html {
   const [latest] = news;
-  const [first = example] = doors;
+  // Its sshd is not known here.
+  const [first = { host, port: 22, sshdPort: 22 }] = doors;
   return html`<h1>Connect with SSH</h1>
     ${latest && html`<p class="note"><strong>News:</strong> <a href="news.html#${latest.id}">${latest.title}</a></p> `}
     <p>
@@ -19,7 +18,7 @@ export function connectPage({ doors, hostKeys, authorities, news }: Site): Html 
       <code>%USERPROFILE%\\.ssh\\config</code>, <code>ssh ${shortName(first, doors)}</code> is
       enough, and VS Code lists the name.
     </p>
-    <pre><code>${doors.map((door) => configText(door, doors)).join('\n')}</code></pre>
+    <pre><code>${[first, ...doors.slice(1)].map((door) => configText(door, doors)).join('\n')}</code></pre>
     ${checkText(hostKeys, authorities)}
     <h2 id="linux">Linux</h2>
     <p>

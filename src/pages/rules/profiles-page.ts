@@ -41,7 +41,7 @@ export function profilesPage({ settings, doors }: Site): Html {
   return html`<h1>Profiles</h1>
     <p>
       A profile says what your session runs in. Unless you ask for another, you get the first one
-      here that you may use on the port to which you connect.
+      here that you may use on the port to which you connect, and that is not on request.
     </p>
     ${each.length === 0 ? html`<p>There are no profiles here.</p> ` : each}`;
 }

@@ -5,6 +5,8 @@ import type { StatusRow } from './status.ts';
 /** What the pages are made from. */
 export interface Site {
   readonly title: string;
+  /** What users type. */
+  readonly host: string;
   readonly doors: readonly Door[];
   readonly hostKeys: readonly { readonly type: string; readonly fingerprint: string }[];
   /** Lines of known_hosts with the CAs of the host keys. */

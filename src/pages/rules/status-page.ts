@@ -38,6 +38,12 @@ export function statusPage({ status, settings, doors: [door] }: Site): Html {
     }${
       own === undefined || door === undefined
         ? undefined
-        : html`<p>Your own sessions: <code>${commandFor('ssh', door)} ${own} status</code></p> `
+        : html`<p>
+              Your own sessions: <code>${`${commandFor('ssh', door)} ${own}`} sessions</code>
+            </p>
+            <p>
+              Your jobs, quotas and credentials:
+              <code>${commandFor('ssh', door)} ${own} status</code>
+            </p> `
     }`;
 }

@@ -26,13 +26,15 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
     });
   const local = options.permitOpen && on(options.allowTcpForwarding, 'local');
   const remote = options.permitListen && on(options.allowTcpForwarding, 'remote');
-  if ((local || remote) && sample.sessionNetwork !== 'host')
+  const { sessionNetwork } = sample;
+  const others = sessionNetwork === 'unknown' ? [] : sessionNetwork.otherProfiles;
+  if ((local || remote) && (sessionNetwork === 'unknown' || others.length > 0))
     findings.push({
       code: 'tcp-forwarding',
       severity: 'weakness',
       message:
-        sample.sessionNetwork === 'other'
-          ? "-L, -R, -D and -W use the host's network, but not all profiles have `network: host`"
+        sessionNetwork !== 'unknown'
+          ? `-L, -R, -D and -W use the host's network, but sessions of these profiles have another: ${others.join(', ')}`
           : "-L, -R, -D and -W use the host's network; no profile could be read, so it is not known whether sessions use it too",
       closedBy:
         'AllowTcpForwarding no; or, with Podman, `network: host` in every profile. Ports of sessions in pods and jobs, and VS Code there, need AllowTcpForwarding: to keep it, write `# berth-accepts: tcp-forwarding` into the file, which `berth sshd check` obeys',

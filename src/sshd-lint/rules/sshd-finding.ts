@@ -30,7 +30,7 @@ export interface SshdSample {
   /** Whether root can log in at this sshd, which a ForceCommand for everybody would end. */
   readonly rootLogsIn: boolean;
   /** Whether sessions use the host's network. */
-  readonly sessionNetwork: 'host' | 'other' | 'unknown';
+  readonly sessionNetwork: { readonly otherProfiles: readonly string[] } | 'unknown';
   /** By path: the checks of all paths in the options and in passwd. */
   readonly paths: ReadonlyMap<string, PathCheck>;
   /** Files of AuthorizedKeysFile that are the same for several accounts. */

@@ -47,6 +47,24 @@ describe('plan --ssh predicts what the login does', () => {
     expect((await host.ssh('eve', ['true'])).exitCode).toBe(255);
   });
 
+  it('given an sshd that does not admit the user: no session', async () => {
+    const reload = 'kill -HUP "$(cat /run/sshd.pid)"';
+    const config = '/etc/ssh/sshd_config';
+    await root(`cp -p ${config} /run/before; sed -i '1i AllowGroups physics' ${config}; ${reload}`);
+    const { exitCode, plan: planned } = await plan('ada');
+    expect(planned.obstacles).toMatchObject([
+      { id: 'user-access', message: expect.stringContaining('AllowGroups') as string },
+    ]);
+    expect(exitCode).toBe(69);
+    await expect
+      .poll(async () => (await host.ssh('ada', ['true'])).stderr, { timeout: 30_000 })
+      .toContain('Permission denied');
+    await root(`cat /run/before >${config}; ${reload}`);
+    await expect
+      .poll(async () => (await host.ssh('ada', ['true'])).exitCode, { timeout: 30_000 })
+      .toBe(0);
+  });
+
   const edit = (path: string, change: string): readonly [string, string] => [
     `cp -p ${path} /run/before; sed -i '${change}' ${path}`,
     `cat /run/before > ${path}`,

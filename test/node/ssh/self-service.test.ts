@@ -43,7 +43,7 @@ describe('what the login answers itself', () => {
 
   it('lists and ends the own containers, and starts none', async () => {
     expect(await ask(host, 'ada', 'berth sessions')).toEqual({
-      ...{ code: 0, out: '', err: 'you have no containers, pods or jobs here\n' },
+      ...{ code: 0, out: '', err: 'no SSH session of yours has a container, pod or job here\n' },
     });
     expect((await findLeftovers(host, 'ada')).containers).toEqual([]);
     const working = await LiveSession.startReady(host, 'ada', 'cat');
@@ -68,7 +68,9 @@ describe('what the login answers itself', () => {
     );
 
     // Nobody else's.
-    expect((await ask(host, 'bob', 'berth sessions')).err).toMatch(/^you have no containers/);
+    expect((await ask(host, 'bob', 'berth sessions')).err).toMatch(
+      /^no SSH session of yours has a container/,
+    );
     expect(await ask(host, 'bob', 'berth end berth-base')).toMatchObject({
       ...{ code: 69, out: '' },
       err: expect.stringMatching(
@@ -189,7 +191,9 @@ describe('what the login answers as the login shell, with another word', () => {
   afterAll(() => host.stop());
 
   it('is the same', async () => {
-    expect((await ask(host, 'ada', 'my sessions')).err).toMatch(/^you have no containers/);
+    expect((await ask(host, 'ada', 'my sessions')).err).toMatch(
+      /^no SSH session of yours has a container/,
+    );
     expect((await ask(host, 'ada', 'my')).out).toMatch(/^Usage: ssh HOST my COMMAND/);
     expect((await ask(host, 'ada', 'berth sessions')).code).toBe(127);
   });

@@ -4,6 +4,7 @@ import type { Site } from '../../../src/pages/rules/site.ts';
 
 export const exampleSite: Site = {
   title: 'login.example.org',
+  host: 'login.example.org',
   doors: [{ host: 'login.example.org', port: 22, sshdPort: 22 }],
   hostKeys: [],
   authorities: [],

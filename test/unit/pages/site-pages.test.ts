@@ -20,6 +20,18 @@ const door = (more: Partial<Door> = {}): Door => ({
   ...more,
 });
 
+it('says what users get and ask, and for which host', () => {
+  const settings = { ...exampleSite.settings, selfService: 'berth' };
+  const words = (path: string, more: Partial<Site> = {}): string =>
+    textOf(path, { ...exampleSite, settings, ...more }).replaceAll(/\s+/g, ' ');
+  expect(words('index.html', { doors: [] })).toContain('ssh USER@login.example.org');
+  expect(words('index.html', { doors: [] })).not.toContain('HOST');
+  expect(words('profiles.html')).toContain('you connect, and that is not on request.');
+  expect(words('status.html')).toMatch(
+    /Your own sessions: ssh USER@\S+ berth sessions Your jobs, quotas and credentials: ssh USER@\S+ berth status/,
+  );
+});
+
 describe('the template', () => {
   it('escapes what is filled in', () => {
     expect(html`<a b="${`"'<&>`}">${['<', html`<i></i>`, 1, undefined]}</a>`.text).toBe(
