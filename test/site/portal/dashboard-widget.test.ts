@@ -1,9 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { renderWidget } from '../../rig/ondemand/ondemand-app.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -37,13 +49,35 @@ beforeAll(async () => {
   widgets = join(user.home, 'widgets');
   state = join(user.home, '.local/state/berth/portal');
   await cp(new URL('../../../etc/ondemand/widgets', import.meta.url), widgets, { recursive: true });
-  const config = join(user.home, '.kube/config');
   await mkdir(join(user.home, '.kube/cache/berth'), { recursive: true });
-  await writeFile(config, await readFile(site.adminKubeconfig));
-  jobs = { prod: { bin: site.kubectlPath, config_file: config, namespace_prefix: `w${run}-` } };
-  await execa('chown', ['-R', `${user.uid}:${user.gid}`, user.home]);
   await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   await cluster.waitForControllers(namespace);
+  const account = `--serviceaccount=${namespace}:default`;
+  const view = ['create', 'rolebinding', 'view', '--clusterrole=view', account];
+  await cluster.kubectl([...view, '-n', namespace]);
+  const token = await cluster.kubectl(['create', 'token', 'default', '-n', namespace]);
+  const expiry = Math.floor(Date.now() / 1000) + 3600;
+  const credential = {
+    version: 1,
+    cluster: 'prod',
+    server: site.server,
+    token: token.trim(),
+    expiry,
+  };
+  const cache = join(user.home, credentialCachePath(site.server));
+  await writeFile(cache, JSON.stringify(credential), { mode: 0o600 });
+  const ca = join(user.home, 'ca.pem');
+  await writeFile(ca, site.ca.pem);
+  jobs = {
+    prod: {
+      bin: site.kubectlPath,
+      config_file: join(user.home, '.kube/config'),
+      server: { endpoint: site.server, cert_authority_file: ca },
+      namespace_prefix: `w${run}-`,
+    },
+  };
+  await writeAsSession();
+  await execa('chown', ['-R', `${user.uid}:${user.gid}`, user.home]);
   await cluster.create(
     {
       ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'berth', namespace } },
@@ -58,7 +92,32 @@ afterAll(async () => {
   await cluster.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   await rm(user.home, { recursive: true, maxRetries: 20 });
 });
-const render = (clusters: object = jobs, env = {}) => renderWidget(user, widgets, clusters, env);
+const credentialProgram = join(installDirectory, 'shell/kube-credential');
+const render = (clusters: object = jobs, env = {}) =>
+  renderWidget(user, widgets, clusters, { BERTH_CREDENTIAL: credentialProgram, ...env });
+
+/** What a session can write in the home, for whatever reads it on the portal. */
+async function writeAsSession(): Promise<void> {
+  const trap = join(user.home, 'trap');
+  await writeFile(trap, '#!/bin/sh\ntouch "$0.sprung"\n', { mode: 0o755 });
+  const exec = {
+    ...{ apiVersion: 'client.authentication.k8s.io/v1', command: trap },
+    interactiveMode: 'Never',
+  };
+  const names = { cluster: 'berth', user: 'berth' };
+  const kubeconfig = {
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'berth' },
+    clusters: [{ name: 'berth', cluster: { server: site.server } }],
+    users: [{ name: 'berth', user: { exec } }],
+    contexts: [{ name: 'berth', context: { ...names, namespace } }],
+  };
+  const kuberc = {
+    ...{ apiVersion: 'kubectl.config.k8s.io/v1beta1', kind: 'Preference' },
+    defaults: [{ command: 'get', options: [{ name: 'context', default: 'trapped' }] }],
+  };
+  await writeFile(join(user.home, '.kube/config'), JSON.stringify(kubeconfig));
+  await writeFile(join(user.home, '.kube/kuberc'), JSON.stringify(kuberc));
+}
 
 /** A cluster that is not there: nothing writes its file while a test does. */
 const absent = { absent: { bin: '/bin/false' } };
@@ -94,6 +153,10 @@ describe("the widget of OnDemand's dashboard", () => {
     expect(kept).not.toMatch(/a-secret|TOKEN|annotations/);
   });
 
+  it('runs nothing that the home names', async () => {
+    expect(await readdir(user.home)).not.toContain('trap.sprung');
+  });
+
   it('says so if an answer does not come: the home, kubectl, or what is not installed', async () => {
     const hang = join(user.home, 'hang');
     // It ends with the test's directory.
@@ -122,10 +185,10 @@ describe("the widget of OnDemand's dashboard", () => {
   });
 
   it('says why a cluster could not be asked', async () => {
-    const gone = { gone: { ...jobs.prod, config_file: '/dev/null', context: 'nowhere' } };
+    const gone = { gone: { ...jobs.prod, server: { endpoint: 'https://127.0.0.1:9' } } };
     await render(gone);
     const shown = expect.poll(() => render(gone), { timeout: 30_000 });
-    await shown.toMatch(/did not answer: .*context.*nowhere/);
+    await shown.toMatch(/did not answer: .*there is no credential for https:\/\/127\.0\.0\.1:9/s);
     expect(await render(gone)).toContain('Nothing is known of quota and sessions.');
   });
 
