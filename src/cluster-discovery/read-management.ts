@@ -112,6 +112,8 @@ async function readCluster(
   const server = await clusterServer(client, cluster);
   if (server === undefined) return { cluster, reason: 'it has no Secret with its kubeconfig yet' };
   if (server.ca === undefined) return { cluster, reason: 'its kubeconfig has no CA' };
+  if (server.tlsServerName !== undefined)
+    return { cluster, reason: 'its kubeconfig has tls-server-name, and those of users cannot' };
   const oidc = await controlPlaneOidc(client, cluster);
   return {
     ...{ cluster, endpoint: server.url, ca: server.ca },

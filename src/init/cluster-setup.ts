@@ -55,16 +55,33 @@ const caDirectory = 'clusters';
  *   `parseHookEnv`; system errors
  */
 export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupStep[] = []): Setup {
-  const { name, config, clustersDir, kubeconfig } = answers;
-  const { url, ca, insecureSkipTlsVerify = false } = serverOf(answers);
+  const { name, config, clustersDir, kubeconfig, purpose } = answers;
+  const { server, proxyUrl } = accessOf(answers);
+  const { url, ca, insecureSkipTlsVerify = false, tlsServerName } = server;
   // Without one, the API server's certificate is of a CA that every host trusts.
   const caFile = ca === undefined ? undefined : join(dirname(config), caDirectory, `${name}.pem`);
-  if (insecureSkipTlsVerify)
-    throw new BerthError(`${kubeconfig} has insecure-skip-tls-verify`, {
-      code: 'admin-kubeconfig-unsupported',
-      hint: 'OnDemand gives each user the CA of the cluster in a file. Write the CA into the kubeconfig instead.',
-      fields: { file: kubeconfig },
+  const refuse = (field: string, hint: string): never => {
+    const fields = { file: kubeconfig };
+    throw new BerthError(`${kubeconfig} has ${field}`, {
+      ...{ code: 'admin-kubeconfig-unsupported', hint, fields },
     });
+  };
+  if (insecureSkipTlsVerify)
+    refuse(
+      'insecure-skip-tls-verify',
+      'OnDemand gives each user the CA of the cluster in a file. Write the CA into the kubeconfig instead.',
+    );
+  if (tlsServerName !== undefined && purpose === 'portal')
+    refuse(
+      `tls-server-name: ${tlsServerName}`,
+      'OnDemand writes the address and the CA of the cluster into the kubeconfig of each user, and no name of the certificate. Use an address that the certificate names, here and in a copy of the kubeconfig.',
+    );
+  if (proxyUrl !== undefined && (purpose === 'portal' || !answers.apply))
+    refuse(
+      // Without what may be a password in it.
+      `proxy-url: ${proxyUrl.replace(/\/\/[^/]*@/, '//')}`,
+      'Neither the kubeconfigs of users nor logins use a proxy. If this host reaches the API server without one, take proxy-url out of a copy of the kubeconfig, and give that.',
+    );
   if (answers.apply && !existsSync(answers.kubectl))
     throw new BerthError(`there is no ${answers.kubectl}`, {
       code: 'config-missing',
@@ -115,14 +132,14 @@ function nextLines(
     : commands.map(({ argv }) => `with your rights on the cluster: ${argv.join(' ')}`);
 }
 
-function serverOf({ kubeconfig, context }: ClusterAnswers) {
+function accessOf({ kubeconfig, context }: ClusterAnswers) {
   const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
   const choice = {
     ...{ file: kubeconfig, endpoint: '', onlyCluster: true },
     ...(context === undefined ? {} : { context }),
   };
   const read = (path: string) => readTrusted(resolve(dirname(kubeconfig), path));
-  return readContext(values, choice, read).server;
+  return readContext(values, choice, read);
 }
 
 function berthStep(answers: ClusterAnswers, hasHookEnv: boolean): FileStep {

@@ -46,7 +46,7 @@ export function apiServerFrom(
 /**
  * One context of a kubeconfig. Throws `admin-kubeconfig-invalid`, `admin-kubeconfig-context` (none
  * matches, or the named one is missing) and `admin-kubeconfig-unsupported` for `auth-provider` and
- * `username`, which client-go no longer supports either.
+ * `username`, which client-go no longer supports either, and for impersonation, which no command of Berth does.
  */
 export function readContext(
   document: unknown,
@@ -60,9 +60,10 @@ export function readContext(
   const url = text(cluster.server);
   if (!url?.startsWith('https://'))
     throw invalid(choice.file, `cluster ${names.cluster} has no https server address`);
-  for (const unsupported of ['auth-provider', 'username'])
-    if (user[unsupported] !== undefined)
-      throw unsupportedField(choice.file, `users[].user.${unsupported}`);
+  const unsupported = Object.keys(user).find((key) =>
+    /^(?:auth-provider|username|as|as-.*)$/.test(key),
+  );
+  if (unsupported !== undefined) throw unsupportedField(choice.file, `users[].user.${unsupported}`);
 
   const ca = inlineOrFile(cluster, 'certificate-authority', read);
   const cert = inlineOrFile(user, 'client-certificate', read);
