@@ -60,9 +60,10 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   const started = terminal.now() / 1000;
   let report: LdapSyncReport | undefined;
   let textfile: string | undefined;
+  const clusters: string[] = [];
   try {
     textfile = optionalOutputFile('--textfile', args.textfile);
-    report = await run(args, terminal, started);
+    report = await run(args, terminal, { started, clusters });
     const text = args.output === 'json' ? ldapSyncJson : ldapSyncText;
     terminal.stdout.write(text(report, args['dry-run']));
     for (const { what, name, dn, reason } of report.people.refused)
@@ -80,16 +81,17 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   try {
     const { writeLdapSyncMetrics } = await import('../ldap/ldap-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
-    await writeLdapSyncMetrics(textfile, report, { started, seconds });
+    await writeLdapSyncMetrics(textfile, clusters, report, { started, seconds });
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
   }
 }
 
+/** @param clusters gets their names before anything else can fail */
 async function run(
   args: LdapSyncArguments,
   terminal: Terminal,
-  now: number,
+  { started: now, clusters }: { readonly started: number; readonly clusters: string[] },
 ): Promise<LdapSyncReport> {
   const [
     { syncFromLdap },
@@ -107,11 +109,12 @@ async function run(
   keepHeapSmall();
   const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
+  const targets = await clusterTargets(args, terminal);
+  clusters.push(...targets.map(({ name }) => name));
   const { ldap, secrets, minimumUid } = loadLdapSettings({
     configFile: args.config ?? overlay?.resolve(defaultConfigFile) ?? defaultConfigFile,
     groupMayRead: args['in-cluster'],
   });
-  const targets = await clusterTargets(args, terminal);
   let waitingFor = 'connecting to the directory';
   return withProgress(
     terminal,

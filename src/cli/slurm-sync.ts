@@ -1,3 +1,4 @@
+import type { LoadedSlurmSyncSettings } from '../config/load/load-ldap-settings.ts';
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
 import { asBerthError } from '../errors/berth-error.ts';
@@ -21,6 +22,7 @@ const options = {
   'dry-run': flag('Print what would be done, and do nothing'),
   yes: flag('Do not ask before the first change, for a timer'),
   'accept-fewer': flag('Accept an answer with far fewer users or groups than the last one'),
+  adopt: flag('Take over accounts made by hand that a * of a rule names'),
   timeout: text('TIME', 'Time limit for the LDAP server and slurmdbd together', { default: '1h' }),
   textfile: textfileOption,
   output: outputOption,
@@ -48,9 +50,13 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
   const started = terminal.now() / 1000;
   let report: SlurmSyncReport | undefined;
   let textfile: string | undefined;
+  let cluster: string | undefined;
   try {
     textfile = optionalOutputFile('--textfile', args.textfile);
-    report = await run(args, terminal);
+    const { loadSlurmSyncSettings } = await import('../config/load/load-ldap-settings.ts');
+    const settings = loadSlurmSyncSettings(args.config ?? defaultConfigFile);
+    ({ cluster } = settings.accounts);
+    report = await run(args, settings, terminal);
     if (args.output === 'json') terminal.stdout.write(reportJson(report, args['dry-run']));
     else if (args['dry-run']) writePlan(report, terminal);
     else {
@@ -71,26 +77,29 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
   try {
     const { writeSlurmSyncMetrics } = await import('../slurm-accounts/slurm-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
-    await writeSlurmSyncMetrics(textfile, report, { started, seconds });
+    await writeSlurmSyncMetrics(textfile, cluster, report, { started, seconds });
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth slurm-sync: writing the metrics'));
   }
 }
 
-async function run(args: SlurmSyncArguments, terminal: Terminal): Promise<SlurmSyncReport> {
-  const [{ planAccountSync, syncAccounts }, { loadSlurmSyncSettings }, { deadlineIn }, kit] =
-    await Promise.all([
-      import('../slurm-accounts/sync-accounts.ts'),
-      import('../config/load/load-ldap-settings.ts'),
-      import('../system/deadline.ts'),
-      import('./kit/text.ts'),
-    ]);
+async function run(
+  args: SlurmSyncArguments,
+  settings: LoadedSlurmSyncSettings,
+  terminal: Terminal,
+): Promise<SlurmSyncReport> {
+  const [{ planAccountSync, syncAccounts }, { deadlineIn }, kit] = await Promise.all([
+    import('../slurm-accounts/sync-accounts.ts'),
+    import('../system/deadline.ts'),
+    import('./kit/text.ts'),
+  ]);
   const asking = asker('berth slurm-sync', args, terminal);
   let waitingFor = 'connecting to the directory';
   const input = {
-    ...loadSlurmSyncSettings(args.config ?? defaultConfigFile),
+    ...settings,
     deadline: deadlineIn(kit.parseSeconds(args.timeout, 'timeout') * 1000),
     acceptFewer: args['accept-fewer'],
+    adopt: args.adopt,
     onProgress: (what: string) => {
       waitingFor = what;
     },

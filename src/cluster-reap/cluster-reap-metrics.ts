@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
-import { clusterSampleName, writeMetrics, type Metric } from '../system/metrics-file.ts';
+import {
+  clusterSamples,
+  textIfPresent,
+  writeMetrics,
+  type Metric,
+} from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {
@@ -22,14 +25,14 @@ export async function writeClusterReapMetrics(
   reaped: readonly ReapedCluster[],
   seconds: number,
 ): Promise<void> {
-  const before = read(file);
+  const before = textIfPresent(file);
   const totals = Object.entries(counters).map(([key, help]): Metric => {
     const name = `berth_cluster_reaped_${key}_total`;
+    const former = clusterSamples(before, name);
     const value = new Map(
       reaped.map((one) => [
         one.cluster,
-        valueIn(before, clusterSampleName(name, one.cluster)) +
-          countsOf(one)[key as keyof typeof counters],
+        (former.get(one.cluster) ?? 0) + countsOf(one)[key as keyof typeof counters],
       ]),
     );
     return { name, type: 'counter', help, value };
@@ -38,7 +41,7 @@ export async function writeClusterReapMetrics(
     name: 'berth_cluster_reap_last_run_timestamp_seconds',
     type: 'gauge',
     help: 'Time of the last run of the reaper, in seconds since the epoch.',
-    value: Math.floor(seconds),
+    value: new Map(reaped.map(({ cluster }) => [cluster, Math.floor(seconds)])),
   };
   await writeMetrics(file, [...totals, last]);
 }
@@ -54,19 +57,4 @@ function countsOf({
     namespaces: namespaces.deleted.length,
     failures: failed.length,
   };
-}
-
-function valueIn(text: string, metric: string): number {
-  const line = text.split('\n').find((one) => one.startsWith(`${metric} `));
-  const value = Number(line?.slice(metric.length + 1));
-  return Number.isFinite(value) ? value : 0;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return '';
-    throw error;
-  }
 }

@@ -5,16 +5,19 @@ import type { LdapSyncReport } from './sync-clusters.ts';
 /**
  * Writes the metrics of a run.
  *
+ * @param clusters The names of all, as far as they are known.
  * @param report Undefined if the directory could not be read completely.
  * @throws as `writeSyncMetrics`
  */
 export async function writeLdapSyncMetrics(
   file: string,
+  clusters: readonly string[],
   report: LdapSyncReport | undefined,
   times: Pick<SyncRun, 'started' | 'seconds'>,
 ): Promise<void> {
-  const success =
-    report?.clusters.every((one) => 'synced' in one && one.synced.error === undefined) === true;
+  const done = report?.clusters.filter((one) => 'synced' in one && one.synced.error === undefined);
+  const names = new Set(done?.map(({ cluster }) => cluster));
+  const success = new Map(clusters.map((cluster) => [cluster, names.has(cluster)]));
   const run = { ...times, prefix: 'berth_ldap_sync_', success, people: report?.people };
   await writeSyncMetrics(file, run, report === undefined ? [] : clusterMetrics(report));
 }

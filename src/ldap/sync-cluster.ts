@@ -2,7 +2,8 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { assertEnoughEntries } from '../directory/rules/enough-entries.ts';
 import type { LdapUsers } from '../directory/rules/ldap-users.ts';
-import { collectionPath } from '../kube/objects/kube-object.ts';
+import type { HeldRuns } from '../directory/rules/possible-people.ts';
+import { collectionPath, type LiveObject } from '../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
@@ -15,6 +16,7 @@ import {
   directoryMap,
   type NamespaceChange,
   namespaceLosses,
+  type NamespacePlan,
   planNamespaces,
 } from './rules/namespace-annotations.ts';
 
@@ -72,7 +74,8 @@ export async function syncCluster(
       listUserNamespaces(client, options.ldap.namespaceSelector),
       readConfigMap(client, memory),
     ]);
-    const plan = planNamespaces(namespaces, people, now);
+    const before = JSON.parse(remembered?.data.held ?? '{}') as HeldRuns;
+    const plan = planNamespaces(namespaces, people, now, before);
     if (!options.acceptFewer)
       assertEnoughEntries(
         people,
@@ -80,20 +83,22 @@ export async function syncCluster(
         namespaceLosses(plan),
         options.ldap.keepPercent,
       );
-    const maps = await planMaps(client, people, options.ldap);
+    const maps = await planMaps(client, people, options.ldap, before);
     if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown) };
 
     const changes: NamespaceChange[] = [];
     let done = 0;
     try {
       await mapConcurrent(plan.changes, writesAtOnce, async (change) => {
-        const written = await annotateNamespace(client, change, people, now);
+        const written = await annotateNamespace(client, change, (live) =>
+          planNamespaces([live], people, now, before),
+        );
         if (written !== undefined) changes.push(written);
         done += 1;
         options.onProgress?.(done, plan.changes.length);
       });
       for (const { write } of maps) await write();
-      await remember(client, people, remembered);
+      await remember(client, { people, held: plan.heldRuns }, remembered);
     } catch (thrown) {
       // What was written stays: the next run continues from there.
       const error = asBerthError(thrown, `writing on cluster ${target.name}`);
@@ -105,17 +110,21 @@ export async function syncCluster(
 
 async function remember(
   client: ApiClient,
-  people: LdapUsers,
+  { people, held }: { readonly people: LdapUsers; readonly held: HeldRuns },
   live: LiveConfigMap | undefined,
 ): Promise<void> {
-  const numbers = { users: String(people.users.size), groups: String(people.groupNames.length) };
-  if (!sameData(live?.data, numbers)) await writeConfigMap(client, memory, numbers, live);
+  const data = {
+    ...{ users: String(people.users.size), groups: String(people.groupNames.length) },
+    ...(Object.keys(held).length === 0 ? {} : { held: JSON.stringify(held) }),
+  };
+  if (!sameData(live?.data, data)) await writeConfigMap(client, memory, data, live);
 }
 
 async function planMaps(
   client: ApiClient,
   people: LdapUsers,
   { configMaps }: LdapSettings,
+  before: HeldRuns,
 ): Promise<{ readonly shown: SyncedMap; readonly write: () => Promise<void> }[]> {
   if (configMaps === undefined) return [];
   const { namespace, userPrefix, maps } = configMaps;
@@ -123,7 +132,7 @@ async function planMaps(
     maps.map(async (kind) => {
       const at = { namespace, name: `${kind}-map` };
       const live = await readConfigMap(client, at);
-      const wanted = directoryMap(people, { kind, userPrefix, live: live?.data ?? {} });
+      const wanted = directoryMap(people, { kind, userPrefix, live: live?.data ?? {}, before });
       checkSize(kind, wanted);
       const action =
         live === undefined ? 'create' : sameData(live.data, wanted.data) ? 'none' : 'update';
@@ -170,8 +179,7 @@ function sameData(
 async function annotateNamespace(
   client: ApiClient,
   planned: NamespaceChange,
-  people: LdapUsers,
-  now: number,
+  planAgain: (live: LiveObject) => NamespacePlan,
 ): Promise<NamespaceChange | undefined> {
   const path = `${collectionPath('Namespace')}/${encodeURIComponent(planned.namespace)}`;
   const patch = (change: NamespaceChange): ReturnType<ApiClient['send']> =>
@@ -192,7 +200,7 @@ async function annotateNamespace(
     `reading ${planned.namespace}`,
   );
   if (live === undefined) return undefined;
-  const [change] = planNamespaces([live], people, now).changes;
+  const [change] = planAgain(live).changes;
   if (change?.owner !== planned.owner) return undefined;
   const again = await patch(change);
   if (again.status === 200) return change;

@@ -6,15 +6,19 @@ import type { SlurmSyncReport } from './sync-accounts.ts';
 /**
  * Writes the metrics of a run.
  *
+ * @param cluster Undefined if the configuration could not be read.
  * @param report Undefined if nothing could be planned.
  * @throws as `writeSyncMetrics`
  */
 export async function writeSlurmSyncMetrics(
   file: string,
+  cluster: string | undefined,
   report: SlurmSyncReport | undefined,
   times: Pick<SyncRun, 'started' | 'seconds'>,
 ): Promise<void> {
-  const success = report !== undefined && report.error === undefined;
+  const success = new Map(
+    cluster === undefined ? [] : [[cluster, report !== undefined && report.error === undefined]],
+  );
   const run = { ...times, prefix: 'berth_slurm_sync_', success, people: report?.people };
   await writeSyncMetrics(file, run, report === undefined ? [] : planMetrics(report));
 }

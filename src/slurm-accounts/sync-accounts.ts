@@ -20,6 +20,8 @@ export interface SlurmSyncInput extends DirectoryInput {
   readonly stateDir: string;
   /** The admin confirms that this many have left. */
   readonly acceptFewer: boolean;
+  /** The admin confirms that accounts which were made by hand become Berth's. */
+  readonly adopt: boolean;
   /** Whether to do what is planned. It is asked before the first change, and only if there is one. */
   readonly approve: (planned: PlannedSync) => Promise<boolean>;
 }
@@ -81,14 +83,19 @@ async function planSync(
   const { accounts, ldap, deadline, onProgress } = input;
   const { cluster, keepUsers } = accounts;
   const { url, people } = await readPeople(input);
-  const desired = desiredAccounts(people, accounts);
   onProgress?.(`reading the accounts of ${cluster}`);
   const live = await readAccounts(accounts, deadline.signal);
+  const present = new Set(live.associations.map(({ account }) => account));
+  const ours = input.adopt ? present : new Set(memory?.accounts);
+  const desired = desiredAccounts(people, accounts, { present, ours });
   const plan = planAssociations({ people, desired, live, memory, keepUsers });
   const last = { users: String(memory?.users ?? 0), groups: String(memory?.groups ?? 0) };
   if (!input.acceptFewer) assertEnoughEntries(people, last, plan.losses, ldap.keepPercent);
   const commands = plan.steps.flatMap((step) => stepArguments(step, cluster));
-  return { url, people, cluster, plan, skipped: desired.skipped, commands };
+  const unread = live.unread.map((name): SkippedName => {
+    return { what: 'line', name, reason: 'it is not an association that sacctmgr can change' };
+  });
+  return { url, people, cluster, plan, skipped: [...desired.skipped, ...unread], commands };
 }
 
 async function apply(

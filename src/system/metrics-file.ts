@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { isErrno } from '../errors/berth-error.ts';
 import { familyText, labelText, sampleName } from '../prometheus-text.ts';
 import { writeAtomically } from './atomic-file.ts';
 
@@ -20,12 +22,29 @@ export async function writeMetrics(file: string, metrics: readonly Metric[]): Pr
   await writeAtomically(file, text, { mode: 0o644, replaceable: true });
 }
 
-/** The line of a cluster's sample up to its value, as `writeMetrics` writes it. */
-export function clusterSampleName(name: string, cluster: string): string {
-  return sampleName(name, labelText('cluster', cluster));
+/** What an earlier run has written; empty if there was none. */
+export function textIfPresent(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '';
+    throw error;
+  }
+}
+
+/** The samples of a family that `writeMetrics` has written, by cluster. */
+export function clusterSamples(text: string, family: string): Map<string, number> {
+  const samples = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const [, name, cluster, value] = /^(\w+)\{cluster="([^"]*)"\} (\d+)$/.exec(line) ?? [];
+    if (name === family && cluster !== undefined) samples.set(cluster, Number(value));
+  }
+  return samples;
 }
 
 function samplesOf({ name, value }: Metric): string[] {
   if (typeof value === 'number') return [`${name} ${value}`];
-  return [...value].map(([cluster, one]) => `${clusterSampleName(name, cluster)} ${one}`);
+  return [...value].map(
+    ([cluster, one]) => `${sampleName(name, labelText('cluster', cluster))} ${one}`,
+  );
 }

@@ -236,8 +236,14 @@ export const day: BerthDashboard = {
           title: 'Since the last success of a sync',
           unit: 's',
           queries: [
-            [`time() - berth_ldap_sync_last_success_timestamp_seconds{${host}}`, 'LDAP'],
-            [`time() - berth_slurm_sync_last_success_timestamp_seconds{${host}}`, 'Slurm'],
+            [
+              `time() - berth_ldap_sync_last_success_timestamp_seconds{${host}}`,
+              'LDAP {{cluster}}',
+            ],
+            [
+              `time() - berth_slurm_sync_last_success_timestamp_seconds{${host}}`,
+              'Slurm {{cluster}}',
+            ],
           ],
         },
         {

@@ -32,7 +32,7 @@ const groupPattern = text.check(z.refine(oneStar, 'must have at most one `*`'));
 export const slurmAccountsSchema = z.strictObject({
   cluster: name,
   slurm_conf: z.optional(z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'))),
-  keep_users: z.optional(list(name)),
+  keep_users: z.optional(list(text.check(z.toLowerCase()))),
   accounts: list(
     z.strictObject({
       account: accountPattern,

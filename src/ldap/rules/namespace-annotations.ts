@@ -4,6 +4,7 @@ import { annotations } from '../../kube/objects/well-known-names.ts';
 import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
 import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
 import type { LdapUser, LdapUsers } from '../../directory/rules/ldap-users.ts';
+import type { HeldRuns } from '../../directory/rules/possible-people.ts';
 
 /** When the user was first missing in the directory: epoch seconds, as a string. */
 const removedAnnotation = 'openondemand.org/removed';
@@ -29,6 +30,8 @@ export interface NamespacePlan {
   readonly ownerless: readonly string[];
   /** Not marked as removed, with the reason: their users were not found, but may be somebody in the directory. */
   readonly held: ReadonlyMap<string, string>;
+  /** Of those, owners who may be somebody by a `cn` or `mail` alone, and for how many runs. */
+  readonly heldRuns: HeldRuns;
 }
 
 /**
@@ -36,15 +39,18 @@ export interface NamespacePlan {
  * The namespace of a missing user is marked, unless somebody in the directory may be that user; nothing is ever deleted.
  *
  * @param now Epoch seconds.
+ * @param before `heldRuns` of the last run.
  */
 export function planNamespaces(
   namespaces: readonly LiveObject[],
   { users, possible }: LdapUsers,
   now: number,
+  before: HeldRuns,
 ): NamespacePlan {
   const changes: NamespaceChange[] = [];
   const ownerless: string[] = [];
   const held = new Map<string, string>();
+  const heldRuns: Record<string, number> = {};
   let unchanged = 0;
   let active = 0;
   for (const { metadata } of namespaces) {
@@ -58,7 +64,9 @@ export function planNamespaces(
     if (live[removedAnnotation] === undefined) active += 1;
     const user = users.get(caseIgnoreKey(owner));
     const reason =
-      user === undefined ? possible.reasonToHold({ owner, uid: live[annotations.uid] }) : undefined;
+      user === undefined
+        ? possible.reasonToHold({ owner, uid: live[annotations.uid] }, before, heldRuns)
+        : undefined;
     if (reason !== undefined) held.set(namespace, reason);
     const wanted =
       user === undefined && reason === undefined
@@ -68,7 +76,7 @@ export function planNamespaces(
     if (change !== undefined) changes.push(change);
     else if (reason === undefined) unchanged += 1;
   }
-  return { changes, unchanged, active, ownerless, held };
+  return { changes, unchanged, active, ownerless, held, heldRuns };
 }
 
 /** The namespaces that the plan marks as removed. */
@@ -144,19 +152,21 @@ interface MapOptions {
   readonly userPrefix: string;
   /** The present data: kept for names that may be somebody's whose entry is refused. */
   readonly live: Readonly<Record<string, string>>;
+  /** `heldRuns` of the last run. */
+  readonly before: HeldRuns;
 }
 
 /** A ConfigMap's `data` as k8-ldap-configmap makes it, with names in lower case, as namespaces have them. */
 export function directoryMap(
   { users, possible }: LdapUsers,
-  { kind, userPrefix, live }: MapOptions,
+  { kind, userPrefix, live, before: heldRuns }: MapOptions,
 ): ConfigMapContents {
   const data: Record<string, string> = {};
   const unnameable: string[] = [];
   for (const [key, before] of Object.entries(live)) {
     const owner = key.startsWith(userPrefix) ? key.slice(userPrefix.length) : undefined;
     if (owner === undefined || users.has(caseIgnoreKey(owner))) continue;
-    if (possible.reasonToHold({ owner }) !== undefined) data[key] = before;
+    if (possible.reasonToHold({ owner }, heldRuns, {}) !== undefined) data[key] = before;
   }
   for (const [name, user] of users) {
     const key = userPrefix + name;

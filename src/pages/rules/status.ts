@@ -43,14 +43,13 @@ export function statusRows(
   now: number,
   timeText: (epoch: number) => string,
 ): StatusRow[] {
-  const samples = new Map(
-    metrics
-      .flatMap((text) => text.split('\n'))
-      .flatMap((line) => {
-        const [, name, value] = /^([a-z_]+) (\d+(?:\.\d+)?)$/.exec(line) ?? [];
-        return name === undefined ? [] : [[name, Number(value)] as const];
-      }),
-  );
+  // Of several clusters, the one that is worst: the lowest value of the times and of `success`.
+  const samples = new Map<string, number>();
+  for (const line of metrics.flatMap((text) => text.split('\n'))) {
+    const [, name, text] = /^([a-z_]+)(?:\{cluster="[^"]*"\})? (\d+(?:\.\d+)?)$/.exec(line) ?? [];
+    if (name !== undefined)
+      samples.set(name, Math.min(Number(text), samples.get(name) ?? Number.POSITIVE_INFINITY));
+  }
   return sources.flatMap((source) => {
     const lastRun = samples.get(`${source.lastRun}_timestamp_seconds`);
     if (lastRun === undefined) return [];

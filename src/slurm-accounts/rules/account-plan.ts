@@ -20,7 +20,9 @@ export function planAccounts(
   for (const [name, account] of fromTheTop(accounts)) {
     const { parent } = account;
     if (parent !== undefined && !accounts.has(parent) && !live.has(parent))
-      throw parentUnknown(`account ${name} cannot be below ${parent}: there is no such account`);
+      throw new BerthError(`account ${name} cannot be below ${parent}: there is no such account`, {
+        code: 'slurm-parent-unknown',
+      });
     const present = live.get(name);
     if (present === undefined)
       join(steps, { kind: 'add-accounts', parent: parent ?? 'root' }, name);
@@ -37,23 +39,14 @@ export function planAccounts(
   return steps;
 }
 
-function parentUnknown(message: string): BerthError {
-  return new BerthError(message, { code: 'slurm-parent-unknown' });
-}
-
 function sorted(names: readonly string[]): string {
   return [...new Set(names)].sort().join(',');
 }
 
 function fromTheTop(accounts: DesiredAccounts['accounts']): (readonly [string, DesiredAccount])[] {
   const above = (name: string): number => {
-    const seen = new Set<string>();
-    for (let at: string | undefined = name; at !== undefined; at = accounts.get(at)?.parent) {
-      // Groups may have made two accounts that are each below the other.
-      if (seen.has(at)) throw parentUnknown(`account ${name} would be below itself`);
-      seen.add(at);
-    }
-    return seen.size;
+    const parent = accounts.get(name)?.parent;
+    return parent === undefined ? 0 : 1 + above(parent);
   };
   const depths = new Map([...accounts.keys()].map((name) => [name, above(name)]));
   return [...accounts].sort(([one], [other]) => (depths.get(one) ?? 0) - (depths.get(other) ?? 0));

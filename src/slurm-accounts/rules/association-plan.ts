@@ -1,8 +1,9 @@
 import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
+import type { HeldRuns } from '../../directory/rules/possible-people.ts';
 import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
 import { planAccounts } from './account-plan.ts';
-import type { DesiredAccounts } from './desired-accounts.ts';
+import { canBeAdded, type DesiredAccounts } from './desired-accounts.ts';
 import type { AccountStep, UserStep } from './steps.ts';
 
 /** An association of slurmdbd, with its own limits only, not those of the accounts above it. */
@@ -24,6 +25,8 @@ export interface LiveAccounts {
   readonly associations: readonly LiveAssociation[];
   /** Each user's default account. */
   readonly defaults: ReadonlyMap<string, string>;
+  /** Lines of sacctmgr(1) that are left out. */
+  readonly unread: readonly string[];
 }
 
 /** An association that Berth has closed with `MaxSubmitJobs=0`, and the limit before; null for none. */
@@ -39,6 +42,8 @@ export interface SyncMemory {
   /** Accounts that groups have filled, also those whose group has been deleted since. */
   readonly accounts: readonly string[];
   readonly closed: readonly ClosedAssociation[];
+  /** Who is open because of a `cn` or `mail`, and for how many runs. */
+  readonly held?: HeldRuns;
 }
 
 /** An association that stays as it is, and the reason. */
@@ -94,7 +99,7 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       const isFirst = !first.has(user);
       if (isFirst) first.set(user, account);
       const present = found.get(keyOf(account, user));
-      if (present === undefined)
+      if (present === undefined && canBeAdded(user))
         add.push({ kind: 'add-users', account, isDefault: isFirst && !known.has(user) }, user);
       for (const one of present ?? []) {
         if (one.maxSubmit !== 0) continue;
@@ -106,6 +111,12 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       }
     }
 
+  const held: Record<string, number> = {};
+  const reasonToKeep = (user: string, account: string): string | undefined => {
+    const hold = desired.accounts.get(account)?.hold;
+    if (hold !== undefined || people.users.has(caseIgnoreKey(user))) return hold;
+    return people.possible.reasonToHold({ owner: user }, memory?.held ?? {}, held);
+  };
   let losses = 0;
   let active = 0;
   for (const [, all] of found) {
@@ -120,7 +131,7 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       if (ours !== undefined) closed.push(ours);
     }
     if (!isOpen || input.keepUsers.includes(name)) continue;
-    const reason = reasonToKeep(user, account, people, desired);
+    const reason = reasonToKeep(user, account);
     if (reason !== undefined) {
       kept.push({ account, user, reason });
       continue;
@@ -146,7 +157,7 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       users: people.users.size,
       groups: people.groupNames.length,
       accounts: [...managed].sort(),
-      closed,
+      ...{ closed, held },
     },
   };
 }
@@ -173,18 +184,6 @@ function newDefaults(
       steps.push({ kind: 'set-default', account }, user);
   }
   return steps.all(() => 0);
-}
-
-/** Why an association is not closed although its user is in none of the account's groups. */
-function reasonToKeep(
-  user: string,
-  account: string,
-  { users, possible }: LdapUsers,
-  desired: DesiredAccounts,
-): string | undefined {
-  const hold = desired.accounts.get(account)?.hold;
-  if (hold !== undefined) return hold;
-  return users.has(caseIgnoreKey(user)) ? undefined : possible.reasonToHold({ owner: user });
 }
 
 function keyOf(...parts: readonly string[]): string {

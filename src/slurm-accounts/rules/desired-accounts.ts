@@ -7,7 +7,7 @@ import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
 
 /** An account as the directory's groups and the configuration want it. */
 export interface DesiredAccount extends Pick<AccountRule, 'parent' | 'qos' | 'defaultQos'> {
-  /** Names in lower case. */
+  /** Names in lower case, also those of which Berth makes no user of Slurm. */
   readonly users: ReadonlySet<string>;
   /** Whether groups say who is in it. The users of any other account are not Berth's. */
   readonly hasGroups: boolean;
@@ -23,7 +23,7 @@ export interface DesiredAccounts {
 }
 
 export interface SkippedName {
-  readonly what: 'user' | 'group';
+  readonly what: 'user' | 'group' | 'account' | 'line';
   readonly name: string;
   readonly reason: string;
 }
@@ -36,16 +36,34 @@ interface DirectoryGroup {
   readonly refused?: string;
 }
 
+/** The accounts that Slurm has, and which of them are Berth's from an earlier run, or all if the admin says so. */
+export interface PresentAccounts {
+  readonly present: ReadonlySet<string>;
+  readonly ours: ReadonlySet<string>;
+}
+
 /**
  * Which accounts there should be and who should be in them. Names are compared and written in lower case, as slurmdbd does.
- * Of several rules for one account, the first counts for parent and QOS, and the members of all are in it.
+ * Of several rules for one account, the first counts for parent and QOS, and the members of all are in it. What a `*` names is an
+ * account of its rule alone, and not one that was made by hand: whoever makes groups would choose it.
  */
 export function desiredAccounts(
   people: LdapUsers,
   { accounts: rules }: Pick<SlurmAccountsSettings, 'accounts'>,
+  { present, ours }: PresentAccounts,
 ): DesiredAccounts {
   const groups = groupsOf(people);
   const accounts = new Map<string, DesiredAccount>();
+  const makers = new Map<string, AccountRule>();
+  const refusal = (account: string, rule: AccountRule): string | undefined => {
+    if (!slurmName.test(account) || account === 'root')
+      return `${JSON.stringify(account)} cannot be the name of an account`;
+    if (rules.some((one) => one !== rule && one.account === account) || makers.has(account))
+      return `account ${account} is of another rule`;
+    if (present.has(account) && !ours.has(account))
+      return `account ${account} was not made by Berth: name it without * in a rule, or run this once with --adopt`;
+    return undefined;
+  };
   const skipped = new Map<string, SkippedName>();
   const skip = (one: SkippedName): void => void skipped.set(`${one.what} ${one.name}`, one);
   const add = (name: string, rule: AccountRule, group?: Partial<DirectoryGroup>): void => {
@@ -67,31 +85,39 @@ export function desiredAccounts(
           ? []
           : [{ group, account: rule.account.replace('*', () => part) }];
       });
-      for (const { group, account } of found)
-        if (slurmName.test(account) && account !== 'root') add(account, rule, group);
-        else
-          skip({
-            what: 'group',
-            name: group.name,
-            reason: `${JSON.stringify(account)} cannot be the name of an account`,
-          });
+      for (const { group, account } of found) {
+        const isNamed = account === rule.account || makers.get(account) === rule;
+        const reason = isNamed ? undefined : refusal(account, rule);
+        if (reason === undefined) {
+          if (account !== rule.account) makers.set(account, rule);
+          add(account, rule, group);
+        } else skip({ what: 'group', name: group.name, reason });
+      }
       if (found.length === 0 && !pattern.includes('*'))
         add(rule.account, rule, { refused: `group ${pattern} is not in the directory` });
     }
   }
-  for (const [name, account] of accounts) {
-    const [valid, others] = [new Set<string>(), new Set<string>()];
-    for (const user of account.users) (isUserName(user) ? valid : others).add(user);
-    for (const user of others)
-      skip({ what: 'user', name: user, reason: 'it cannot be the name of a user of Slurm' });
-    accounts.set(name, { ...account, users: valid });
+  for (const name of [...accounts.keys()].filter((one) => isBelowItself(one, accounts))) {
+    accounts.delete(name);
+    skip({
+      what: 'account',
+      name,
+      reason: 'groups would put it or an account above it below itself',
+    });
   }
+  for (const { users } of accounts.values())
+    for (const user of users)
+      if (!canBeAdded(user))
+        skip({ what: 'user', name: user, reason: 'no user of such a name is added to Slurm' });
   return { accounts, skipped: [...skipped.values()] };
 }
 
-/** Slurm's own `root` is nobody of the directory, and digits alone would be a UID to sacctmgr(1). */
-function isUserName(name: string): boolean {
-  return slurmName.test(name) && name !== 'root' && !/^\d+$/.test(name);
+/**
+ * Whether Berth makes a user of Slurm with this name: not Slurm's own `root`, and not of digits alone, which would be a UID to
+ * sacctmgr(1). SSSD has names with `@` (use_fully_qualified_names). Who is in Slurm already may have any name.
+ */
+export function canBeAdded(user: string): boolean {
+  return slurmName.test(user.replaceAll('@', '_')) && user !== 'root' && !/^\d+$/.test(user);
 }
 
 function groupsOf({ users, groupNames, refused }: LdapUsers): readonly DirectoryGroup[] {
@@ -110,6 +136,15 @@ function groupsOf({ users, groupNames, refused }: LdapUsers): readonly Directory
         refused: `the entry of group ${name} is not accepted: ${reason}`,
       })),
   ];
+}
+
+function isBelowItself(name: string, accounts: DesiredAccounts['accounts']): boolean {
+  const seen = new Set<string>();
+  for (let at: string | undefined = name; at !== undefined; at = accounts.get(at)?.parent) {
+    if (seen.has(at)) return true;
+    seen.add(at);
+  }
+  return false;
 }
 
 /** What the `*` of a pattern stands for in a name, empty without one; undefined if the name does not match. */

@@ -23,28 +23,37 @@ export function listDefaults(cluster: string): readonly string[] {
   return [...['-P', '-n', 'list', 'users', 'withassoc'], `cluster=${cluster}`, format];
 }
 
-/** Reads both lists; a text is the first line that is not of the form that was asked for. */
+/**
+ * Reads both lists. A line with a name that cannot be an argument of sacctmgr(1) is left out, because Berth manages none; if no line can
+ * be read, the answer is not a list.
+ *
+ * @returns The first line, of an answer that is not a list.
+ */
 export function parseLists(associations: string, defaults: string): LiveAccounts | string {
   const all: LiveAssociation[] = [];
+  const unread: string[] = [];
   for (const line of linesOf(associations)) {
     const fields = line.split('|');
     const [account = '', parent = '', user = '', partition = '', defaultQos = ''] = fields;
     const [qos = '', maxSubmit = ''] = fields.slice(5);
     const isKnown = fields.length === 7 && /^\d*$/.test(maxSubmit);
-    if (!isKnown || ![account, user].every((name) => /^[^\s,=]*$/.test(name))) return line;
-    all.push({
-      ...{ account, parent, user, partition, defaultQos },
-      qos: qos.split(',').filter((one) => one !== ''),
-      maxSubmit: maxSubmit === '' ? undefined : Number(maxSubmit),
-    });
+    if (isKnown && [account, user].every((name) => /^[^\s,='"]*$/.test(name)))
+      all.push({
+        ...{ account, parent, user, partition, defaultQos },
+        qos: qos.split(',').filter((one) => one !== ''),
+        maxSubmit: maxSubmit === '' ? undefined : Number(maxSubmit),
+      });
+    else unread.push(line);
   }
   const ofUsers = new Map<string, string>();
   for (const line of linesOf(defaults)) {
     const [user = '', account = '', ...more] = line.split('|');
-    if (more.length > 0 || user === '') return line;
-    ofUsers.set(user, account);
+    if (more.length > 0 || user === '') unread.push(line);
+    else ofUsers.set(user, account);
   }
-  return { associations: all, defaults: ofUsers };
+  const [first] = unread;
+  if (all.length === 0 && first !== undefined) return first;
+  return { associations: all, defaults: ofUsers, unread };
 }
 
 function linesOf(text: string): string[] {

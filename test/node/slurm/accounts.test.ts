@@ -97,9 +97,13 @@ describe('berth slurm-sync with slurmdbd and a directory', () => {
     expect(report).toMatchObject({ commands: [], done: 0, kept: [] });
     expect(await site.transactions()).toBe(before);
     const metrics = await site.root(['cat', '/run/slurm.prom']);
-    expect(metrics).toMatch(/^berth_slurm_sync_success 1$/m);
-    expect(metrics).toMatch(/^berth_slurm_sync_last_success_timestamp_seconds \d+$/m);
-    expect(metrics).toMatch(new RegExp(`^berth_slurm_sync_users ${people + 2}$`, 'm'));
+    expect(metrics).toMatch(/^berth_slurm_sync_success\{cluster="site"\} 1$/m);
+    expect(metrics).toMatch(
+      /^berth_slurm_sync_last_success_timestamp_seconds\{cluster="site"\} \d+$/m,
+    );
+    expect(metrics).toMatch(
+      new RegExp(`^berth_slurm_sync_users\\{cluster="site"\\} ${people + 2}$`, 'm'),
+    );
     expect(metrics).toMatch(/^berth_slurm_sync_new_associations\{cluster="site"\} 0$/m);
   });
 
@@ -164,8 +168,10 @@ describe('berth slurm-sync with slurmdbd and a directory', () => {
     await site.configure({ accounts });
     expect([exitCode, stdout.toString()]).toEqual([exit, '']);
     const metrics = await site.root(['cat', '/run/slurm.prom']);
-    expect(metrics).toMatch(/^berth_slurm_sync_success 0$/m);
-    expect(metrics).toMatch(/^berth_slurm_sync_last_success_timestamp_seconds \d+$/m);
+    expect(metrics).toMatch(/^berth_slurm_sync_success\{cluster="site"\} 0$/m);
+    expect(metrics).toMatch(
+      /^berth_slurm_sync_last_success_timestamp_seconds\{cluster="site"\} \d+$/m,
+    );
     expect(stderr).toContain(`[ldap-${code}]`);
     expect(await site.transactions()).toBe(before);
   });
@@ -173,7 +179,7 @@ describe('berth slurm-sync with slurmdbd and a directory', () => {
   it('leaves out names that would be something else to sacctmgr or a shell', async () => {
     const groups = ['proj-a,b', 'proj-x=y', 'proj-"q"', 'proj-two words', 'proj--i', 'proj-root'];
     groups.push('proj-new\nline', "proj-'", 'proj-$(id)');
-    const names = ['-i', '4711', 'eve@site.test'];
+    const names = ['-i', '4711'];
     await site.slapd.add(
       ...names.map((name, n) => personEntry(name, 60_000 + n)),
       ...groups.map((name, n) => groupEntry(name, 61_000 + n, ['user-4'])),
@@ -192,6 +198,71 @@ describe('berth slurm-sync with slurmdbd and a directory', () => {
     await setMembers('proj-p4', ...membersOf(4));
     for (const name of groups) await site.slapd.delete(groupDn(escaped(name)));
     await site.synced('--accept-fewer');
+  });
+
+  it('leaves open who is in the group, by whatever name, and skips what is not its own by name', async () => {
+    const realm = 'fay@site.test';
+    await site.slapd.add(...[realm, '4712'].map((name, n) => personEntry(name, 62_000 + n)));
+    await setMembers('proj-p4', ...membersOf(4), realm, '4712');
+    await site.sacctmgr(...'add user name=4712 cluster=site account=p4'.split(' '));
+    await site.sacctmgr('add', 'account', 'name=two words', 'cluster=site');
+
+    const { commands, skipped } = await site.synced();
+
+    expect(commands.map((words) => words.join(' '))).toEqual([
+      `add user name=${realm} cluster=site account=p4 defaultaccount=p4`,
+    ]);
+    expect(skipped.map(({ name }) => name)).toEqual(['4712', 'two words|root|||||']);
+    expect(await site.associations(`user=4712,${realm}`)).toEqual([
+      ...['p4||4712|', `p4||${realm}|`],
+    ]);
+
+    await setMembers('proj-p4', ...membersOf(4));
+    for (const name of ['4712', realm]) await site.slapd.delete(`uid=${name},ou=people,${baseDn}`);
+    await site.synced();
+    expect(await site.associations(`user=4712,${realm}`)).toEqual([
+      ...['p4||4712|0', `p4||${realm}|0`],
+    ]);
+    await site.sacctmgr('delete', 'account', 'name=two words', 'cluster=site');
+  });
+
+  it('takes no account that was made by hand for one of a pattern, until the admin says so', async () => {
+    await site.sacctmgr(...'add account name=hand cluster=site parent=root'.split(' '));
+    await site.sacctmgr(...'add user name=user-9 cluster=site account=hand'.split(' '));
+    await site.slapd.add(groupEntry('proj-hand', 54_000, ['user-4']));
+    const before = await site.associations();
+
+    const { commands, skipped } = await site.synced();
+    expect(commands).toEqual([]);
+    expect(skipped[0]?.reason).toContain('account hand was not made by Berth');
+    expect(await site.associations()).toEqual(before);
+
+    await site.synced('--adopt');
+    await site.synced();
+    expect(await site.associations('account=hand')).toEqual([
+      ...['hand|science||', 'hand||user-4|', 'hand||user-9|0'],
+    ]);
+    await site.slapd.delete(groupDn('proj-hand'));
+    await site.synced();
+  });
+
+  it('closes who has left although somebody wrote the name into a cn, after a day of runs', async () => {
+    const left = 'sync-left';
+    await site.slapd.add(personEntry(left, 63_000));
+    await setMembers('proj-p2', ...membersOf(2), left);
+    await site.synced();
+    await site.slapd.replace(`uid=user-8,ou=people,${baseDn}`, 'cn', left);
+    await site.slapd.delete(`uid=${left},ou=people,${baseDn}`);
+    await setMembers('proj-p2', ...membersOf(2));
+
+    const { kept } = await site.synced();
+    expect(kept.find(({ user }) => user === left)?.reason).toContain('alone: run 1 of 96');
+    expect(await site.associations(`user=${left}`)).toEqual([`p2||${left}|`]);
+
+    const memory = `${site.slurm.login.directory}/slurm-sync-state/slurm-sync/site.json`;
+    await site.root(['sed', '-i', `s/"${left}":1/"${left}":96/`, memory]);
+    await site.synced();
+    expect(await site.associations(`user=${left}`)).toEqual([`p2||${left}|0`]);
   });
 
   it('of two runs at once, one does the work', async () => {

@@ -64,11 +64,11 @@ export async function siteFiles(
   );
   await writeFile(
     join(metrics, 'berth-ldap-sync.prom'),
-    `berth_ldap_sync_success 0\nberth_ldap_sync_last_run_timestamp_seconds ${now}\n`,
+    `berth_ldap_sync_success{cluster="prod"} 0\nberth_ldap_sync_last_run_timestamp_seconds{cluster="prod"} ${now}\n`,
   );
   await writeFile(
     join(metrics, 'berth-cluster-reap.prom'),
-    `berth_cluster_reap_last_run_timestamp_seconds ${now - 7200}\n`,
+    `berth_cluster_reap_last_run_timestamp_seconds{cluster="prod"} ${now - 7200}\n`,
   );
   const args = ['--config-dir', config, '--news', newsDirectory, '--metrics', metrics];
   return { args: [...args, '--host', 'login.example.org'], news: newsDirectory, config };

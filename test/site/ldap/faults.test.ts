@@ -194,8 +194,10 @@ describe('the connection to the directory', () => {
     const good = await readFile(kubeconfig, 'utf8');
     const metrics = join(host.directory, 'ldap.prom');
     await host.sync('--textfile', metrics);
-    expect(await readFile(metrics, 'utf8')).toMatch(/^berth_ldap_sync_success 1$/m);
-    const success = /^berth_ldap_sync_last_success_timestamp_seconds \d+$/m;
+    expect(await readFile(metrics, 'utf8')).toMatch(
+      /^berth_ldap_sync_success\{cluster="[^"]+"\} 1$/m,
+    );
+    const success = /^berth_ldap_sync_last_success_timestamp_seconds\{cluster="[^"]+"\} \d+$/m;
     const [first] = success.exec(await readFile(metrics, 'utf8')) ?? [];
     await writeFile(kubeconfig, good.replace(/token: .*/, 'token: nobody'), { mode: 0o600 });
     try {
@@ -203,9 +205,9 @@ describe('the connection to the directory', () => {
       expect(stderr).toContain('[api-unauthorized]');
       expect(exitCode).toBe(78);
       const text = await readFile(metrics, 'utf8');
-      expect(text).toMatch(/^berth_ldap_sync_success 0$/m);
+      expect(text).toMatch(/^berth_ldap_sync_success\{cluster="[^"]+"\} 0$/m);
       expect(text).toContain(first);
-      expect(text).toMatch(/^berth_ldap_sync_users 220$/m);
+      expect(text).toMatch(/^berth_ldap_sync_users\{cluster="[^"]+"\} 220$/m);
     } finally {
       await writeFile(kubeconfig, good, { mode: 0o600 });
     }

@@ -182,8 +182,10 @@ describe('the status', () => {
   const at = (epoch: number): string => `at ${epoch}`;
 
   it('says what works, has errors, or does not run', () => {
-    const sync = 'berth_ldap_sync_success 0\nberth_ldap_sync_last_run_timestamp_seconds 900\n';
-    expect(statusRows([reap, sync], 1900, at)).toEqual([
+    const sync = (cluster: string, success: number, lastRun: number): string =>
+      `berth_ldap_sync_success{cluster="${cluster}"} ${success}\nberth_ldap_sync_last_run_timestamp_seconds{cluster="${cluster}"} ${lastRun}\n`;
+    const syncs = [sync('bad', 0, 900), sync('good', 1, 950)];
+    expect(statusRows([reap, ...syncs], 1900, at)).toEqual([
       {
         ...{ what: 'Cleanup of sessions', state: 'works', lastRun: 'at 1000' },
         figures: [[1, 'open connection']],

@@ -1,87 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseSlurmAccounts } from '../../../src/config/schema/slurm-accounts-settings.ts';
-import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
 import { assertEnoughEntries } from '../../../src/directory/rules/enough-entries.ts';
-import { ldapUsersOf } from '../../../src/directory/rules/ldap-users.ts';
-import type { LdapEntry } from '../../../src/directory/rules/possible-people.ts';
-import {
-  type AssociationPlan,
-  closedMeanwhile,
-  type LiveAssociation,
-  planAssociations,
-  type SyncMemory,
-} from '../../../src/slurm-accounts/rules/association-plan.ts';
-import { desiredAccounts } from '../../../src/slurm-accounts/rules/desired-accounts.ts';
-import { stepArguments } from '../../../src/slurm-accounts/rules/sacctmgr-argv.ts';
-
-const ldap = parseLdap(
-  { url: 'ldapi://%2Fldapi', users: { base: 'dc=a' }, groups: { base: 'dc=a' } },
-  'berth.yml',
-);
-
-interface Given {
-  /** Members by the names of groups. */
-  readonly groups: Readonly<Record<string, readonly string[]>>;
-  /** Who has an entry; by default all members. */
-  readonly people?: readonly string[];
-  readonly rules: readonly object[];
-  /** `ACCOUNT USER PARTITION MAXSUBMIT` or `ACCOUNT < PARENT`. */
-  readonly live?: readonly string[];
-  readonly defaults?: Readonly<Record<string, string>>;
-  readonly closed?: SyncMemory['closed'];
-  readonly known?: readonly string[];
-  readonly keepUsers?: readonly string[];
-  /** Groups with an entry that is not accepted. */
-  readonly broken?: readonly string[];
-}
-
-function entry(dn: string, values: Readonly<Record<string, readonly string[]>>): LdapEntry {
-  return { dn, values: new Map(Object.entries(values)) };
-}
-
-function planned(given: Given): AssociationPlan & { readonly skipped: readonly string[] } {
-  const { groups, rules, live = [], closed = [], known = [], broken = [] } = given;
-  const names = given.people ?? [...new Set(Object.values(groups).flat())];
-  const people = ldapUsersOf(
-    {
-      url: '',
-      users: names.map((name, n) =>
-        entry(`uid=${name},dc=a`, { uid: [name], uidnumber: [String(2000 + n)], gidnumber: ['9'] }),
-      ),
-      groups: [
-        ...Object.entries(groups).map(([cn, memberuid], n) =>
-          entry(`cn=${cn},dc=a`, { cn: [cn], gidnumber: [String(100 + n)], memberuid }),
-        ),
-        ...broken.map((cn) => entry(`cn=${cn},dc=a`, { cn: [cn], gidnumber: ['many'] })),
-      ],
-    },
-    { ...ldap, minimumUid: 1000 },
-  );
-  const settings = parseSlurmAccounts({ cluster: 'site', accounts: rules }, 'berth.yml');
-  const desired = desiredAccounts(people, settings);
-  const plan = planAssociations({
-    ...{ people, desired, keepUsers: given.keepUsers ?? [] },
-    live: {
-      associations: live.map(association),
-      defaults: new Map(Object.entries(given.defaults ?? {})),
-    },
-    memory: { users: 0, groups: 0, accounts: known, closed },
-  });
-  return { ...plan, skipped: desired.skipped.map(({ name }) => name) };
-}
-
-function association(text: string): LiveAssociation {
-  const [account = '', user = '', partition = '', maxSubmit = ''] = text.split(' ');
-  const empty = { account, parent: '', user: '', partition: '', qos: [], defaultQos: '' };
-  if (user === '<') return { ...empty, parent: partition, maxSubmit: undefined };
-  const limit = maxSubmit === '' ? undefined : Number(maxSubmit);
-  return { ...empty, user, partition: partition.replace('-', ''), maxSubmit: limit };
-}
-
-const commands = (plan: AssociationPlan): string[] =>
-  plan.steps.flatMap((step) => stepArguments(step, 'c')).map((words) => words.join(' '));
-
-const lab = [{ account: 'lab', groups: ['lab'] }];
+import { closedMeanwhile } from '../../../src/slurm-accounts/rules/association-plan.ts';
+import { commands, lab, planned } from './planned.ts';
 
 describe('the order that slurmdbd needs', () => {
   it('has parents first, whatever the order of the rules', () => {
@@ -102,7 +22,7 @@ describe('the order that slurmdbd needs', () => {
     const plan = planned({
       ...{ groups: { a: [], b: ['ann'], c: ['ann'] }, people: ['ann'] },
       rules: [{ account: '*', groups: ['*'] }],
-      live: ['a < root', 'a ann', 'b < root', 'b ann - 0'],
+      ...{ live: ['a < root', 'a ann', 'b < root', 'b ann - 0'], known: ['a', 'b'] },
       ...{
         defaults: { ann: 'a' },
         closed: [{ account: 'b', user: 'ann', partition: '', before: 5 }],
@@ -199,6 +119,17 @@ describe('who has left', () => {
     expect(plan.kept[0]?.reason).toContain('bob may be uid=bob@site.test');
   });
 
+  it('is closed after a bounded number of runs if only a cn of somebody else has the name', () => {
+    const given = { groups: { lab: ['ann'] }, people: ['ann', 'eve'], rules: lab, live };
+    const run = (held: number) =>
+      planned({ ...given, cn: { eve: 'bob' }, held: { bob: held }, defaults: { ann: 'lab' } });
+    expect([commands(run(95)), run(95).memory.held]).toEqual([[], { bob: 96 }]);
+    expect(run(95).kept[0]?.reason).toContain('run 96 of 96, then it counts as missing');
+    expect(commands(run(96))).toEqual([
+      'modify user where name=bob cluster=c account=lab set maxsubmitjobs=0',
+    ]);
+  });
+
   it.each([
     ['the group is not in the directory', { groups: { other: ['ann'] } }, 'not in the directory'],
     ['its entry is not accepted', { groups: { other: ['ann'] }, broken: ['lab'] }, 'gidNumber'],
@@ -225,53 +156,6 @@ describe('who has left', () => {
       defaults: { ann: 'lab' },
     });
     expect([commands(plan), plan.losses.losses]).toEqual([[], 0]);
-  });
-});
-
-describe('names', () => {
-  it('in another case are the same person, in lower case for Slurm', () => {
-    const plan = planned({
-      ...{ groups: { Lab: ['JSmith', 'Bob'] }, rules: lab, defaults: { jsmith: 'lab' } },
-      live: ['lab < root', 'lab jsmith'],
-    });
-    expect(commands(plan)).toEqual(['add user name=bob cluster=c account=lab defaultaccount=lab']);
-  });
-
-  it.each([
-    'a,b',
-    'x=y',
-    '"',
-    "'",
-    'a b',
-    'a\nb',
-    '-i',
-    'ünder',
-    '',
-    'root',
-    '$(id)',
-    'a|b',
-    '../x',
-  ])('that Slurm would read otherwise are left out: proj-%j', (part) => {
-    const rules = [{ account: '*', groups: ['proj-*'] }];
-    const plan = planned({ groups: { [`proj-${part}`]: ['ann'] }, rules });
-    expect(plan.steps).toEqual([]);
-    expect(plan.skipped).toEqual(part === '' ? [] : [`proj-${part}`]);
-  });
-
-  it('of users too: options, UIDs, realms and root', () => {
-    const groups = { lab: ['-i', '4711', 'eve@realm', 'root', 'ann'] };
-    const plan = planned({ groups, rules: lab, live: ['lab < root'] });
-    expect(commands(plan)).toEqual(['add user name=ann cluster=c account=lab defaultaccount=lab']);
-    expect(plan.skipped.toSorted()).toEqual(['-i', '4711', 'eve@realm', 'root']);
-  });
-
-  it('of a group cannot put an account below itself', () => {
-    const rules = [
-      { account: '*', groups: ['a-*'], parent: 'q' },
-      { account: '*', groups: ['b-*'], parent: 'p' },
-    ];
-    const groups = { 'a-p': ['ann'], 'b-q': ['ann'] };
-    expect(() => planned({ groups, rules })).toThrow('would be below itself');
   });
 });
 

@@ -23,7 +23,16 @@ describe('what sacctmgr lists', () => {
         expect.objectContaining({ account: 'root', user: '', maxSubmit: undefined }),
         expect.objectContaining({ partition: 'gpu', qos: ['a', 'b'], maxSubmit: 0 }),
       ],
-      defaults: new Map([['ann', 'lab']]),
+      ...{ defaults: new Map([['ann', 'lab']]), unread: [] },
+    });
+  });
+
+  it('is read without the lines that are of no use here', () => {
+    const lines = ['lab||ann||||', 'two words|root|||||', 'lab||x|y||||', 'lab||"ann||||'];
+    const lists = parseLists(lines.join('\n'), 'ann|lab\nx|y|lab');
+    expect(lists).toMatchObject({
+      ...{ associations: [{ user: 'ann' }], defaults: new Map([['ann', 'lab']]) },
+      unread: [...lines.slice(1), 'x|y|lab'],
     });
   });
 
@@ -32,7 +41,7 @@ describe('what sacctmgr lists', () => {
     ['a limit that is no number', 'lab||ann||||many', ''],
     ['a name with a separator', 'lab||a,b||||', ''],
     ['a sentence', 'You are not running a supported accounting_storage plugin', ''],
-    ['a default account with more', 'root||||||', 'ann|lab|x'],
+    ['a default account with more', '', 'ann|lab|x'],
   ])('is not guessed: %s', (_, associations, defaults) => {
     expect(parseLists(associations, defaults)).toBeTypeOf('string');
   });

@@ -150,7 +150,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'sessions show': { '': '--all-nodes --config-dir --config --output' },
   'slurm-sync': {
-    '': '--config --dry-run --yes --accept-fewer --timeout --textfile --output',
+    '': '--config --dry-run --yes --accept-fewer --adopt --timeout --textfile --output',
   },
   'sshd certify': {
     '': '--ca --agent --host-key --principal --validity --identity --force --dry-run --output',

@@ -6,7 +6,7 @@ import {
   planNamespaces,
 } from '../../../../src/ldap/rules/namespace-annotations.ts';
 import { assertEnoughEntries } from '../../../../src/directory/rules/enough-entries.ts';
-import type { LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
+import type { HeldRuns, LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
 import { type LdapUsers, ldapUsersOf } from '../../../../src/directory/rules/ldap-users.ts';
 
 function entry(dn: string, attributes: Readonly<Record<string, string | string[]>>): LdapEntry {
@@ -37,6 +37,7 @@ function planOf(
   people: LdapUsers,
   owner: string,
   more: object = {},
+  heldRuns: HeldRuns = {},
 ): ReturnType<typeof planNamespaces> {
   const annotations = { 'openondemand.org/owner': owner, ...more };
   const namespace = {
@@ -44,7 +45,7 @@ function planOf(
     kind: 'Namespace',
     metadata: { name: 'user-a', annotations },
   };
-  return planNamespaces([namespace], people, 1_800_000_000);
+  return planNamespaces([namespace], people, 1_800_000_000, heldRuns);
 }
 
 const ad = (attributes: Readonly<Record<string, string | string[]>>): LdapUsers =>
@@ -129,11 +130,36 @@ it('the namespace of a person who is not in the directory is marked, once', () =
   expect(planOf(people, 'smith', mark)).toMatchObject({ changes: [], unchanged: 1 });
 });
 
+it.each<Readonly<Record<string, string>>>([{ cn: 'jsmith' }, { mail: 'jsmith@x' }])(
+  'a person who has left is not kept for ever by what somebody else wrote: %j',
+  (words) => {
+    const people = ad({ sAMAccountName: 'eve', ...words });
+    const live = { 'hpc-jsmith': '5001', 'hpc-eve': '5001' };
+    const map = { kind: 'user-uid', userPrefix: 'hpc-', live } as const;
+    let before: HeldRuns = {};
+    for (let run = 1; run <= 96; run += 1) {
+      const { changes, held, heldRuns } = planOf(people, 'jsmith', {}, before);
+      expect([changes, heldRuns]).toEqual([[], { jsmith: run }]);
+      expect(held.get('user-a')).toContain(`its cn or mail alone: run ${run} of 96`);
+      expect(directoryMap(people, { ...map, before }).data).toEqual(live);
+      before = heldRuns;
+    }
+    const { changes, heldRuns } = planOf(people, 'jsmith', {}, before);
+    expect([changes, heldRuns]).toMatchObject([[{ kind: 'mark' }], { jsmith: 97 }]);
+    expect(directoryMap(people, { ...map, before }).data).toEqual({ 'hpc-eve': '5001' });
+    const mark = { 'openondemand.org/removed': '1700000000' };
+    expect(planOf(people, 'jsmith', mark, heldRuns)).toMatchObject({
+      changes: [],
+      held: new Map(),
+    });
+  },
+);
+
 it('a key of a ConfigMap stays if its name may be of somebody in the directory', () => {
   const kind = { kind: 'user-uid', userPrefix: 'hpc-' } as const;
   const live = { 'hpc-jane.smith': '5001', 'hpc-JSmith': '5001', 'hpc-gone': '5003', jane: '1' };
   const people = ad({ sAMAccountName: 'JSmith', uid: 'jane.smith' });
-  expect(directoryMap(people, { ...kind, live }).data).toEqual({
+  expect(directoryMap(people, { ...kind, live, before: {} }).data).toEqual({
     ...{ 'hpc-jane.smith': '5001', 'hpc-jsmith': '5001' },
   });
 });
@@ -179,7 +205,7 @@ it('a directory without any of the users of several namespaces is not believed',
       ...{ apiVersion: 'v1', kind: 'Namespace' },
       metadata: { name: `user-${owner}`, annotations: { 'openondemand.org/owner': owner } },
     }));
-    return planNamespaces(namespaces, ad({ sAMAccountName: 'JSmith' }), 1);
+    return planNamespaces(namespaces, ad({ sAMAccountName: 'JSmith' }), 1, {});
   };
   const check =
     (...owners: string[]) =>
