@@ -33,7 +33,7 @@ export async function startPod({ grant, pod, deadlineMs, onState }: StartPodInpu
   const deadline = deadlineIn(deadlineMs);
   await withApiClient(grant.server, deadline.signal, async (client) => {
     for (;;) {
-      const made = await create(client, pod);
+      const made = await create(client, pod, deadline.signal);
       const { end, uid = made?.uid ?? '' } = await awaited(grant, pod, {
         ...{ signal: deadline.signal, onState },
         since: made?.resourceVersion,
@@ -71,8 +71,17 @@ function collectionOf({ metadata }: PodObject): string {
   return collectionPath('Pod', metadata.namespace);
 }
 
-/** @returns the new pod's metadata; undefined if a pod with the name exists */
-async function create(client: ApiClient, pod: PodObject): Promise<PodStatus['metadata']> {
+/**
+ * Waits while a quota cannot be evaluated: the quota controller has not counted, or others change its count at the same
+ * time.
+ *
+ * @returns the new pod's metadata; undefined if a pod with the name exists
+ */
+async function create(
+  client: ApiClient,
+  pod: PodObject,
+  signal: AbortSignal,
+): Promise<PodStatus['metadata']> {
   const answer = await client.send({
     ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
     body: JSON.stringify(pod),
@@ -80,6 +89,10 @@ async function create(client: ApiClient, pod: PodObject): Promise<PodStatus['met
   if (answer.status === 201) return (answer.body as PodStatus).metadata;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
+  const isUncounted =
+    (answer.status === 403 && said.includes('status unknown for quota')) ||
+    (answer.status === 409 && said.includes('resourcequotas'));
+  if (isUncounted && (await paused(signal))) return create(client, pod, signal);
   throw podRejected(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
 }
 
@@ -98,8 +111,14 @@ function isOverdue(end: Ending): boolean {
   return leftFor(end) <= 0;
 }
 
-/** Pause between two watches, in milliseconds. */
+/** Pause between two watches or attempts, in milliseconds. */
 const pauseMs = 500;
+
+/** @returns false after the deadline */
+async function paused(signal: AbortSignal): Promise<boolean> {
+  await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  return !signal.aborted;
+}
 
 interface Waiter extends Pick<StartPodInput, 'onState'> {
   readonly signal: AbortSignal;
@@ -157,7 +176,7 @@ async function awaited(
       clearTimeout(timer);
     }
     version = undefined;
-    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    await paused(signal);
   }
   return { end, uid };
 }

@@ -9,7 +9,9 @@ import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts'
 vi.setConfig({ hookTimeout: 600_000 });
 
 /** Each user has the profile of the same fault. */
-const faults = ['away', 'denied', 'never', 'place', 'quota', 'policy', 'mount', 'crowd'] as const;
+const faults = [
+  ...['away', 'denied', 'never', 'place', 'quota', 'uncounted', 'policy', 'mount', 'crowd'],
+] as const;
 const userOf = (fault: string): string => `pf-${fault}`;
 const namespaceOf = (fault: string): string => `u-${userOf(fault)}`;
 
@@ -31,7 +33,7 @@ beforeAll(async () => {
       never: { image: 'localhost/never-built:1', pull: 'never' },
       place: { pod: { node_selector: { 'example.org/gpus': 'many' } }, deadline: '3s' },
       mount: { mounts: [{ source: '/home/of/nobody', target: '/data' }], deadline: '5s' },
-      ...{ quota: {}, policy: {}, crowd: {} },
+      ...{ quota: {}, uncounted: {}, policy: {}, crowd: {} },
     },
   });
 });
@@ -52,6 +54,17 @@ const refused = async (fault: string): Promise<{ line: string; code: string }> =
   const { line, code } = await refusedLogin(pods.host, userOf(fault), { timeout: 90_000 });
   await expect.poll(() => podNames(fault)).toBe('');
   return { line, code };
+};
+/** Until the quota controller has counted, a quota limits nothing. */
+const isCounted = (fault: string, resource: string): Promise<void> =>
+  expect
+    .poll(() => cluster.get('resourcequota', 'few', namespaceOf(fault)))
+    .toMatchObject({ status: { used: { [resource]: '0' } } });
+/** How many pods the API server has refused to create. */
+const refusedPods = async (): Promise<number> => {
+  const count = /^apiserver_request_total\{code="403",.*resource="pods",.*verb="POST".*\} (\d+)$/gm;
+  const metrics = await cluster.kubectl(['get', '--raw', '/metrics']);
+  return [...metrics.matchAll(count)].reduce((sum, [, value]) => sum + Number(value), 0);
 };
 /** The first login makes the namespace; what is in it is the fault. */
 const makeNamespace = async (fault: string): Promise<void> => {
@@ -100,14 +113,31 @@ describe('a pod that cannot start', () => {
       metadata: { name: 'few', namespace: namespaceOf('quota') },
       spec: { hard: { 'requests.memory': '1Mi' } },
     });
-    // Until the quota controller has counted, the API server says "status unknown for quota".
-    await expect
-      .poll(() => cluster.get('resourcequota', 'few', namespaceOf('quota')))
-      .toMatchObject({ status: { used: { 'requests.memory': '0' } } });
+    await isCounted('quota', 'requests.memory');
     const { line, code } = await refused('quota');
     expect(code).toBe('pod-quota');
     expect(line).toContain('your session exceeds your quota: ');
     expect(line).toContain('limited: requests.memory=1Mi');
+  });
+
+  it('waits while the quota controller has not counted', async () => {
+    await makeNamespace('uncounted');
+    await expect.poll(() => podNames('uncounted')).toBe('');
+    const namespace = namespaceOf('uncounted');
+    const quota = (pods: string) => ({ spec: { hard: { pods } } });
+    const metadata = { name: 'few', namespace };
+    await cluster.create({ apiVersion: 'v1', kind: 'ResourceQuota', metadata, ...quota('6') });
+    await isCounted('uncounted', 'pods');
+    // The quota controller counts again when the specification changes.
+    const patch = ['--subresource=status', '--type=json', '-p'];
+    const uncounted = JSON.stringify([{ op: 'remove', path: '/status/used' }]);
+    await cluster.kubectl(['-n', namespace, 'patch', 'quota', 'few', ...patch, uncounted]);
+    const before = await refusedPods();
+    const login = pods.host.ssh(userOf('uncounted'), ['echo in']);
+    await expect.poll(refusedPods, { interval: 500 }).toBeGreaterThan(before);
+    await cluster.patch('resourcequota', 'few', namespace, quota('7'));
+    const { exitCode, stdout, stderr } = await login;
+    expect([exitCode, stdout.toString(), stderr]).toEqual([0, 'in\n', '']);
   });
 
   it('tells what a policy of the cluster says', async () => {
@@ -158,6 +188,7 @@ describe('thirty connections at once, each with a pod of its own', () => {
       metadata: { name: 'few', namespace: namespaceOf('crowd') },
       spec: { hard: { pods: '6' } },
     });
+    await isCounted('crowd', 'pods');
     const ends = await Promise.all(
       Array.from({ length: 30 }, async () => {
         const command = ['echo in; sleep 2'];
@@ -167,9 +198,6 @@ describe('thirty connections at once, each with a pod of its own', () => {
         return { exitCode, said: `${stdout.toString()}${stderr}` };
       }),
     );
-    const admitted = ends.filter(({ exitCode }) => exitCode === 0);
-    expect(admitted.length).toBeGreaterThanOrEqual(6);
-    expect(admitted.length).toBeLessThan(30);
     for (const { exitCode, said } of ends)
       if (exitCode === 0) expect(said).toBe('in\n');
       else {
@@ -177,6 +205,9 @@ describe('thirty connections at once, each with a pod of its own', () => {
         expect(said).toMatch(/^login: your session exceeds your quota: .*\[pod-quota, /);
         expect(said).toContain('limited: pods=6');
       }
+    const admitted = ends.filter(({ exitCode }) => exitCode === 0);
+    expect(admitted.length).toBeGreaterThanOrEqual(6);
+    expect(admitted.length).toBeLessThan(30);
     await expect.poll(() => podNames('crowd')).toBe('');
   });
 });
