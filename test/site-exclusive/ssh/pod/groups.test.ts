@@ -58,10 +58,10 @@ describe('an existing pod whose user has other groups now', () => {
   it('is created again, with the new group, at the next login if no process is in it', async () => {
     await changeGroups(first, second);
     const input = 'typed\n'.repeat(20_000);
-    const { stdout, stderr } = await pods.host.ssh(user, ['-T', 'id -G; cat'], { input });
+    const { exitCode, stdout, stderr } = await pods.host.ssh(user, ['-T', 'id -G; cat'], { input });
     const [groups = '', ...rest] = stdout.toString().split('\n');
+    expect([exitCode, stderr, rest.join('\n')]).toEqual([0, '', input]);
     expect(groups.split(' ')).toContain(await gidOf(second));
-    expect([stderr, rest.join('\n')]).toEqual(['', input]);
     const after = await podUids();
     expect(after).not.toBe(before);
     expect(await pods.host.log()).toContain('code=pod-groups-renewed');
