@@ -93,6 +93,13 @@ describe('the job script of a profile', () => {
     expect(shown).not.toMatch(/^(SECRET|CONTAINER_HOST|XDG_RUNTIME_DIR)=/m);
   });
 
+  it("shares no locks with the user's other containers: those go when a session ends", async () => {
+    const locks = `/dev/shm/libpod_rootless_lock_${host.account(user).uid}`;
+    await host.asRoot(['rm', '-f', locks]);
+    expect(await outputOf({ args: ['echo', 'ran'] })).toBe('ran\n');
+    expect(await host.asRoot(['test', '-e', locks])).toMatchObject({ exitCode: 1 });
+  });
+
   it('is named in sessions, too', async () => {
     const { stdout } = await host.ssh(user, ['echo $BERTH_PROFILE']);
     expect(stdout.toString()).toBe('plain\n');

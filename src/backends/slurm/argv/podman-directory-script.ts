@@ -16,6 +16,9 @@ export function podmanDirectoryScript({
   const ofJob = { storage, podman: { ...podman, cgroupManager }, runtimeDir: state } as const;
   return `# Podman's directory for this job. With all options here, podman reads no file of the home.
 state=$(mktemp -d "\${TMPDIR:-/tmp}/berth-job-\${SLURM_JOB_ID:-none}-XXXXXX")
+# The locks in /dev/shm are those of all podmans of the user on this node, and go with the last session there.
+mkdir -p "$state/.config/containers"
+printf '[engine]\\nlock_type = "file"\\n' >"$state/.config/containers/containers.conf"
 podman_of_job() (
   export -n "\${dropped[@]}"
   export HOME="$state" XDG_RUNTIME_DIR="$state" PATH=/usr/sbin:/usr/bin:/sbin:/bin
