@@ -4,7 +4,7 @@ import { asBerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { withApiClient } from '../../kube/api-client.ts';
-import { deletePod } from '../../kube/delete-object.ts';
+import { deletePod, waitForPodDeletion } from '../../kube/delete-object.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
 import { readPod } from './read-pod.ts';
 import { leftoversArgv } from './objects/pod-scripts.ts';
@@ -23,6 +23,9 @@ export interface ChangedGroupsInput extends PodTarget {
 
 /** Time limit; the user waits meanwhile. Milliseconds. */
 const patienceMs = 10_000;
+
+/** Longest wait for the node to end the pod. Milliseconds. */
+const endingMs = 10_000;
 
 /** The process that this login itself has in the pod takes a moment to exit: number of checks, and milliseconds between them. */
 const [looks, everyMs] = [10, 100] as const;
@@ -80,13 +83,16 @@ export async function handleChangedGroups(changed: ChangedGroupsInput): Promise<
 
 async function removedIfAlone({ server, pod }: ChangedGroupsInput): Promise<boolean> {
   const { signal } = deadlineIn(patienceMs);
-  return withApiClient(server, signal, async (client) => {
+  return withApiClient(server, deadlineIn(2 * patienceMs + endingMs).signal, async (client) => {
     const { namespace, pod: name } = pod;
     const found = await readPod(client, { namespace, name });
     // Another login has deleted it.
     if (found === undefined) return true;
     if (!(await isAlone({ server, pod }, signal))) return false;
-    await deletePod(client, { name, namespace, uid: found.metadata?.uid ?? '' });
+    const id = { name, namespace, uid: found.metadata?.uid ?? '' };
+    await deletePod(client, id);
+    // A watch may show it as running for a moment more.
+    await waitForPodDeletion(client, id, endingMs);
     return true;
   });
 }
