@@ -420,6 +420,7 @@ export const warningCodes = [
   'hub-job-failed',
   'hub-pod-failed',
   'hub-pod-refused',
+  'hub-too-many-requests',
 ] as const;
 
 /** What `code=` of a line in the log can be. */

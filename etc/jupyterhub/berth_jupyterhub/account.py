@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,12 @@ ANSWER_SECONDS = 60
 #: Questions at the same time. Each is a process on the host, which closes further connections.
 QUESTIONS = asyncio.Semaphore(16)
 
+#: Questions about one account that wait for their turn. It has one at a time, so that nobody's requests hold up others'.
+MOST_WAITING = 20
+
+#: How long an answer holds for further forms of the account. Seconds.
+FORM_SECONDS = 5.0
+
 #: Where a hub in a cluster has ca.crt, and tls.crt and tls.key of its own.
 TLS_DIRECTORY = "/etc/berth-hub"
 
@@ -27,7 +35,15 @@ _account_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@.-]*")
 
 
 #: What is the host's or the configuration's fault. Everything else is an answer to the user.
-_status_of = {"hub-socket-unreachable": 503, "hub-answer-invalid": 500, "hub-namespace-differs": 500}
+_status_of = {
+    "hub-socket-unreachable": 503,
+    "hub-answer-invalid": 500,
+    "hub-namespace-differs": 500,
+    "hub-too-many-requests": 429,
+}
+
+
+_of_forms: dict[tuple[str, str], asyncio.Future[Account]] = {}
 
 
 class AccountError(HTTPError):  # type: ignore[misc,unused-ignore]
@@ -42,6 +58,18 @@ class AccountError(HTTPError):  # type: ignore[misc,unused-ignore]
         self.code = code
         #: What a page of the hub says.
         self.jupyterhub_message = text
+
+
+class _Turn:
+    """The questions about one account."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        #: That and those which wait for it.
+        self.waiting = 0
+
+
+_turns: dict[str, _Turn] = {}
 
 
 @dataclass(frozen=True)
@@ -77,6 +105,22 @@ async def look_up(socket: str, name: str) -> Account:
     return await _ask(socket, {"user": name})
 
 
+async def look_up_for_form(socket: str, name: str) -> Account:
+    """As `look_up`, for a page that may be opened often: what was known a few seconds ago, or what is being asked."""
+    key = (socket, name)
+    found = _of_forms.get(key)
+    if found is None:
+        found = _of_forms[key] = asyncio.ensure_future(look_up(socket, name))
+        found.add_done_callback(lambda done: _forget_later(key, done))
+    # A page that is closed does not end the question of the others.
+    return await asyncio.shield(found)
+
+
+def _forget_later(key: tuple[str, str], done: asyncio.Future[Account]) -> None:
+    failed = done.cancelled() or done.exception() is not None
+    asyncio.get_running_loop().call_later(0 if failed else FORM_SECONDS, _of_forms.pop, key, None)
+
+
 async def bootstrap(socket: str, name: str, cluster: str) -> Account:
     """Makes the account's namespace on a cluster as a login at the portal does, and returns the account with it.
 
@@ -93,7 +137,7 @@ async def _ask(socket: str, question: dict[str, str]) -> Account:
     if not is_account_name(name):
         raise AccountError(f"{name!r} is not the name of an account", "user-name-invalid")
     try:
-        async with QUESTIONS:
+        async with _turn_of(name), QUESTIONS:
             # The host closes a connection when there are too many.
             line = await _answered(socket, question) or await _answered(socket, question)
     except asyncio.TimeoutError as cause:
@@ -103,6 +147,22 @@ async def _ask(socket: str, question: dict[str, str]) -> Account:
     if line == b"":
         raise _unreachable(socket, "the connection was closed without an answer")
     return parse_answer(line, name)
+
+
+@asynccontextmanager
+async def _turn_of(name: str) -> AsyncIterator[None]:
+    """The turn of a question about an account. Raises AccountError `hub-too-many-requests`."""
+    turn = _turns.setdefault(name, _Turn())
+    if turn.waiting >= MOST_WAITING:
+        raise AccountError("too many of your requests wait: try again in a moment", "hub-too-many-requests")
+    turn.waiting += 1
+    try:
+        async with turn.lock:
+            yield
+    finally:
+        turn.waiting -= 1
+        if not turn.waiting:
+            del _turns[name]
 
 
 def _unreachable(socket: str, why: str) -> AccountError:

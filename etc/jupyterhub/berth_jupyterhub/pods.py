@@ -10,7 +10,7 @@ from typing import Any
 from kubernetes_asyncio.client.exceptions import ApiException
 from traitlets import List, Unicode
 
-from .account import Account, AccountError, bootstrap, look_up
+from .account import Account, AccountError, bootstrap, look_up_for_form
 from .profiles import Profile, allowed_profiles, chosen_profile, fill
 from .watches import BriefWatches
 
@@ -103,7 +103,7 @@ class BerthKubeSpawner(BriefWatches):
 
     async def account(self) -> Account:
         """The user's account. A start has just asked for it; a form asks for it anew, since groups change."""
-        return self._account or await look_up(self.berth_socket, self.user.name)
+        return self._account or await look_up_for_form(self.berth_socket, self.user.name)
 
     async def load_user_options(self) -> None:
         """Takes the chosen profile's traits. KubeSpawner has refused a choice that the user may not have."""

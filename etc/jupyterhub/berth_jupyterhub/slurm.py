@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Coroutine
 from html import escape
 from typing import Any
@@ -14,8 +15,9 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from tornado.web import HTTPError, authenticated
 from traitlets import List, Unicode
 
-from .account import AccountError, look_up
+from .account import AccountError, look_up, look_up_for_form
 from .profiles import allowed_profiles, chosen_profile
+from .relay import LOOPBACK, Relay, new_certificate
 
 #: How often a job is looked at that has not told its port. Seconds.
 WATCH_SECONDS = 2.0
@@ -52,9 +54,14 @@ class BerthSlurmSpawner(SlurmSpawner):
     # An answer that is no state is not the end of the job, unless Slurm does not know the job.
     state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
 
+    #: The certificate of the server's start, its key until the job is submitted, and the way to whoever has that.
+    _certificate = ""
+    _key = ""
+    _relay: Relay | None = None
+
     async def options_form(self, spawner: Any) -> str:
         """A list of the user's profiles."""
-        account = await look_up(self.berth_socket, self.user.name)
+        account = await look_up_for_form(self.berth_socket, self.user.name)
         choices = "".join(
             f'<option value="{escape(one.name)}">{escape(one.name)}: {escape(one.description)}</option>'
             for one in allowed_profiles(self.berth_profiles, account)
@@ -69,7 +76,13 @@ class BerthSlurmSpawner(SlurmSpawner):
         """Submits the job of the chosen profile, and waits until its server has a port."""
         account = await look_up(self.berth_socket, self.user.name)
         self.req_profile = chosen_profile(self.berth_profiles, account, self.user_options.get("profile")).name
-        return await self._while_running(super().start())
+        self._certificate, self._key = new_certificate()
+        await self._while_running(super().start())
+        return LOOPBACK, self._open_relay().port
+
+    def _open_relay(self) -> Relay:
+        self._relay = Relay(self.ip, self.port, self._certificate)
+        return self._relay
 
     async def submit_batch_script(self) -> str:
         """Submits the script, or shows what sbatch(1) says."""
@@ -78,10 +91,13 @@ class BerthSlurmSpawner(SlurmSpawner):
             return job
         except RuntimeError as error:
             raise AccountError(f"the job could not be submitted: {error}", "hub-job-failed") from error
+        finally:
+            self._key = ""
 
     def get_env(self) -> dict[str, str]:
-        """The environment of sbatch(1), with the server's token. batchspawner logs it at the level DEBUG."""
-        return _Environment(super().get_env())
+        """The environment of sbatch(1), with the server's token and key. batchspawner logs it at the level DEBUG."""
+        identity = base64.b64encode(f"{self._key}{self._certificate}".encode()).decode()
+        return _Environment({**super().get_env(), "JUPYTERHUB_SERVER_IDENTITY": identity})
 
     async def _while_running(self, starting: Coroutine[Any, Any, tuple[str, int]]) -> tuple[str, int]:
         """batchspawner would wait for the port until `start_timeout`, also for a job that has ended."""
@@ -102,14 +118,29 @@ class BerthSlurmSpawner(SlurmSpawner):
         self.port = port
 
     def get_state(self) -> dict[str, Any]:
-        """The job, and its profile."""
+        """The job, its profile, and its server's address and certificate."""
         state: dict[str, Any] = super().get_state()
-        return {**state, "profile": self.req_profile}
+        own = {"profile": self.req_profile, "node": self.ip, "port": self.port, "certificate": self._certificate}
+        return {**state, **own}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """After a restart of the hub."""
         super().load_state(state)
         self.req_profile = state.get("profile", "")
+        self._certificate = state.get("certificate", "")
+        if not self._certificate:
+            # A server of an earlier release: nothing tells it from another one at its port.
+            self.job_id = ""
+        elif self.server:
+            self.ip, self.port = state["node"], state["port"]
+            self.server.ip, self.server.port = LOOPBACK, self._open_relay().port
+
+    def clear_state(self) -> None:
+        """After the end of the job."""
+        super().clear_state()
+        if self._relay is not None:
+            self._relay.close()
+            self._relay = None
 
 
 class PortHandler(APIHandler):

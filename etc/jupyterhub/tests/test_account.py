@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from berth_jupyterhub.account import AccountError, bootstrap, is_account_name, look_up, parse_answer
+from berth_jupyterhub.account import AccountError, bootstrap, is_account_name, look_up, look_up_for_form, parse_answer
 
 ALICE = {
     "user": "alice",
@@ -90,3 +90,30 @@ def test_a_bootstrap_without_a_namespace_is_none(tmp_path: Path) -> None:
 
     with pytest.raises(AccountError, match="hub-answer-invalid"):
         asyncio.run(served(tmp_path / "socket", answer, lambda path: bootstrap(path, "alice", "prod")))
+
+
+def test_one_account_has_one_question_at_a_time_and_one_for_all_forms(tmp_path: Path) -> None:
+    asked: list[str] = []
+    together = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal together
+        name = json.loads(await reader.readline())["user"]
+        asked.append(name)
+        together += 1
+        await asyncio.sleep(0.01)
+        assert together == 1
+        together -= 1
+        writer.write(json.dumps({**ALICE, "user": name}).encode() + b"\n")
+        writer.close()
+
+    async def ask(path: str) -> None:
+        forms = await asyncio.gather(*(look_up_for_form(path, "alice") for _ in range(150)))
+        assert {one.name for one in forms} == {"alice"}
+        assert asked == ["alice"]
+        answers = await asyncio.gather(*(look_up(path, "alice") for _ in range(30)), return_exceptions=True)
+        refused = [one for one in answers if isinstance(one, AccountError)]
+        assert {one.code for one in refused} == {"hub-too-many-requests"}
+        assert len(answers) - len(refused) == 20
+
+    asyncio.run(served(tmp_path / "socket", answer, ask))

@@ -2,6 +2,7 @@ import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { bashWord } from '../../session/bash-words.ts';
+import { sourceText } from '../../source-text.ts';
 import { cullingArgs, memoryText, type HubProfile } from './hub-profile.ts';
 import { jobScript } from './sbatch.ts';
 import { refuseTimeLimits } from './time-limits.ts';
@@ -85,14 +86,16 @@ function jobScriptOf(
   const { environment } = profile;
   const batch = { ...profile.batch, timeMs: sessionTimeLimit(profile) };
   const pass = [...environment.pass, 'JUPYTERHUB_*'];
-  const command = ['batchspawner-singleuser', 'jupyterhub-singleuser', ...cullingArgs(profile)];
+  const command = ['jupyterhub-singleuser', ...cullingArgs(profile)];
   return jobScript({ ...profile, batch, environment: { ...environment, pass } }, settings, {
     about: `A notebook server of the profile ${profile.name}, printed by \`berth render jupyterhub\`.`,
     // The directory of the hub, where the job is submitted, is none of the user's.
     // A job that Slurm starts again has another address, and somebody else's server may have the former one.
     options: { 'job-name': jobName(name), chdir: '/', output: '/dev/null', 'no-requeue': '' },
     before: `cd "$HOME"\nexec >"$HOME/${jobName(name)}.log" 2>&1\n`,
-    run: `in_container ${command.map(bashWord).join(' ')}\n`,
+    run: `start_server=${bashWord(sourceText('./hub/start_server.py', import.meta.url))}
+in_container python3 -c "$start_server" ${command.map(bashWord).join(' ')}
+`,
   });
 }
 

@@ -3,11 +3,13 @@ import { Hub } from '../../rig/jupyterhub/hub.ts';
 import { hubEnvironment } from '../../rig/jupyterhub/hub-environment.ts';
 import { installHubJobs, jobsDirectory, renderHub } from '../../rig/jupyterhub/hub-jobs.ts';
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
+import { takePort } from '../../rig/jupyterhub/take-port.ts';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { Browser, type Page } from '../../rig/site/browser.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 
 const alice = 'hub-alice';
 const bob = 'hub-bob';
@@ -125,6 +127,58 @@ except r.HTTPError as e: print(e.code)`;
     await expect.poll(() => hub.log()).toContain(log);
     const { stdout } = await slurm.as(alice, ['cat', 'berth-hub-broken.log']);
     expect(stdout.toString()).toContain('localhost/absent:1');
+  });
+});
+
+describe('the port of a server', () => {
+  /** Where servers have listened, by what batchspawner has logged. */
+  const ports = async (): Promise<number[]> =>
+    Array.from((await hub.log()).matchAll(/ started at [^:\s]+:(\d+)/g), ([, port]) =>
+      Number(port),
+    );
+
+  it("is nobody else's from when the hub knows it until the server ends", async () => {
+    const before = (await ports()).length;
+    const starting = user.startServer({ profile: 'notebook' });
+    const port = await waitFor(
+      { what: 'the port', timeoutMs: 60_000, everyMs: 20 },
+      async () => (await ports())[before],
+    );
+    const taker = await takePort(host, bob, port, 1);
+    const outcome = await taker.outcome;
+    await starting.finally(() => taker.end());
+    expect(outcome).toBe('in use');
+    expect(await user.runCell('print(6 * 7)')).toBe('42\n');
+    await user.stopServer();
+  });
+
+  it('gets no request of the hub when somebody else has it after the end of the job', async () => {
+    await user.startServer({ profile: 'notebook' });
+    const port = (await ports()).at(-1) ?? 0;
+    const taker = await takePort(host, bob, port, 60);
+    await slurm.as(alice, ['scancel', '--name=berth-hub-notebook']);
+    expect(await taker.outcome).toBe('listening');
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => user.request('GET', `/user/${alice}/api/contents`)),
+    );
+    expect(answers.filter(({ text }) => text.includes('taken'))).toEqual([]);
+    const received = await taker.end();
+    expect(received.length).toBeGreaterThan(0);
+    expect(received.filter((text) => text.includes('HTTP/'))).toEqual([]);
+    await user.stopServer();
+  });
+});
+
+describe('the form of a server', () => {
+  it('that one user opens many times is a few questions about an account', async () => {
+    const { browser } = await spawnPage(alice);
+    const asked = async (): Promise<number> =>
+      (await hub.log()).split('account looked up').length - 1;
+    const before = await asked();
+    const pages = Array.from({ length: 150 }, () => browser.get(`${hub.url}/hub/spawn`));
+    expect(choices((await spawnPage(alice)).page)).toEqual(['notebook', 'broken']);
+    for (const page of await Promise.all(pages)) expect(choices(page)).toContain('notebook');
+    expect((await asked()) - before).toBeLessThan(15);
   });
 });
 

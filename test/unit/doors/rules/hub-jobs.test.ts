@@ -32,7 +32,7 @@ describe('the jobs of a hub', () => {
       '--no-requeue',
     ])
       expect(script).toContain(`#SBATCH ${line}\n`);
-    expect(script).toMatch(/^in_container batchspawner-singleuser jupyterhub-singleuser /m);
+    expect(script).toMatch(/^in_container python3 -c "\$start_server" jupyterhub-singleuser /m);
     expect(script).toContain('--ServerApp.shutdown_no_activity_timeout=600');
   });
 
