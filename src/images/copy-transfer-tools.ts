@@ -9,6 +9,7 @@ import {
   parseLdd,
 } from '../bundled-transfer-argv.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
+import { assertParentDirectories } from '../system/config-directories.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
 
@@ -74,6 +75,7 @@ async function install(
   directory: string,
   parts: readonly Part[],
 ): Promise<Pick<InstalledTools, 'changed' | 'removed'>> {
+  assertParentDirectories(directory, 0);
   for (const path of [directory, join(directory, 'lib')]) ensureRootDirectory(path);
   const stale: Part[] = [];
   for (const part of parts) {

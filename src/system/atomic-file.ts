@@ -28,6 +28,8 @@ export interface WriteOptions {
    * takes longer than the rest of a login. A power failure may then leave the file empty.
    */
   readonly replaceable?: boolean;
+  /** The path in errors, where the file is written through a descriptor of its directory. */
+  readonly shownAs?: string;
 }
 
 /**
@@ -64,6 +66,7 @@ export async function stageFile(
   options: WriteOptions,
 ): Promise<StagedFile> {
   await removeAbandoned(path);
+  const { shownAs = path } = options;
   const temporary = temporaryName(path);
   let there = false;
   const discard = async (): Promise<void> => {
@@ -86,7 +89,7 @@ export async function stageFile(
     }
   } catch (cause) {
     await discard();
-    throw writeError(path, cause);
+    throw writeError(shownAs, cause);
   }
   return {
     temporary,
@@ -97,7 +100,7 @@ export async function stageFile(
         there = false;
       } catch (cause) {
         await discard();
-        throw writeError(path, cause);
+        throw writeError(shownAs, cause);
       }
     },
   };

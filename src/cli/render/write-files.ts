@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import type { SiteFile } from '../../site-repository/rules/site-files.ts';
-import { ifExists } from '../../system/if-present.ts';
 import type { Terminal } from '../kit/terminal.ts';
 
 /**
@@ -24,16 +23,19 @@ export async function writeFiles(
 /**
  * Writes one file for all to read, and prints its path if its contents have changed.
  *
- * @throws {BerthError} those of `writeAtomically`
+ * @throws {BerthError} those of `DirectoryTree`
  */
 export async function writeIfChanged(
   terminal: Terminal,
   file: string,
   contents: string,
 ): Promise<void> {
-  const before = await ifExists(readFile(file, 'utf8'));
-  if (before === contents) return;
-  const { writeAtomically } = await import('../../system/atomic-file.ts');
-  await writeAtomically(file, contents, { mode: 0o644 });
-  terminal.stdout.write(`${file}: ${before === undefined ? 'new' : 'changed'}\n`);
+  const { inDirectory } = await import('../../system/directory-tree.ts');
+  await inDirectory(dirname(file), async (tree) => {
+    const name = basename(file);
+    const before = tree.read(name);
+    if (before === contents) return;
+    await tree.write(name, contents);
+    terminal.stdout.write(`${file}: ${before === undefined ? 'new' : 'changed'}\n`);
+  });
 }

@@ -179,6 +179,15 @@ describe('berth images files', () => {
     expect([exitCode, stderr]).toEqual([77, expect.stringContaining('[directory-unsafe]')]);
   });
 
+  it('refuses a directory that another user can replace', async () => {
+    await execa('chown', ['4711', site.directory]);
+    const { exitCode, stderr } = await install();
+    expect([exitCode, stderr]).toEqual([
+      78,
+      expect.stringContaining('[config-directory-writable]'),
+    ]);
+  });
+
   it('parses the output of ldd on x86 and ARM, with and without a path in front', () => {
     const text = [
       '\tlinux-vdso.so.1 (0x0000ffff9f1d0000)',

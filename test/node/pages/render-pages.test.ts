@@ -132,6 +132,51 @@ describe('berth render pages', () => {
     expect(stdout.toString()).toContain(line);
   });
 
+  it('removes nothing outside of a directory whose owner swaps a part of it for a link', async () => {
+    const { home } = node.host.account('ada');
+    const { stdout } = await node.shell(`
+      install -d /run/root-only; echo keep >/run/root-only/victim
+      cat >/run/swap.pl <<'END'
+        use Digest::SHA qw(sha256_hex);
+        sub put { open(my $file, '>', $_[0]) or die; print $file $_[1]; close $file }
+        sub inode { (stat '.berth-site.json')[1] }
+        chdir or die; mkdir 'site'; chdir 'site' or die; mkdir 'sub'; put('sub/victim', "keep\n");
+        put('.berth-site.json', '{"sub/victim": ["' . sha256_hex("keep\n") . '"]}');
+        my $before = inode; my $end = time + 60; put('../ready', '');
+        1 while inode == $before && time < $end;
+        rename 'sub', 'aside'; symlink '/run/root-only', 'sub'; put('../swapped', '');
+END
+      setpriv --reuid ada --regid ada --clear-groups env HOME=${home} perl /run/swap.pl &
+      until [ -e ${home}/ready ]; do sleep 0.1; done
+      ${berth} render pages ${home}/site >/dev/null
+      wait
+      ls ${home} ${home}/site/sub ${home}/site/aside; cat /run/root-only/victim`);
+    expect(stdout).toMatch(/\bswapped\n/);
+    expect(stdout).toMatch(/\/aside:\n\n[^\n]*\/sub:\nvictim\nkeep\n$/);
+  });
+
+  it('follows a link to the directory that root made, and none that a user made', async () => {
+    const { home, uid } = node.host.account('ada');
+    await node.shell(`mkdir -p /run/web/pages /run/owned; ln -s web /run/link
+      ln -s /run/owned ${home}/link; chown -h ${uid} ${home}/link`);
+    const write = (to: string) =>
+      node.shell(`${berth} render pages ${to} --motd ${to}.motd || echo "exit $?"`);
+    expect((await write('/run/link/pages')).stdout).toContain('/run/link/pages.motd: new\n');
+    const refused = await write(`${home}/link/pages`);
+    expect(refused.stdout).toBe('exit 78\n');
+    expect(refused.stderr).toContain('[site-directory-unsafe]');
+    expect((await node.shell('ls /run/owned /run/web')).stdout).toBe(
+      '/run/owned:\n\n/run/web:\npages\npages.motd\n',
+    );
+    await node.shell(
+      `rm ${home}/link; mkdir ${home}/link; ln -s /run/owned/motd ${home}/link/motd`,
+    );
+    const motd = await node.shell(
+      `${berth} render pages ${home}/link/pages --motd ${home}/link/motd || echo "exit $?"`,
+    );
+    expect(motd.stderr).toContain(`${home}/link/motd is `);
+  });
+
   it('trusts no news that others can write', async () => {
     await node.shell('chmod 0666 /etc/berth/news/*');
     const refused = await node.shell(`${berth} render pages /run/pages || echo "exit $?"`);
