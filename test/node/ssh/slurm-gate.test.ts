@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { assertSuccess } from '../../../src/verify/case.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { type SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -27,6 +28,10 @@ describe('a stranger at the port of a job', () => {
       },
       2,
     );
+    const { BERTH_TEST_SSHD: sshd } = process.env;
+    if (sshd === undefined) return;
+    for (const one of site.nodes)
+      assertSuccess('mount', await one.asRoot(['mount', '--bind', sshd, '/usr/sbin/sshd']));
   });
   afterAll(() => site.stop());
 
@@ -101,7 +106,7 @@ c.settimeout(10)
 print("heard", c.recv(104, socket.MSG_WAITALL).decode("latin1"), flush=True)
 c.settimeout(None)
 options = ["UsePAM=no", "StrictModes=no", "LogLevel=VERBOSE", "HostKey=" + os.getcwd() + "/host"]
-sshd = ["/usr/sbin/sshd", "-i", "-f", "/dev/null", "-E", "log"]
+sshd = ["/usr/sbin/sshd", "-i", "-f", "/dev/null", "-E", os.getcwd() + "/log"]
 subprocess.run(sshd + [word for option in options for word in ("-o", option)], stdin=c, stdout=c)
 print(open("log").read(), "ended", flush=True)`;
     const stranger = await asStranger(trap, node);
