@@ -5,6 +5,7 @@ import { systemdUnitOf } from '../system/process-unit.ts';
 import { auditSession, parentPid, type ProcessId } from '../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import type { TcpConnection } from '../system/tcp-connection.ts';
+import { enterConnectionCgroup } from './connection-cgroup.ts';
 import { connectionId, type ConnectionRecord, writeConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, systemdRuntimeDir } from './runtime-dir.ts';
 import {
@@ -59,6 +60,9 @@ export async function registerConnection(
   ensureRootDirectory(userConnectionsDir({ run }, user.uid));
   const record = await recordOf(registration);
   writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), record);
+  const entering = enterConnectionCgroup({ run }, monitor, user.uid);
+  // Awaited below: an error of what comes between is thrown first.
+  entering.catch(() => undefined);
   rmSync(idleSinceFile({ run }, user.uid), { force: true });
   ensureUserDirectory(`${storage}/users/${user.uid}`, user);
   if (findRuntimeDir(user) !== systemdRuntimeDir(user)) {
@@ -66,6 +70,7 @@ export async function registerConnection(
     await mountRuntimeDir({ run, nsenter }, user);
   }
   await waitForCleanup({ run }, user.uid, patienceMs);
+  await entering;
   return { id, record };
 }
 

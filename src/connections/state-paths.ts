@@ -43,6 +43,11 @@ export function connectionRecordPath(
   return `${userConnectionsDir(site, uid)}/${id}`;
 }
 
+/** Notes of the cgroups of one user's connections: a file with the cgroup's path for each ID. */
+export function cgroupNotesDir({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/cgroups/${uid}`;
+}
+
 /** Records since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
 export function idleSinceFile({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/idle/${uid}`;

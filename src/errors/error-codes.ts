@@ -237,7 +237,6 @@ export const exitClasses = {
   'pam-session-orphaned': 'temporary',
   'connection-closed': 'temporary',
   'processes-not-killed': 'temporary',
-  'freezer-failed': 'temporary',
   'sshd-missing': 'unavailable',
   'sshd-refused': 'config',
   'sshd-output': 'unavailable',

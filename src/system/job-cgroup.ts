@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
+import { cgroupLines } from './cgroup.ts';
 
 /** The cgroups that slurmd creates for a job, as root: version 2, and version 1 with the user's UID. */
 export function isCgroupOfJob(line: string, uid: number): boolean {
@@ -11,11 +10,5 @@ export function isCgroupOfJob(line: string, uid: number): boolean {
 
 /** Whether a process is in a job of Slurm. @param uid whose job it is @returns false for a process that has ended */
 export function isInJob(pid: number | 'self', uid: number): boolean {
-  try {
-    const lines = readFileSync(`/proc/${pid}/cgroup`, 'latin1').split('\n');
-    return lines.some((line) => isCgroupOfJob(line, uid));
-  } catch (error) {
-    if (isErrno(error)) return false;
-    throw error;
-  }
+  return cgroupLines(pid).some((line) => isCgroupOfJob(line, uid));
 }

@@ -169,8 +169,8 @@ export function belongsToConnection(process_: BerthProcess, wanted: ConnectionFi
 }
 
 /**
- * Which of the connections started it, by its audit session or by BERTH_CONNECTION in its environment. Of those on the host, only
- * what sshd started before a session, unless all are wanted.
+ * Which of the connections started it, by its audit session, which only root can change. On hosts without pam_loginuid, by
+ * BERTH_CONNECTION in its environment. Of those on the host, only what sshd started before a session, unless all are wanted.
  */
 export function connectionOf<Filter extends ConnectionFilter>(
   { pid, part, session, sshdParent }: BerthProcess,
@@ -182,7 +182,7 @@ export function connectionOf<Filter extends ConnectionFilter>(
     const startsSession = sshdParent !== undefined && sshdParent !== monitor;
     if (part === 'sshd' && !wanted.orphanedSshd && !startsSession) return false;
     if (part === 'host' && !wanted.hostProcesses && !startsSession) return false;
-    if (wanted.session !== undefined && session === wanted.session) return true;
+    if (wanted.session !== undefined) return session === wanted.session;
     if (part === 'sshd') return false;
     environment ??= initialEnvironment(pid);
     return environment.includes(`BERTH_CONNECTION=${wanted.id}`);

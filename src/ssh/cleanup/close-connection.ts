@@ -14,6 +14,7 @@ import {
   type ConnectionRecord,
 } from '../../connections/connection-record.ts';
 import { type NotedSessions, takeSessionNotes } from '../../connections/session-notes.ts';
+import { removeConnectionCgroups } from '../../connections/connection-cgroup.ts';
 import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
 import type { LogEventFields } from '../../log-events.ts';
 import { endConnectionProcesses, type EndedProcesses } from './end-connection-processes.ts';
@@ -47,7 +48,7 @@ export async function closeConnection(
   const closing = await beginClosing(site, user, connection);
   const state = await readUserState(site, user);
   const endedOf = await endConnectionProcesses(site, state, [connectionFilter(connection)]);
-  return finishClosing(closing, state, endedOf(connection.id));
+  return finishClosing(site, closing, state, endedOf(connection.id));
 }
 
 /** A connection that is not open any more, and whose cleanup has begun. */
@@ -84,11 +85,13 @@ export function connectionFilter({ id, record, gone }: Connection): ConnectionFi
 
 /** The part of `closeConnection` after its processes were ended. */
 export async function finishClosing(
+  site: SessionContext,
   { file, steps, noted }: ClosingConnection,
   state: UserState,
   { processes, failed: stay }: EndedProcesses,
 ): Promise<ClosedConnection> {
   const { removed: containers, failed: left } = await runCleanupSteps(state, steps);
+  removeConnectionCgroups(site, state.user.uid);
   const failed = [...stay, ...left];
   if (failed.length === 0) rmSync(closingRecordPath(file), { force: true });
   return { processes, containers, failed, sessions: sessionFields(noted) };

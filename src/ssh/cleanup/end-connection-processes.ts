@@ -8,6 +8,7 @@ import {
   type UserState,
 } from '../../backends/podman/user-processes.ts';
 import { fuseHint, killProcesses } from '../../backends/podman/kill-processes.ts';
+import { connectionCgroup } from '../../connections/connection-cgroup.ts';
 import { freezeLockPath, type SessionContext } from '../../connections/state-paths.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
@@ -18,12 +19,13 @@ import {
   type EndResult,
   type SignalSteps,
 } from '../../system/end-processes.ts';
+import { canFreeze, cgroupOf, delegatedCgroup } from '../../system/cgroup.ts';
 import { isRunning, withAncestors } from '../../system/processes.ts';
 import { endUnseenProcesses } from './end-unseen-processes.ts';
 
 export interface EndedProcesses {
   readonly processes: number;
-  /** `processes-not-killed`, `freezer-failed` */
+  /** `processes-not-killed`, `lock-timeout` */
   readonly failed: readonly BerthError[];
 }
 
@@ -95,18 +97,16 @@ export async function endConnectionProcesses(
   );
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
-  for (const first of placesOf(latest, wanted, lingers)) {
-    // Under a lock: if two cleanups froze the same processes, each would believe that the processes frozen by the other
-    // one had been stopped before, and neither would send them SIGCONT.
+  for (const cgroup of hidingPlaces(site, part.user.uid, latest, wanted, lingers)) {
+    // Under a lock: another cleanup would thaw what this one has frozen.
     const unseen = withUserLock(site, freezeLockPath(site, part.user.uid), freezeMs, () =>
-      endUnseenProcesses(part, first, { look, choose }),
+      endUnseenProcesses(cgroup, { latest, look, choose }),
     );
     await unseen.then(
       (round) => rounds.push(round),
       (thrown: unknown) => failed.push(asBerthError(thrown, `processes of ${part.user.name}`)),
     );
   }
-  // nsenter, which froze them, belongs to a connection too, and may take a moment to exit.
   const { left, fuse } = await killProcesses(part.owner, async () => choose(await look()));
   return (id) => {
     const isIts = ({ connection }: OwnProcess): boolean => connection === id;
@@ -134,27 +134,28 @@ function lingersAt({ settings }: SessionContext): Lingers {
   };
 }
 
-/** Where to freeze processes: undefined is this host, else the first process of a container. */
-function placesOf(
+/**
+ * Cgroups in which processes of the connections may be that no look found: the connections' own, and those that were given to
+ * the user, such as that of systemd's manager of the user, which contains containers.
+ */
+function hidingPlaces(
+  site: SessionContext,
+  uid: number,
   all: readonly BerthProcess[],
   wanted: readonly ConnectionFilter[],
   lingers: Lingers,
-): readonly (BerthProcess | undefined)[] {
-  const onHost = wanted.filter(({ hostProcesses }) => hostProcesses);
-  const containers = all.filter(
-    ({ part, pids, container }) =>
-      part === 'support' &&
-      pids.length > 1 &&
-      pids.at(-1) === 1 &&
-      container?.startsWith('berth-') === true &&
-      // Such a container is removed with all its processes.
-      !wanted.some(({ id }) => container.endsWith(`-${id}`)) &&
-      !lingers(container),
+): ReadonlySet<string> {
+  const own = wanted.map(({ id }) => connectionCgroup(site, uid, id));
+  const around = all.flatMap(({ pid, container }) => {
+    // Its processes stay, or it is removed with all of them.
+    const skip = lingers(container) || wanted.some(({ id }) => container?.endsWith(`-${id}`));
+    return skip ? [] : [cgroupOf(pid)];
+  });
+  const delegated = Array.from(new Set(around), (directory) =>
+    directory === undefined ? undefined : delegatedCgroup(directory, uid),
   );
-  return [
-    ...(onHost.length > 0 ? [undefined] : []),
-    ...(onHost.length < wanted.length ? containers : []),
-  ];
+  const places = [...own, ...delegated].filter((one) => one !== undefined);
+  return new Set(places.filter(canFreeze));
 }
 
 /** Leaves out descendants of this process: they run as the user, in the connection's audit session. */

@@ -72,7 +72,7 @@ export async function closeGoneConnections(
     let processes = 0;
     const failed = new Set<BerthError>();
     for (const { id, record, log, closing } of all) {
-      const ended = await finishClosing(closing, state, endedOf(id));
+      const ended = await finishClosing(site, closing, state, endedOf(id));
       processes += ended.processes;
       for (const error of ended.failed) failed.add(error);
       // Otherwise the next run tries again.

@@ -127,7 +127,7 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
 /** How long one look at all processes is used. Milliseconds. */
 const recentMs = 5_000;
 
-/** Users whose processes end together. Each may have a shell that freezes them. */
+/** Users whose processes end together. */
 const mostTogether = 32;
 
 /** The other process: says which users it is at, and writes one line for each when it is done. */

@@ -3,6 +3,7 @@ import {
   type ContainerExpiry,
   findExpiredContainers,
 } from '../../backends/podman/clean-up-containers.ts';
+import { removeConnectionCgroups } from '../../connections/connection-cgroup.ts';
 import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
 import { openConnections } from '../../connections/open-connections.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
@@ -105,6 +106,7 @@ async function begin(context: ReapContext, user: User, dryRun: boolean): Promise
     if (!dryRun) {
       const steps = await cleanupSteps({ ...site, skipsExpired: nothingExpires }, user);
       failed.push(...(await runCleanupSteps(part, steps)).failed);
+      removeConnectionCgroups(site, user.uid);
     }
     const after = dryRun || nothingExpires ? { ...before, open } : await look(part);
     const left = new Set(

@@ -1,5 +1,6 @@
 import { lookupUser } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
+import { leaveConnectionCgroup } from '../../connections/connection-cgroup.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionBytes } from '../../connections/connection-bytes.ts';
 import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
@@ -41,6 +42,7 @@ export async function pamClose(input: PamCloseInput): Promise<number> {
   const told = connectionIn(input.sshConnection, record.rhost);
   // Not beside the cleanup, in which this process has the rights of the user at times.
   const bytes = connectionBytes(monitor.pid, told);
+  await leaveConnectionCgroup(site, monitor, user.uid);
   const closed = await closeConnection(site, user, { id, record, gone: false });
   for (const error of closed.failed) log.error(error);
   log.info('session closed', {

@@ -42,6 +42,11 @@ mount --move /run/dev /dev
 rmdir /run/dev
 
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# Of its own: the cgroups of its connections are named after PIDs of this node.
+cgroup=$(mktemp -d /sys/fs/cgroup/berth-test-XXXXXX)
+chmod 0755 "$cgroup"
+echo $$ >"$cgroup/cgroup.procs"
+basename "$cgroup" >>"$directory/cgroup"
 mount --bind "$directory/homes" "$homes"
 mkdir -p /var/lib/berth-ssh /var/cache/berth
 mount --bind "$directory/storage" /var/lib/berth-ssh

@@ -16,7 +16,7 @@ export interface Leftovers {
   readonly containers: readonly string[];
   /** Layers of the user's store. */
   readonly layers: readonly string[];
-  /** Berth's records of connections, locks and state files. */
+  /** Berth's records of connections and their cgroups, locks and state files. */
   readonly files: readonly string[];
   readonly volumes: readonly string[];
   /** Number of podman's locks in use. */
@@ -49,6 +49,7 @@ export async function findLeftovers(host: SshHost, user: string): Promise<Leftov
     layers: await names('overlay-layers/layers.json'),
     files: [
       ...(await filesIn(host, `/run/berth/connections/${uid}`)),
+      ...(await filesIn(host, `/run/berth/cgroups/${uid}`)),
       ...(await filesIn(host, `/run/user/${uid}/berth`)),
       ...(await filesIn(host, `/run/berth/ending`)),
     ],

@@ -10,6 +10,7 @@ import { ensurePackages } from '../site/debian-packages.ts';
 import { installDirectory } from '../site/portal.ts';
 import { freePorts } from '../../../src/verify/free-ports.ts';
 import { say } from '../site/progress.ts';
+import { removeTestCgroups } from '../site/test-cgroups.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import {
@@ -270,6 +271,7 @@ export class SshHost {
       await exited;
       clearTimeout(timer);
     }
+    await removeTestCgroups(this.directory);
     await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { childOf } from '../site/processes.ts';
+import { removeTestCgroups } from '../site/test-cgroups.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 
 export interface SystemOptions {
@@ -78,10 +78,7 @@ export class BootedSystem {
     const ended = once(this.#unshare, 'exit');
     process.kill(this.#init, 'SIGKILL');
     await ended;
-    const cgroup = (await readFile(join(this.directory, 'cgroup'), 'utf8')).trim();
-    const remove = `mount -t cgroup2 cgroup2 /sys/fs/cgroup
-      find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {} +`;
-    await execa('unshare', ['--mount', 'bash', '-euc', remove, cgroup]);
+    await removeTestCgroups(this.directory);
     await rm(this.directory, { recursive: true });
   }
 }
