@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors/berth-error.ts';
-import { directoryNames } from './if-present.ts';
 
 /**
  * Control groups of version 2 (Linux, Documentation/admin-guide/cgroup-v2.rst). Their core files, such as `cgroup.freeze` (since
@@ -29,8 +28,8 @@ export function cgroupOf(pid: number): string | undefined {
   const path = cgroupLines(pid)
     .find((line) => line.startsWith('0::/'))
     ?.slice('0::'.length);
-  // Of another cgroup namespace, or removed.
-  if (path === undefined || path.startsWith('/..') || path.endsWith(' (deleted)')) return undefined;
+  // In another cgroup namespace.
+  if (path === undefined || path.startsWith('/..')) return undefined;
   const mount = mounts.find((one) => existsSync(`${one}${path}/cgroup.procs`));
   return mount === undefined ? undefined : `${mount}${path === '/' ? '' : path}`;
 }
@@ -50,17 +49,35 @@ export function cgroupAbove(directory: string): string {
   return directory.slice(0, directory.lastIndexOf('/'));
 }
 
+/** A user can make any number of cgroups below one that is theirs; of no more than this many are the processes listed. */
+const mostCgroups = 1_000;
+
 /**
  * PIDs of the processes in a cgroup and below it. It does not miss processes that fork a successor and exit, as a look at /proc
  * does: the kernel appends a new process to the list that is read.
+ *
+ * @returns undefined if there are too many cgroups
  */
-export function cgroupPids(directory: string): readonly number[] {
-  // The processes of a threaded cgroup are listed by its domain above.
-  const own = textOf(`${directory}/cgroup.procs`).split('\n').filter(Boolean).map(Number);
-  const below = directoryNames(directory).filter((name) =>
-    existsSync(`${directory}/${name}/cgroup.procs`),
-  );
-  return [...own, ...below.flatMap((name) => cgroupPids(`${directory}/${name}`))];
+export function cgroupPids(directory: string): readonly number[] | undefined {
+  const directories = [directory];
+  let pids = '';
+  for (const one of directories) {
+    // The processes of a threaded cgroup are listed by its domain above.
+    pids += textOf(`${one}/cgroup.procs`);
+    for (const below of cgroupsIn(one)) directories.push(below);
+    if (directories.length > mostCgroups) return undefined;
+  }
+  return pids.split('\n').filter(Boolean).map(Number);
+}
+
+function cgroupsIn(directory: string): readonly string[] {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.filter((one) => one.isDirectory()).map(({ name }) => `${directory}/${name}`);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  }
 }
 
 /** Moves a process. The kernel takes some milliseconds for it. @throws system errors */

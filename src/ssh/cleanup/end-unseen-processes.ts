@@ -32,10 +32,10 @@ export async function endUnseenProcesses<Found extends BerthProcess>(
     const known = stay.get(pid);
     return known !== undefined && isRunning(known);
   };
-  if (pids.includes(process.pid) || (pids.every(isSeen) && !isFrozen(cgroup))) return nothing;
+  if (pids?.includes(process.pid) === true) return nothing;
+  if (pids?.every(isSeen) === true && !isFrozen(cgroup)) return nothing;
   const targets = await whileFrozen(cgroup, async () => {
-    const inside = new Set(cgroupPids(cgroup));
-    const found = choose(await look()).filter(({ pid }) => inside.has(pid));
+    const found = choose(await look());
     for (const one of found) signalProcess(one, 'SIGKILL');
     return found;
   });

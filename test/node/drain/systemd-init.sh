@@ -17,7 +17,7 @@ mount -t tmpfs -o mode=0755 tmpfs /usr/lib/systemd/system-generators
 mount -t cgroup2 cgroup2 /run/cgroup
 cgroup=$(mktemp -d /run/cgroup/berth-test-XXXXXX)
 echo $$ >"$cgroup/cgroup.procs"
-basename "$cgroup" >"$directory/cgroup"
+basename "$cgroup" >>"$directory/cgroup"
 
 export container=berth-test SYSTEMD_UNIT_PATH=$directory/units:/etc/systemd/system
 exec unshare --cgroup bash -euc '

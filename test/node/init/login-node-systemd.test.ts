@@ -8,7 +8,9 @@ import { freePorts } from '../../../src/verify/free-ports.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
+import { endsForkChain } from './ends-fork-chain.ts';
 import { homeFiles } from './home-files.ts';
+import { mailIsDoor } from './mail-door.ts';
 
 const address = '127.18.2.1';
 const berth = join(installDirectory, 'berth');
@@ -27,10 +29,13 @@ describe('berth init login-node on a host with systemd', () => {
       'fuse-overlayfs',
     ]);
     const ports = await freePorts(['admin', 'sessions', 'forced']);
-    port = ports.sessions;
-    forcedPort = ports.forced;
-    const options = { name: 'initnode', address, adminPort: ports.admin, adminKey: '' };
-    host = await SystemdHost.boot(options);
+    ({ sessions: port, forced: forcedPort } = ports);
+    host = await SystemdHost.boot({
+      name: 'initnode',
+      address,
+      adminPort: ports.admin,
+      adminKey: '',
+    });
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(host.directory, 'key')]);
     await copyFile(await savedBusybox(), join(host.directory, 'image.tar'));
     // Then logins start the manager of their user. Only on this host: firewalld on others waits for polkit with it.
@@ -98,6 +103,9 @@ describe('berth init login-node on a host with systemd', () => {
     const traced = await host.script(`${berth} trace ${whole.exec(await lines())?.[1] ?? ''}`);
     expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
   });
+
+  it('ends what forks too fast in a container of the manager, which other sessions use', () =>
+    endsForkChain(host, { address, port, network: undefined, clientOptions: () => options('-p') }));
 
   describe('what a session writes into the home', () => {
     const runtime = `/run/user/${uid}`;
@@ -234,34 +242,14 @@ describe('berth init login-node on a host with systemd', () => {
 
     it('and jobs of cron and at that a user made before are reported', async () => {
       const crontabs = '/var/spool/cron/crontabs';
-      await host.script(
-        `mkdir -p ${crontabs}; install -o alice -m 0600 /dev/null ${crontabs}/alice`,
-      );
+      await host.script(`install -D -o alice -m 0600 /dev/null ${crontabs}/alice`);
       expect((await lint()).stdout.toString()).toContain('run commands of alice on this host');
       await host.script(`rm ${crontabs}/alice`);
       expect((await lint()).stdout.toString()).not.toContain('cron-runs-on-host');
     });
 
-    it('and the mail server is a door while it runs commands of ~/.forward', async () => {
-      // Without a listener: the network is the machine's.
-      await host.script(`export DEBIAN_FRONTEND=noninteractive
-      apt-get install --quiet --yes --no-install-recommends postfix >/dev/null 2>&1
-      postfix stop || true
-      postconf -M# smtp/inet; postconf -e myhostname=initnode mydestination=initnode mailbox_size_limit=0; postfix start`);
-      const send = () => host.script('echo hello | sendmail alice@initnode; postqueue -f');
-      const codes = async () => (await lint()).stdout.toString();
-      await send();
-      await waitFor(
-        { what: 'the command of ~/.forward', timeoutMs: 20_000, everyMs: 100 },
-        async () => (await ranOnHost()).includes('forward') || undefined,
-      );
-      expect(await codes()).toContain('mail-runs-home-commands');
-      await host.script(`rm ${runtime}/canary-forward
-        postconf -e allow_mail_to_commands=alias mailbox_command=/usr/bin/procmail`);
-      expect(await codes()).toContain('mail-runs-home-commands');
-      await host.script('postconf -e mailbox_command=; postfix reload');
-      expect(await codes()).not.toContain('mail-runs-home-commands');
-    });
+    it('and the mail server is a door while it runs commands of ~/.forward', () =>
+      mailIsDoor(host, { runtime, ranOnHost, lint }));
   });
 
   it('changes nothing the second time, also with other options of the same meaning', async () => {

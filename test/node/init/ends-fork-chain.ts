@@ -1,0 +1,36 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
+import { LiveSession, type SshServer } from '../../rig/login-node/live-session.ts';
+import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
+
+const user = 'alice';
+
+/**
+ * A connection whose program keeps forking a successor is cut, while another has the same container: the program ends, and
+ * the other session goes on.
+ */
+export async function endsForkChain(host: SystemdHost, server: SshServer): Promise<void> {
+  await writeFile(join(host.directory, 'chain'), await buildForkChain());
+  await host.script(`install -o ${user} -m 0755 ${host.directory}/chain ~${user}/chain`);
+  const life = (): Promise<string> => host.script(`cat ~${user}/life 2>/dev/null || true`);
+  const other = await LiveSession.startReady(server, user, 'cat');
+  const session = await LiveSession.startReady(server, user, '~/chain ~/life & cat');
+  await expect.poll(life).not.toBe('');
+  const cgroups = `for one in $(pgrep -u ${user}); do cat "/proc/$one/cgroup" || true; done 2>/dev/null | sort -u`;
+  expect(await host.script(cgroups)).toMatch(/\/user@\d+\.service\//);
+  expect(await host.script(cgroups)).toMatch(/session-\w+\.scope\/berth-\d+\.\d+$/m);
+  await session.kill();
+  const stays = async (): Promise<boolean> => {
+    const before = await life();
+    await sleep(500);
+    return (await life()) === before;
+  };
+  await expect.poll(stays, { timeout: 30_000 }).toBe(true);
+  other.client.stdin?.write('still here\n');
+  await other.waitForOutput('still here');
+  await other.kill();
+  await host.script(`rm ~${user}/chain ~${user}/life`);
+}
