@@ -30,12 +30,6 @@ export function isRunning({ pid, start }: ProcessId): boolean {
   return processStartTime(pid) === start;
 }
 
-/** Whether it has been stopped by a signal or a debugger, or has ended. */
-export function isStoppedOrGone({ pid, start }: ProcessId): boolean {
-  const fields = procStatFields(pid);
-  return fields?.[19] !== start || isZombie(fields) || isStoppedState(fields);
-}
-
 function isStoppedState([state]: readonly string[]): boolean {
   return state === 'T' || state === 't';
 }
