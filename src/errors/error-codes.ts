@@ -151,6 +151,7 @@ export const exitClasses = {
   'broker-busy': 'temporary',
   'broker-request-invalid': 'usage',
   'hub-request-invalid': 'usage',
+  'hub-user-not-allowed': 'permission',
   'hub-login-unsupported': 'config',
   'hub-job-unsupported': 'config',
   'time-limit-unsupported': 'config',

@@ -1,6 +1,7 @@
 import { bootstrapUser } from '../clusters/bootstrap-user.ts';
 import { readLoginRecord } from '../clusters/login-record.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
+import type { SiteSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { lookupUser } from '../identity/nss.ts';
 import { groupFile, passwdFile } from '../identity/passwd-file.ts';
@@ -57,7 +58,7 @@ function parsed(line: string): Partial<Record<keyof HubRequest, unknown>> | null
  * Looks the account up and, if the request names a cluster, makes the account's namespace there as a login at the portal
  * does. Whoever may ask can have objects made for any account, and gets no credentials.
  *
- * @throws {BerthError} those of `lookupUser`, `cluster-unknown`, `group-names-missing`, and those of the bootstrap
+ * @throws {BerthError} those of `lookupUser`, `hub-user-not-allowed`, `cluster-unknown`, `group-names-missing`, and those of the bootstrap
  */
 export async function hubUser(
   request: HubRequest,
@@ -67,20 +68,33 @@ export async function hubUser(
   const { settings, broken } = await loadSiteSettings(files);
   const user = lookupUser(request.user, settings);
   const { name, uid, gid, groups, home } = user;
-  const account = {
-    ...{ user: name, uid, gid, gids: groups, groups: groupNamesOf(name), home },
-    ...{ passwd: passwdFile(user), group: groupFile(user, await groupNamesById(groups)) },
-  };
-  if (request.cluster === undefined) return account;
-
-  const cluster = settings.clusters.find((one) => one.name === request.cluster);
-  if (cluster === undefined)
+  const { cluster: asked } = request;
+  const cluster = settings.clusters.find((one) => one.name === asked);
+  if (cluster === undefined && asked !== undefined)
     throw (
-      broken.find((one) => one.cluster === request.cluster)?.error ??
-      new BerthError(`no cluster ${JSON.stringify(request.cluster.slice(0, 80))} is configured`, {
+      broken.find((one) => one.cluster === asked)?.error ??
+      new BerthError(`no cluster ${JSON.stringify(asked.slice(0, 80))} is configured`, {
         code: 'cluster-unknown',
       })
     );
+  const groupNames = groupNamesOf(name);
+  const allowed = cluster === undefined ? groupsOfHubs(settings) : cluster.jupyterhub?.groups;
+  if (allowed !== undefined && !groupNames.some((group) => allowed.includes(group)))
+    throw new BerthError(`${name} is in none of the groups whose members may use this hub`, {
+      code: 'hub-user-not-allowed',
+    });
+  const account = {
+    user: name,
+    uid,
+    gid,
+    gids: groups,
+    groups: groupNames,
+    home,
+    passwd: passwdFile(user),
+    group: groupFile(user, await groupNamesById(groups)),
+  };
+  if (cluster === undefined) return account;
+
   const { stateDir, clusters, deadlineMs } = settings;
   const deadline = deadlineIn(deadlineMs);
   const { error } = await bootstrapUser(cluster, {
@@ -98,4 +112,12 @@ export async function hubUser(
   }).outcome;
   if (error !== undefined) throw error;
   return { ...account, namespace: namespaceOf(cluster.namespacePrefix, name) };
+}
+
+/** Whom a question without a cluster may be about: the members of what any hub of the site is for. */
+function groupsOfHubs({ clusters, hubGroups }: SiteSettings): readonly string[] | undefined {
+  const hubs = clusters.flatMap(({ jupyterhub }) => (jupyterhub ? [jupyterhub] : []));
+  if (hubs.length === 0) return hubGroups;
+  const lists = hubs.flatMap(({ groups }) => (groups === undefined ? [] : [groups]));
+  return lists.length < hubs.length ? undefined : lists.flat();
 }

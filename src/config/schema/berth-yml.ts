@@ -88,7 +88,15 @@ export const clusterSchema = z.strictObject({
   resource_quota: z.optional(z.nullable(resourceQuota)),
   limit_range: z.optional(z.nullable(limitRange)),
   credentials: z.optional(credentials),
-  jupyterhub: z.optional(z.nullable(z.strictObject({ namespace, service_account: dnsName }))),
+  jupyterhub: z.optional(
+    z.nullable(
+      z.strictObject({
+        namespace,
+        service_account: dnsName,
+        groups: z.optional(z.array(text).check(z.minLength(1))),
+      }),
+    ),
+  ),
   network_egress: z.optional(
     z.nullable(
       z.strictObject({

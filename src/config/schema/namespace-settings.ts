@@ -14,6 +14,7 @@ export function namespaceSettings({
   const hub = jupyterhub && {
     namespace: jupyterhub.namespace,
     serviceAccount: jupyterhub.service_account,
+    ...(jupyterhub.groups === undefined ? {} : { groups: jupyterhub.groups }),
   };
   return {
     ...(hub === undefined ? {} : { jupyterhub: hub }),

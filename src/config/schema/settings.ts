@@ -12,6 +12,8 @@ export interface SiteSettings {
   readonly deadlineMs: number;
   /** Absent: logfmt. */
   readonly logFormat?: LogFormat;
+  /** `defaults.jupyterhub.groups`, for a hub without a cluster. */
+  readonly hubGroups?: readonly string[];
   /** Root's state directory: the issuers' keys, refresh tokens, caches. */
   readonly stateDir: string;
   /** OnDemand's `clusters.d`; its `ood_portal.yml` is beside it. */
@@ -62,7 +64,7 @@ export interface ClusterSettings {
   readonly limitRange?: JsonObject;
   readonly credentials: CredentialSettings;
   /** The ServiceAccount of a JupyterHub, which starts pods in the users' namespaces; null if there is none any more. */
-  readonly jupyterhub?: { readonly namespace: string; readonly serviceAccount: string } | null;
+  readonly jupyterhub?: HubAccount | null;
   /** Present if the pods of users may connect only to these networks, to DNS, to the hub and to each other. */
   readonly networkEgress?: { readonly networks: readonly EgressNetwork[] };
   /** Claims that each user gets once. */
@@ -163,6 +165,13 @@ export type ClientAuth =
       /** With intermediate certificates, if any. */
       readonly certificate: string;
     };
+
+export interface HubAccount {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** Unix groups: a hub hears of their members only, and has no other namespaces made. Absent: of everybody. */
+  readonly groups?: readonly string[];
+}
 
 /** Absent: required. */
 export type EmailVerified = 'required' | 'if-present';

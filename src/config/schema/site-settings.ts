@@ -57,6 +57,7 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
   const settings: SiteSettings = {
     minimumUid: berth.minimum_uid ?? defaultSettings.minimumUid,
     ...(berth.log_format && { logFormat: berth.log_format }),
+    ...(berth.defaults?.jupyterhub?.groups && { hubGroups: berth.defaults.jupyterhub.groups }),
     deadlineMs: berth.deadline ?? defaultSettings.deadlineMs,
     stateDir: berth.state_dir ?? defaultSettings.stateDir,
     clustersDir: berth.clusters_dir ?? defaultSettings.clustersDir,

@@ -8,6 +8,7 @@ beforeAll(async () => {
   host = await HubUnitHost.boot({
     users: { 'hub-ann': ann, 'hub-other': other },
     groups: [`hub-lab:x:${lab}:hub-ann`],
+    berth: 'defaults: { jupyterhub: { namespace: j, service_account: hub, groups: [hub-lab] } }\n',
   });
 });
 afterAll(() => host.stop());
@@ -27,6 +28,7 @@ describe('berth-hub.socket', () => {
     ['user-unknown', '{"user":"nobody-of-this-name"}'],
     ['user-name-invalid', '{"user":"../x"}'],
     ['cluster-unknown', '{"user":"hub-ann","cluster":"x"}'],
+    ['hub-user-not-allowed', '{"user":"hub-other"}'],
     ['hub-request-invalid', '{"user":["hub-ann"]}'],
     ['hub-request-invalid', 'hello'],
     ['hub-request-invalid', JSON.stringify({ user: 'x'.repeat(100_000) })],

@@ -14,6 +14,8 @@ const hub = { uid: 61_022, group: 61_024 };
 export interface HubUnitOptions {
   /** Path of berth.yml; default: one without clusters. */
   readonly config?: string;
+  /** Further lines of the default one. */
+  readonly berth?: string;
   /** What the hook writes besides. */
   readonly writable?: readonly string[];
   /** UIDs of further accounts that exist on this host only, by name. */
@@ -38,6 +40,7 @@ export class HubUnitHost {
 
   static async boot({
     config,
+    berth = '',
     writable = [],
     users = {},
     groups = [],
@@ -55,7 +58,7 @@ export class HubUnitHost {
     const own = join(directory, 'berth.yml');
     await writeFile(
       own,
-      `state_dir: ${directory}/state\nhook_env: null\nclusters_dir: ${directory}/clusters.d\n`,
+      `state_dir: ${directory}/state\nhook_env: null\nclusters_dir: ${directory}/clusters.d\n${berth}`,
     );
     const program = given ?? (await compileEntryPoint('hooks/hub-bootstrap.ts', directory));
     const dropIn = [
