@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { allocationScript, loginOnNodes } from '../backends/slurm/argv/allocation-script.ts';
 import { refusalText } from '../backends/slurm/argv/refusals.ts';
 import { jobName, testCall } from '../backends/slurm/argv/slurm-job.ts';
-import { wordsOfSlurm } from '../backends/slurm/slurm-queue.ts';
+import { isNoAnswer, wordsOfSlurm } from '../backends/slurm/slurm-queue.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck } from '../check-result.ts';
 import {
   type Profile,
@@ -13,7 +13,16 @@ import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
 import { runProgram } from '../system/run-program.ts';
 
-const programs = ['sbatch', 'squeue', 'scancel', 'ssh', 'ssh-keygen', 'setpriv', 'python3'];
+const programs = [
+  'sbatch',
+  'squeue',
+  'scancel',
+  'scontrol',
+  'ssh',
+  'ssh-keygen',
+  'setpriv',
+  'python3',
+];
 
 /**
  * Whether this host has what sessions in jobs need, and Slurm would accept the job of each profile.
@@ -75,7 +84,7 @@ async function jobFinding(
     ...{ env, input, signal, killSignal: 'SIGKILL' },
   });
   const said = wordsOfSlurm(stderr);
-  if (signal.aborted || /unable to contact slurm controller|munge/i.test(said))
+  if (signal.aborted || isNoAnswer(said))
     return failed(
       `profile ${profile.name}: Slurm does not answer about the job of ${name}${said && `: ${said}`}`,
       'Run `scontrol ping` on this host: slurmctld or munge is down, or cannot be reached.',

@@ -218,6 +218,7 @@ export const exitClasses = {
   'slurm-job-ended': 'temporary',
   'slurm-connection-lost': 'temporary',
   'slurm-job-silent': 'unavailable',
+  'slurm-node-unreachable': 'config',
   'allocation-keys-failed': 'io',
   'session-refused': 'permission',
   'session-unknown': 'unavailable',

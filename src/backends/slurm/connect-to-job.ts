@@ -6,9 +6,10 @@ import { BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { passingRawBytes } from '../../raw-bytes.ts';
 import { randomDigits } from '../../system/temporary-name.ts';
+import { jobEndText } from './argv/job-end.ts';
 import type { SlurmJob, SlurmPrograms } from './argv/slurm-job.ts';
 import { clientsEnd, sshFailed } from './argv/ssh-to-job.ts';
-import { askJobEnd } from './slurm-queue.ts';
+import { askJobs } from './slurm-queue.ts';
 
 interface JobOfSession {
   readonly slurm: SlurmPrograms;
@@ -44,13 +45,17 @@ export async function connectToJob(
 }
 
 async function whyItEnded(
-  { slurm, job: { id, node } }: JobOfSession,
+  { slurm, job }: JobOfSession,
   { isUnanswered, words }: ReturnType<typeof clientsEnd>,
 ): Promise<BerthError> {
-  const found = await askJobEnd(slurm, id).catch((error: unknown) => {
-    if (error instanceof BerthError) return error;
-    throw error;
-  });
+  const { id, node } = job;
+  const found = await askJobs(slurm, [job]).then(
+    ([now]) => jobEndText(now),
+    (error: unknown) => {
+      if (error instanceof BerthError) return error;
+      throw error;
+    },
+  );
   if (typeof found === 'string')
     return new BerthError(`the Slurm job ${id} of your session ${found}`, {
       ...{ code: 'slurm-job-ended', forUser: true },

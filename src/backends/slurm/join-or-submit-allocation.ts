@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
 import { takeLock } from '../../system/file-lock.ts';
 import { allocationsDir } from './argv/allocation-script.ts';
-import { jobName, type SlurmJob } from './argv/slurm-job.ts';
+import { jobName, type JobRecord, type SlurmJob } from './argv/slurm-job.ts';
+import { recordedJobs } from './allocation-records.ts';
 import { type AllocationInput, submitAllocation, removeLeftovers } from './submit-allocation.ts';
 import { openJobs } from './slurm-queue.ts';
 
@@ -10,7 +10,7 @@ const submitMs = 120_000;
 
 /**
  * The job of this profile's sessions: the open one if there is any, else a new one. Of several logins at the same
- * moment, also on different login nodes, one submits it.
+ * moment, also on different login nodes, one submits it. slurmctld is asked once, and of jobs that were submitted meanwhile.
  *
  * @throws {BerthError} `slurm-unavailable`, `slurm-refused`, `allocation-keys-failed`, `lock-timeout`
  */
@@ -20,32 +20,32 @@ export async function joinOrSubmitAllocation(
 ): Promise<SlurmJob> {
   const { slurm, host, profile } = input;
   const name = jobName(profile, host.connection);
-  // A job that ends removes its keys first. Slurm says for some seconds more that it runs.
-  const isOfProfile = (job: SlurmJob): boolean =>
-    job.name === name && existsSync(`${allocationsDir(host.user.home)}/${job.key}`);
-  const open = (await openJobs(slurm)).find(isOfProfile);
+  const ofProfile = async (): Promise<JobRecord[]> =>
+    (await recordedJobs(slurm)).filter((job) => job.name === name);
+  const before = await ofProfile();
+  const [open] = await openJobs(slurm, before);
   if (open !== undefined) return open;
   const lock = await takeLock(`${allocationsDir(host.user.home)}/${name}.lock`, {
     ...{ waitMs: submitMs, foreignStaleMs: submitMs },
   });
   try {
-    const jobs = await openJobs(slurm);
-    const meanwhile = jobs.find(isOfProfile);
+    const isNew = ({ key }: JobRecord): boolean => before.every((one) => one.key !== key);
+    const [meanwhile] = await openJobs(slurm, (await ofProfile()).filter(isNew));
     if (meanwhile !== undefined) return meanwhile;
-    await removeLeftovers(
-      host.user.home,
-      jobs.map(({ key }) => key),
-    );
+    await removeLeftovers(slurm);
     beforeSubmit();
-    const { id, key } = await submitAllocation(input, name);
-    const pending = {
+    const record = await submitAllocation(input, name);
+    return {
+      ...record,
       state: 'PENDING',
       reason: 'None',
       node: '',
       end: undefined,
       start: undefined,
+      timeLimit: '',
+      preempted: '',
+      exitCode: '',
     };
-    return { id, name, key, ...pending };
   } finally {
     await lock?.release();
   }

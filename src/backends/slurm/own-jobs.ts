@@ -10,7 +10,8 @@ import { type OwnSession, type OwnSessions, sessionNameParts } from '../own-sess
 import { allocationsDir } from './argv/allocation-script.ts';
 import { waitingText } from './argv/pending-reasons.ts';
 import { sessionTimeLimit } from './argv/sbatch-options.ts';
-import type { SlurmJob, SlurmPrograms } from './argv/slurm-job.ts';
+import { configOf, recordedJobs } from './allocation-records.ts';
+import { hasStarted, type SlurmJob, type SlurmPrograms } from './argv/slurm-job.ts';
 import { giveUp } from './submit-allocation.ts';
 import { openJobs } from './slurm-queue.ts';
 
@@ -28,15 +29,14 @@ export async function ownJobs(
     sessionBackends(profile, settings.rules).has('slurm'),
   );
   const clusters = new Map<string, SlurmPrograms>(
-    own.map(({ slurm }) => [slurm?.config ?? usualConfig, { slurm, home }]),
+    own.map(({ slurm }) => [configOf({ slurm, home }), { slurm, home }]),
   );
   const sessions = new Map<string, OwnSession>();
   const failed: BerthError[] = [];
   await Promise.all(
     [...clusters.values()].map(async (slurm) => {
       try {
-        // Two directories of configuration may be of one slurmctld.
-        for (const job of await openJobs(slurm))
+        for (const job of await openJobs(slurm, await recordedJobs(slurm)))
           sessions.set(job.key, ownJob(job, { slurm, settings, now }));
       } catch (thrown) {
         failed.push(asBerthError(thrown, 'asking Slurm for your jobs'));
@@ -45,9 +45,6 @@ export async function ownJobs(
   );
   return { sessions: [...sessions.values()], failed };
 }
-
-/** Where Slurm's programs look if nothing is said. */
-const usualConfig = '/etc/slurm';
 
 function ownJob(
   job: SlurmJob,
@@ -60,7 +57,7 @@ function ownJob(
   const { slurm, settings, now } = place;
   const { id, name, node, state, end, start } = job;
   const { profile, connection } = sessionNameParts(name) ?? {};
-  const runs = state !== 'PENDING' && state !== 'CONFIGURING';
+  const runs = hasStarted(job);
   const at = runs && end !== undefined ? end * 1000 : undefined;
   const secondsLeft = at === undefined ? undefined : Math.max(0, Math.round((at - now) / 1000));
   const ends = endWithoutUse(settings.profiles.get(profile ?? ''), job, connection);

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
@@ -7,32 +7,37 @@ import { sessionId } from '../../session-id.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { randomDigits } from '../../system/temporary-name.ts';
 import { allocationFiles, allocationScript, allocationsDir } from './argv/allocation-script.ts';
-import type { SlurmPrograms } from './argv/slurm-job.ts';
+import type { JobRecord, SlurmPrograms } from './argv/slurm-job.ts';
+import { allocationKeys, configOf, recordIn, writeRecord } from './allocation-records.ts';
 import { hostKeyAlias } from './argv/ssh-to-job.ts';
-import { cancel, submit } from './slurm-queue.ts';
+import { cancel, openJobs, submit } from './slurm-queue.ts';
 
 /**
  * Submits the job of an allocation, with keys that only the user can read.
  *
  * @param login path of the login program on the compute nodes
- * @returns the job's number, and the name of the directory with the keys
  * @throws {BerthError} `slurm-refused`, `allocation-keys-failed`
  */
 export async function submitAllocation(
   { slurm, host, profile, login }: AllocationInput,
   name: string,
-): Promise<{ readonly id: string; readonly key: string }> {
+): Promise<JobRecord> {
   const all = allocationsDir(host.user.home);
   const key = randomDigits(16);
   const directory = `${all}/${key}`;
+  let id: string | undefined;
   try {
     await makeKeys(directory);
     const session = host.connection && sessionId(host.connection);
     const script = allocationScript(profile, host, { name, key, login, session });
-    const id = await submit(slurm, script);
-    return { id, key };
+    id = await submit(slurm, script);
+    const record = { id, submitted: Math.floor(Date.now() / 1000), name, key };
+    await writeRecord(slurm, record);
+    return record;
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
+    // Without its keys it ends by itself when it starts.
+    if (id !== undefined) await cancel(slurm, id).catch(() => undefined);
     throw error;
   }
 }
@@ -53,23 +58,21 @@ export interface AllocationInput {
 /** A directory may be of a job that is being submitted. Milliseconds. */
 const leftoverMs = 3600_000;
 
-/** Removes the keys that killed jobs have left. @param open keys of all open jobs of the user */
-export async function removeLeftovers(home: string, open: readonly string[]): Promise<void> {
-  const all = allocationsDir(home);
-  for (const name of names(all)) {
-    const directory = `${all}/${name}`;
-    const age = Date.now() - (lstatSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
-    if (/^[0-9a-f]{16}$/.test(name) && !open.includes(name) && age > leftoverMs)
-      await rm(directory, { recursive: true, force: true });
-  }
-}
-
-function names(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
+/** Removes the keys that killed jobs of a cluster have left. @throws {BerthError} `slurm-unavailable` */
+export async function removeLeftovers(slurm: SlurmPrograms): Promise<void> {
+  const { home } = slurm;
+  const isOld = (key: string): boolean => {
+    const status = lstatSync(`${allocationsDir(home)}/${key}`, { throwIfNoEntry: false });
+    return Date.now() - (status?.mtimeMs ?? Infinity) > leftoverMs;
+  };
+  const old = (await allocationKeys(home)).filter(isOld);
+  const recorded = old.flatMap((key) => recordIn(home, key) ?? []);
+  const ofCluster = recorded.filter(({ config }) => config === configOf(slurm));
+  const open = await openJobs(slurm, ofCluster);
+  const kept = [...open, ...recorded.filter(({ config }) => config !== configOf(slurm))];
+  for (const key of old)
+    if (kept.every((job) => job.key !== key))
+      await rm(`${allocationsDir(home)}/${key}`, { recursive: true, force: true });
 }
 
 async function makeKeys(directory: string): Promise<void> {

@@ -3,10 +3,12 @@ import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 import { allocationFiles } from './argv/allocation-script.ts';
+import { jobEndText } from './argv/job-end.ts';
 import { neverStarts, pendingText, waitingText } from './argv/pending-reasons.ts';
-import type { SlurmJob, SlurmPrograms } from './argv/slurm-job.ts';
+import { hasStarted, type SlurmJob, type SlurmPrograms } from './argv/slurm-job.ts';
 import type { JobAddress } from './argv/ssh-to-job.ts';
-import { askJobEnd, openJobs } from './slurm-queue.ts';
+import { reachableAddress } from './node-address.ts';
+import { askJobs } from './slurm-queue.ts';
 
 export interface WaitInput {
   readonly slurm: SlurmPrograms;
@@ -31,7 +33,7 @@ const lookMs = 100;
  * Waits until an allocation accepts connections. The job writes a file when it does, so that its start is noticed
  * without asking slurmctld.
  *
- * @throws {BerthError} `slurm-wait-timeout`, `slurm-never-starts`, `slurm-job-ended`, `slurm-job-silent`, `slurm-unavailable`, and those of `readUserFileSync`
+ * @throws {BerthError} `slurm-wait-timeout`, `slurm-never-starts`, `slurm-job-ended`, `slurm-job-silent`, `slurm-node-unreachable`, `slurm-unavailable`, and those of `readUserFileSync`
  */
 export async function waitForJob(
   first: SlurmJob,
@@ -42,25 +44,31 @@ export async function waitForJob(
   let job = first;
   let pause = pauses.first;
   let asked = began;
-  let runningSince = job.state === 'RUNNING' ? began : undefined;
+  let hadPort = false as boolean;
+  let runningSince = hasStarted(job) ? began : undefined;
   for (;;) {
     const port = portIn(directory);
-    const now = performance.now();
-    if (port !== undefined && job.node !== '')
-      return { job, address: { node: job.node, port, directory } };
-    if (runningSince === undefined && now - began > input.waitMs) throw tooLong(job, input);
-    if (runningSince !== undefined && now - runningSince > input.startMs) throw silent(job);
-    if (port !== undefined || now - asked > pause) {
-      const found = (await openJobs(slurm)).find(({ id }) => id === first.id);
-      if (found === undefined) throw ended(first, await askJobEnd(slurm, first.id));
+    const isFirstPort = port !== undefined && !hadPort;
+    hadPort = port !== undefined;
+    if ((isFirstPort && job.node === '') || performance.now() - asked > pause) {
+      const [found] = await askJobs(slurm, [first]);
+      const end = jobEndText(found);
+      if (found === undefined || end !== undefined) throw ended(first, end);
       job = found;
       asked = performance.now();
       pause = Math.min(pause * pauses.factor, pauses.longest);
-      if (job.state === 'RUNNING') runningSince ??= asked;
+      if (hasStarted(job)) runningSince ??= asked;
       if (neverStarts(job)) throw impossible(job);
       show(waitingText(job));
     }
-    if (port === undefined) await sleep(lookMs);
+    if (port !== undefined && job.node !== '') {
+      const node = await reachableAddress(slurm, directory, job.node);
+      return { job, address: { node, port, directory } };
+    }
+    const now = performance.now();
+    if (runningSince === undefined && now - began > input.waitMs) throw tooLong(job, input);
+    if (runningSince !== undefined && now - runningSince > input.startMs) throw silent(job);
+    await sleep(lookMs);
   }
 }
 
@@ -97,7 +105,7 @@ function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
 
 function silent({ id, node }: SlurmJob): BerthError {
   return new BerthError(
-    `the Slurm job ${id} of your session runs on ${node}, but it has left no port in your home: it did not start or has ended, or the home is not shared`,
+    `the Slurm job ${id} of your session runs${node && ` on ${node}`}, but it has left no port in your home: it did not start or has ended, or the home is not shared`,
     { code: 'slurm-job-silent', forUser: true },
   );
 }

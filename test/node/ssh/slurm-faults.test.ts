@@ -172,12 +172,15 @@ describe('when something fails under a session in a job of Slurm', () => {
 
   it("leaves no keys if the end of podman's directory fails", async () => {
     const live = await open(ann);
-    await asRoot(
-      'sh',
-      '-c',
-      `for job in /tmp/berth-job-${live.job}-*; do mkdir -p $job/ofRoot/full; done`,
-    );
+    const find = ['find', '/tmp', '-maxdepth', '1', '-user', ann, '-newer'];
+    find.push(`${site.login.directory}/known_hosts`, '-name', `berth-job-${live.job}-*`, '-exec');
+    await asRoot(...find, 'mkdir', '-p', '{}/ofRoot/full', ';');
     await answers(live);
+    const leftOfUser = async () => ({ ...((await left(ann)) as object), directories: '' });
+    await expect.poll(leftOfUser, eventually).toEqual(nothing);
+    // The epilog leaves what is not the user's, and nothing else.
+    await asRoot(...find, 'rm', '-r', '{}/ofRoot', ';');
+    await asRoot(...find, 'rmdir', '{}', '+');
     await leavesNothing(ann);
   });
 
@@ -200,7 +203,7 @@ describe('when something fails under a session in a job of Slurm', () => {
     expect([exitCode, stderr]).toEqual([
       255,
       expect.stringMatching(
-        /squeue failed: .*Unable to contact slurm controller.*\[slurm-unavailable,/,
+        /scontrol failed: .*Unable to contact slurm controller.*\[slurm-unavailable,/,
       ),
     ]);
     expect(performance.now() - began).toBeLessThan(20_000);

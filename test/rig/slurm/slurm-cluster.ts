@@ -33,7 +33,10 @@ const ended = ['COMPLETED', 'CANCELLED', 'FAILED', 'TIMEOUT', 'NODE_FAIL', 'OUT_
  * The daemons run in the hosts' namespaces and end with the hosts. Jobs are confined by cgroup v1.
  */
 export class SlurmCluster {
-  /** The nodes' names, which the hosts resolve. Cgroups contain them, and all clusters of the machine share those. */
+  /**
+   * The nodes' names, with an underscore as a site's may have it. The hosts resolve the first: of the others, only Slurm has
+   * the address. Cgroups contain them, and all clusters of the machine share those.
+   */
   readonly nodes: readonly string[];
   readonly #hosts: readonly [SshHost, ...SshHost[]];
   /** Those with slurmd. */
@@ -41,19 +44,22 @@ export class SlurmCluster {
   /** The address of slurmctld. */
   readonly #controller: string;
   readonly #conf: string;
+  readonly #jobSubmit: string;
 
   private constructor(
     hosts: readonly [SshHost, ...SshHost[]],
     compute: readonly SshHost[] = hosts,
     controller = hosts[0].address,
     conf = '',
+    jobSubmit = '',
   ) {
     this.#hosts = hosts;
     this.#compute = compute;
     this.#controller = controller;
     this.#conf = conf;
+    this.#jobSubmit = jobSubmit;
     const id = randomBytes(3).toString('hex');
-    this.nodes = compute.map((_, index) => `node${index + 1}-${id}`);
+    this.nodes = compute.map((_, index) => `node_${index + 1}-${id}`);
   }
 
   /** Starts the daemons. @throws Error with the daemons' logs; the hosts are stopped then */
@@ -61,14 +67,21 @@ export class SlurmCluster {
     return SlurmCluster.#started(new SlurmCluster(hosts));
   }
 
-  /** The same with a login node that runs slurmctld and no jobs. @param address its address for the compute nodes */
+  /**
+   * The same with a login node that runs slurmctld and no jobs.
+   *
+   * @param address its address for the compute nodes
+   * @param jobSubmit the site's job_submit.lua, if `conf` has the plugin
+   */
   static startBehind(
     login: SshHost,
     address: string,
     compute: readonly SshHost[],
     conf: string,
+    jobSubmit?: string,
   ): Promise<SlurmCluster> {
-    return SlurmCluster.#started(new SlurmCluster([login, ...compute], compute, address, conf));
+    const hosts = [login, ...compute] as const;
+    return SlurmCluster.#started(new SlurmCluster(hosts, compute, address, conf, jobSubmit));
   }
 
   static async #started(cluster: SlurmCluster): Promise<SlurmCluster> {
@@ -130,13 +143,17 @@ export class SlurmCluster {
     const text = slurmConf({
       ...{ own, controller, nodes, slurmctld: ports.slurmctld ?? 0, more: this.#conf },
     });
-    const hostsLines = nodes.map(({ name, address }) => `${address} ${name}\n`).join('');
+    const [known] = nodes;
     await this.#root(['install', '-d', own]);
     await this.#root(['install', '-d', '-o', 'slurm', `${own}/state`]);
     await this.#root(['install', '-d', '-o', 'munge', '-m', '0700', `${own}/munge`]);
     await this.#munge(['mungekey', '--create', `--keyfile=${own}/munge/key`]);
     for (const host of this.#hosts) {
-      await this.#root(['tee', '--append', '/etc/hosts'], host, hostsLines);
+      await this.#root(
+        ['tee', '--append', '/etc/hosts'],
+        host,
+        `${known?.address} ${known?.name}\n`,
+      );
       await this.#configure(config, text, host);
       const epilog = join(installDirectory, 'share/etc/slurm/berth-epilog');
       await this.#root(['install', '-m', '0755', epilog, config], host);
@@ -203,7 +220,12 @@ export class SlurmCluster {
   }
 
   async #configure(directory: string, text: string, host = this.#hosts[0]): Promise<void> {
-    const files = { 'slurm.conf': text, 'cgroup.conf': cgroupConf, 'gres.conf': gresConf };
+    const files = {
+      'slurm.conf': text,
+      'cgroup.conf': cgroupConf,
+      'gres.conf': gresConf,
+      'job_submit.lua': this.#jobSubmit,
+    };
     await this.#root(['install', '-d', directory], host);
     for (const [name, input] of Object.entries(files))
       await this.#root(['tee', join(directory, name)], host, input);

@@ -22,8 +22,13 @@ export class SlurmSite {
     this.#networks = networks;
   }
 
-  /** @param conf further lines of slurm.conf */
-  static async start(options: SshHostOptions, nodeCount = 1, conf = ''): Promise<SlurmSite> {
+  /** @param conf further lines of slurm.conf @param jobSubmit see `SlurmCluster.startBehind` */
+  static async start(
+    options: SshHostOptions,
+    nodeCount = 1,
+    conf = '',
+    jobSubmit?: string,
+  ): Promise<SlurmSite> {
     await ensurePackages(slurmPackages);
     const login = await SshHost.start(options);
     const networks: ComputeNetwork[] = [];
@@ -34,7 +39,8 @@ export class SlurmSite {
       const place = { name: `node${index}`, address: network.far, network: network.path };
       nodes.push(await SshHost.start({ ...options, ...place, beside: login }));
     }
-    const slurm = await SlurmCluster.startBehind(login, networks[0]?.near ?? '', nodes, conf);
+    const near = networks[0]?.near ?? '';
+    const slurm = await SlurmCluster.startBehind(login, near, nodes, conf, jobSubmit);
     return new SlurmSite(login, nodes, slurm, networks);
   }
 

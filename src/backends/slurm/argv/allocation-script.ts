@@ -16,6 +16,10 @@ export const allocationFiles = {
   knownHosts: 'known_hosts',
   /** Written by the job: the port of its gate. */
   port: 'port',
+  /** Written by the login that submits the job: its number, by which it is known. */
+  job: 'job',
+  /** Written by a login that cannot resolve the node's name: the address that Slurm has. */
+  address: 'address',
   /** A directory with a file for each login that is in the queue or in the session. */
   logins: 'logins',
 } as const;

@@ -1,31 +1,18 @@
-import type { ProgramCall } from '../../../program-call.ts';
-import { isOpen, slurmCall, type SlurmPrograms } from './slurm-job.ts';
-
-/** Fields of squeue(1) that say how a job has ended. None of them contains a space. */
-const fields = ['State', 'Reason', 'PreemptTime', 'exit_code', 'TimeLimit'];
-
-/** Asks for the end of a job, which slurmctld keeps for some minutes (MinJobAge). */
-export function jobEndCall(slurm: SlurmPrograms, id: string): ProgramCall {
-  const format = fields.map((field) => `${field}:64`).join(',');
-  return slurmCall(slurm, 'squeue', [
-    ...['--me', '--states=all', `--jobs=${id}`, '--noheader', `--Format=${format}`],
-  ]);
-}
+import { isOpen, type SlurmJob } from './slurm-job.ts';
 
 /**
  * How a job has ended, as the end of "the Slurm job 7 of your session …". While its processes end, Slurm shows
  * `COMPLETING` instead of the state that the job gets.
  *
- * @param text output of `jobEndCall`; empty if slurmctld has forgotten the job
- * @returns undefined if it runs
+ * @param job undefined if slurmctld has forgotten it
+ * @returns undefined if it is open
  */
-export function jobEndText(text: string): string | undefined {
-  const [state = '', reason = '', preempted = '', exitCode = '', limit = ''] = text
-    .trim()
-    .split(/\s+/);
+export function jobEndText(job: SlurmJob | undefined): string | undefined {
+  if (job === undefined) return 'has ended';
+  const { state, reason, preempted, exitCode, timeLimit } = job;
   if (isOpen(state)) return undefined;
   if (state === 'TIMEOUT' || reason === 'TimeLimit')
-    return `has reached its time limit of ${limit}`;
+    return `has reached its time limit of ${timeLimit}`;
   if (state.endsWith('FAIL') || reason.startsWith('Node'))
     return 'has ended because its node failed';
   if (state === 'OUT_OF_MEMORY' || reason === 'OutOfMemory') return 'has used up its memory';

@@ -2,47 +2,86 @@ import { describe, expect, it } from 'vitest';
 import { neverStarts, waitingText } from '../../../../src/backends/slurm/argv/pending-reasons.ts';
 import { jobEndText } from '../../../../src/backends/slurm/argv/job-end.ts';
 import { refusalText } from '../../../../src/backends/slurm/argv/refusals.ts';
-import { parseQueue } from '../../../../src/backends/slurm/argv/slurm-job.ts';
+import { isOpen, parseJob, parseQueue } from '../../../../src/backends/slurm/argv/slurm-job.ts';
 import { clientsEnd } from '../../../../src/backends/slurm/argv/ssh-to-job.ts';
 import { endWithoutUse } from '../../../../src/backends/slurm/own-jobs.ts';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { isCgroupOfJob } from '../../../../src/system/job-cgroup.ts';
 
-const key = '0123456789abcdef';
-const line = (state: string, reason = 'None', comment = `berth-session:${key}`): string =>
-  `12|berth-gpu|${state}|${reason}|node1|1795003600|1795000000|${comment}\n`;
-const jobOf = (state: string, reason: string) => {
-  const [job] = parseQueue(line(state, reason));
+const submitted = 1_795_000_000;
+const record = { id: '12', submitted, name: 'berth-gpu', key: '0123456789abcdef' };
+const line = (state: string, reason = 'None', more = '1:00:00|N/A|0|'): string =>
+  `12|${submitted + 20}|${state}|${reason}|node1|1795003600|1795000000|${more}\n`;
+const parsed = (text: string) => parseQueue(text, [record, { ...record, id: '7' }]);
+const jobOf = (state: string, reason: string, more?: string) => {
+  const [job] = parsed(line(state, reason, more));
   if (job === undefined) throw new Error('no job');
   return job;
 };
 
 describe("squeue's list", () => {
-  it('has the open jobs of sessions, oldest first', () => {
+  it('has the jobs that logins have submitted, oldest first', () => {
     const other = line('RUNNING').replace('12', '7');
-    expect(parseQueue(line('RUNNING') + other).map(({ id }) => id)).toEqual(['7', '12']);
-    expect(parseQueue(line('RUNNING'))).toEqual([
+    const foreign = line('RUNNING').replace('12', '13');
+    expect(parsed(line('RUNNING') + foreign + other).map(({ id }) => id)).toEqual(['7', '12']);
+    expect(parsed(line('RUNNING'))).toEqual([
       {
-        ...{ id: '12', name: 'berth-gpu', state: 'RUNNING', reason: 'None', node: 'node1' },
-        ...{ end: 1_795_003_600, start: 1_795_000_000, key },
+        ...{ ...record, state: 'RUNNING', reason: 'None', node: 'node1', timeLimit: '1:00:00' },
+        ...{ end: 1_795_003_600, start: 1_795_000_000, preempted: 'N/A', exitCode: '0' },
       },
     ]);
   });
 
-  it.each([
-    ['a job that ends', line('COMPLETING')],
-    ['a job with another comment', line('RUNNING', 'None', 'mine')],
-    ['a path in place of the key', line('RUNNING', 'None', 'berth-session:../../../../etc')],
-    ['an array job', line('RUNNING').replace('12', '12_1')],
-  ])('leaves out %s', (_, text) => expect(parseQueue(text)).toEqual([]));
+  it('leaves out a job that got the number of an earlier one, from a slurmctld that began anew', () => {
+    expect(parsed(line('RUNNING').replace(`${submitted + 20}`, `${submitted + 86_400}`))).toEqual(
+      [],
+    );
+  });
 
   it('has no end without a time limit', () => {
-    expect(parseQueue(line('RUNNING').replace('1795003600', 'N/A'))[0]?.end).toBeUndefined();
+    expect(parsed(line('RUNNING').replace('1795003600', 'N/A'))[0]?.end).toBeUndefined();
   });
 
-  it('does not take a host from a name that begins with an option', () => {
-    expect(parseQueue(line('RUNNING').replace('node1', '-oProxyCommand=x'))[0]?.node).toBe('');
+  it.each([
+    [
+      true,
+      ['PENDING', 'RUNNING', 'SIGNALING', 'RESV_DEL_HOLD', 'EXPEDITING', 'OF_A_LATER_RELEASE'],
+    ],
+    [false, ['COMPLETING', 'COMPLETED', 'REVOKED', 'STAGE_OUT', 'DEADLINE', '']],
+  ])('open is %s for the states %j', (open, states) =>
+    expect(states.filter((state) => isOpen(state) !== open)).toEqual([]),
+  );
+});
+
+describe("scontrol's answer", () => {
+  const shown = `JobId=12 JobName=x JobState=COMPLETED BatchHost=evil
+   UserId=ann lee(1000) GroupId=ann(1000) MCS_label=N/A
+   Priority=1 Nice=0 Account=lab QOS=normal
+   JobState=SIGNALING Reason=None Dependency=(null)
+   Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0
+   RunTime=00:00:03 TimeLimit=08:00:00 TimeMin=N/A
+   SubmitTime=${submitted} EligibleTime=${submitted}
+   StartTime=1795000000 EndTime=1795003600 Deadline=N/A
+   PreemptEligibleTime=1795000000 PreemptTime=None
+   NodeList=node1
+   BatchFeatures=gpu BatchHost=node1
+   Command=(null)
+   Comment=x BatchHost=evil
+`;
+  it('has the same, and nothing of what the user or the site has written', () => {
+    expect(parseJob(shown, record, 1000)).toEqual({
+      ...jobOf('SIGNALING', 'None', '8:00:00|None|0'),
+    });
+    expect(parseJob(shown.replace(/^ .*BatchHost.*$/m, ''), record, 1000)?.node).toBe('');
   });
+
+  it.each([
+    ['of another user', shown, 1001],
+    ['with the number of an earlier one', shown.replace('SubmitTime=1', 'SubmitTime=2'), 1000],
+    ['of another format', 'JobId=12', 1000],
+  ])('is none if it is of a job %s', (_, text, uid) =>
+    expect(parseJob(text, record, uid)).toBeUndefined(),
+  );
 });
 
 describe('a job that waits', () => {
@@ -92,9 +131,8 @@ it('what sbatch says is said in words first', () => {
 });
 
 describe('a job that nobody uses', () => {
-  const [job] = parseQueue(line('RUNNING'));
+  const job = jobOf('RUNNING', 'None');
   const ends = (document: object, times = {}) => {
-    if (job === undefined) throw new Error('no job');
     const profile = parseProfile({ image: 'a', backend: 'slurm', ...document }, 'gpu', 'gpu.yml');
     return endWithoutUse(profile, { ...job, ...times }, undefined);
   };
@@ -130,9 +168,15 @@ describe('the end of a job', () => {
     ['NODE_FAIL NodeDown N/A 0 1:00', 'has ended because its node failed'],
     ['OUT_OF_MEMORY OutOfMemory N/A 9 1:00', 'has used up its memory'],
     ['COMPLETING NonZeroExitCode N/A 1 1:00', 'has ended'],
-    ['', 'has ended'],
     ['RUNNING None N/A 0 1:00', undefined],
-  ])('%j: %s', (text, words) => expect(jobEndText(`${text}\n`)).toBe(words));
+  ])('%j: %s', (text, words) => {
+    const [state = '', reason = '', preempted = '', exit = '', limit = ''] = text.split(' ');
+    expect(jobEndText(jobOf(state, reason, `${limit}|${preempted}|${exit}`))).toBe(words);
+  });
+
+  it('is not known if slurmctld has forgotten it', () => {
+    expect(jobEndText(undefined)).toBe('has ended');
+  });
 });
 
 describe("what OpenSSH's client says of an exit with 255", () => {
