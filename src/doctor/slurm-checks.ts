@@ -11,7 +11,7 @@ import {
 } from '../config/schema/profile/profile.ts';
 import type { User } from '../identity/nss.ts';
 import { installedPath } from '../installed-path.ts';
-import { runProgram } from '../system/run-program.ts';
+import { runBounded } from '../system/run-bounded.ts';
 
 const programs = [
   'sbatch',
@@ -42,7 +42,7 @@ export async function checkSlurm(
   if (user === undefined || host.status === 'failed') return [host];
   const jobs = await Promise.all(
     profiles.map((profile) => {
-      const run = (signal: AbortSignal) => jobFinding(settings, profile, user, signal);
+      const run = () => jobFinding(settings, profile, user, 0.9 * timeoutMs);
       return runCheck({ id: 'ssh-slurm-job', run }, timeoutMs);
     }),
   );
@@ -73,26 +73,25 @@ async function jobFinding(
   settings: SshSettings,
   profile: Profile,
   { name, uid, gid, home }: User,
-  signal: AbortSignal,
+  limitMs: number,
 ): Promise<Finding> {
   const job = { name: jobName(profile, undefined), key: '0'.repeat(16) };
   const login = loginOnNodes(installedPath('files'));
   const input = allocationScript(profile, settings, { ...job, login });
   const { file, args, env } = testCall({ slurm: profile.slurm, home });
-  const asUser = [`--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--', file];
-  const { error, stderr } = await runProgram('/usr/bin/setpriv', [...asUser, ...args.slice(1)], {
-    ...{ env, input, signal, killSignal: 'SIGKILL' },
+  const { ended, stderr } = await runBounded(file, args.slice(1), {
+    ...{ env: { ...env }, input, limitMs, user: { uid, gid } },
   });
   const said = wordsOfSlurm(stderr);
-  if (signal.aborted || isNoAnswer(said))
+  if (ended === 'late' || isNoAnswer(said))
     return failed(
       `profile ${profile.name}: Slurm does not answer about the job of ${name}${said && `: ${said}`}`,
       'Run `scontrol ping` on this host: slurmctld or munge is down, or cannot be reached.',
     );
-  return error === undefined
+  return ended === 0
     ? ok(`profile ${profile.name}: Slurm accepts the job of ${name} (${said})`)
     : failed(
-        `profile ${profile.name}: Slurm does not accept the job of ${name}: ${said === '' ? error.message : refusalText(said)}`,
+        `profile ${profile.name}: Slurm does not accept the job of ${name}: ${said === '' ? `sbatch ended with ${ended}` : refusalText(said)}`,
         'Correct `batch` and `limits` of the profile, or the account of the user; `berth plan --ssh --user NAME` prints the job script.',
       );
 }

@@ -1,7 +1,8 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable, Writable } from 'node:stream';
+import { type ProcessUser, startApart } from './start-apart.ts';
 
 export interface BoundedRun {
   /** Exit status, or the name of the signal that ended it; `late` if it did not end in time. */
@@ -22,6 +23,8 @@ export interface BoundedOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Milliseconds. After this it gets SIGTERM, and then its process group SIGKILL. */
   readonly limitMs: number;
+  /** Whose process it is; default: the real UID and GID of this process, also within `asUser`. */
+  readonly user?: ProcessUser;
   /** Its standard input; default: none. */
   readonly input?: string;
   /** How much of each output is kept, in characters; the rest is read and dropped. */
@@ -29,8 +32,7 @@ export interface BoundedOptions {
 }
 
 /**
- * Runs a program that works on what a user can write, in a process group of its own, with the real UID and GID of this
- * process, also within `asUser`. It returns in time, whatever the user does: a process may hang in a system call, print
+ * Runs a program that works on what a user can write (`startApart`). It returns in time, whatever the user does: a process may hang in a system call, print
  * without end, or be traced, so that its parent never hears of its end.
  *
  * @throws system errors of spawn
@@ -38,16 +40,14 @@ export interface BoundedOptions {
 export async function runBounded(
   file: string,
   args: readonly string[],
-  { env, limitMs, input, keptLength = 16_384 }: BoundedOptions,
+  { env, limitMs, user, input, keptLength = 16_384 }: BoundedOptions,
 ): Promise<BoundedRun> {
-  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
-  // Only within `asUser`: the sandbox of a unit may forbid the calls.
-  const isReal = uid === process.geteuid?.() && gid === process.getegid?.();
-  const child = spawn(file, args, {
-    ...{ cwd: '/', env, detached: true },
-    ...(isReal || uid === undefined || gid === undefined ? {} : { uid, gid }),
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-  }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
+  const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
+  const child = startApart(file, args, { env, user, stdio }) as ChildProcessByStdio<
+    Writable | null,
+    Readable,
+    Readable
+  >;
   // It may end before it has read its input.
   child.stdin?.on('error', () => undefined).end(input);
   const [stdout, stderr] = [startOf(child.stdout, keptLength), startOf(child.stderr, keptLength)];

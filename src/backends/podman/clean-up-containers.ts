@@ -1,5 +1,4 @@
 import { keepsProcesses } from '../../session/lingering.ts';
-import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
@@ -7,6 +6,7 @@ import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
+import { startApart } from '../../system/start-apart.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
 import { idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
@@ -231,9 +231,10 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
   if (profiles.length === 0) return;
   const host = hostname();
   const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
-  const child = spawn('/bin/rm', ['-f', '--', ...paths], {
-    ...{ uid: user.uid, gid: user.gid, cwd: '/', env: {} },
-    ...{ stdio: 'ignore', detached: true },
+  const { uid, gid } = user;
+  const child = startApart('/bin/rm', ['-f', '--', ...paths], {
+    ...{ env: {}, user: { uid, gid } },
+    stdio: ['ignore', 'ignore', 'ignore'],
   });
   child.unref();
   let timer: NodeJS.Timeout | undefined;

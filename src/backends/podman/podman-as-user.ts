@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { BerthError } from '../../errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { brokenStores } from './podman-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
+import { startApart } from '../../system/start-apart.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 
 const longestAnswer = 64 * 1024;
@@ -54,11 +56,10 @@ async function runPodman(
   const call = podmanCommand(host, args);
   const { uid, gid } = host.user;
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', call.file, ...call.args.slice(1)];
-  // libuv drops root's groups with the UID. Detached: a process group of its own, so that all of it can be killed.
-  const child = spawn('/usr/bin/prlimit', bounded, {
-    ...{ cwd: '/', env: call.env, uid, gid, detached: true },
+  const child = startApart('/usr/bin/prlimit', bounded, {
+    ...{ env: { ...call.env }, user: { uid, gid } },
     stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  }) as ChildProcessByStdio<null, null, Readable>;
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (output.length < longestAnswer) output += text;
