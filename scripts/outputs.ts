@@ -103,6 +103,8 @@ export function nodeOptionsFor(entry: string): readonly string[] {
 function banner(node: string, entry: string): string {
   const options = nodeOptionsFor(entry).join(' ');
   const run = `exec '${node}' ${options} "$0" "$@"`;
+  if (entry === 'hooks/pam-session.ts')
+    return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' //; ${closesQueue(`'${node}' ${options}`)}; ${run}`;
   if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts')
     return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
@@ -110,6 +112,23 @@ function banner(node: string, entry: string): string {
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
   const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; ' : '';
   return `${line}\n':' //; ${shell}${run}`;
+}
+
+/** How many closes of connections run at the same time. */
+const closesAtOnce = 4;
+
+/** Longer, and the close is left to `berth reap`, which looks after hundreds in one process. Seconds. */
+const longestQueue = 40;
+
+/**
+ * A close waits here for its turn: hundreds of Node processes at once would take the memory and the processor time that logins
+ * need. Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. Only root can open
+ * the locks.
+ */
+function closesQueue(node: string): string {
+  const isClose = '[ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }';
+  const wait = `/usr/bin/flock --no-fork -w ${longestQueue} -E 75 /run/berth/close-$(($$ % ${closesAtOnce})).lock`;
+  return `if { ${isClose}; } && [ -d /run/berth ]; then umask 077; exec ${wait} /usr/bin/nice -n 10 ${node} "$0" "$@"; fi`;
 }
 
 /**
