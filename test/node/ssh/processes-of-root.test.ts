@@ -26,7 +26,7 @@ describe('a process that root starts as a user', () => {
     const slurm = { image: 'localhost/berth-site:1', backend: 'slurm', pull: 'never' };
     host = await SshHost.start({
       ...{ mode: 'forced', users: { [user]: [] } },
-      sshYml: { rules: [{ profile: 'base' }] },
+      sshYml: { rules: [{ profile: 'job', on_request: true }, { profile: 'base' }] },
       profiles: { base: sharedProfile, job: slurm },
     });
     const isFirst = 'grep -q 4294967295 /proc/self/uid_map';
