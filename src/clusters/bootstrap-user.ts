@@ -150,7 +150,7 @@ export async function safeUserObjectsOn(
 ): Promise<{ readonly objects: UserObjects; readonly refused: readonly BerthError[] }> {
   const { cluster } = input;
   if (cluster.userRoles === undefined) return { objects: userObjectsOn(input), refused: [] };
-  const { safe, refused } = await checkUserRoles(client, cluster.userRoles);
+  const { safe, refused } = await checkUserRoles(client, cluster);
   return {
     objects: userObjectsOn({ ...input, cluster: { ...cluster, userRoles: safe } }),
     refused,

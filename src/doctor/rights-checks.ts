@@ -130,9 +130,9 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
 export async function rolesFinding(
   client: ApiClient,
   { members }: UserObjects,
-  { userRoles = [] }: Pick<ClusterSettings, 'userRoles'>,
+  cluster: Pick<ClusterSettings, 'userRoles' | 'userRoleResources'>,
 ): Promise<Finding> {
-  const { refused } = await checkUserRoles(client, userRoles);
+  const { refused } = await checkUserRoles(client, cluster);
   const [first] = refused;
   if (first !== undefined)
     return failed(refused.map(({ message }) => message).join('; '), first.hint);

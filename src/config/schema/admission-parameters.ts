@@ -41,6 +41,8 @@ export interface AdmissionParameters {
   readonly loadBalancerClasses: readonly string[];
   /** Annotations that pods and Services may have besides the harmless ones; `DOMAIN/*` is a whole domain. */
   readonly annotations: readonly string[];
+  /** The same of PersistentVolumeClaims and their templates, whose annotations provisioners read. */
+  readonly claimAnnotations: readonly string[];
   /** Permitted registries, or parts of one; `*` permits all. */
   readonly images: readonly string[];
   /** Maximum lifetime of a pod, as a Go duration: `168h`. */
@@ -140,6 +142,7 @@ export const admissionSchema = z.strictObject({
   storage_classes: z.optional(z.array(name)),
   load_balancer_classes: z.optional(z.array(name)),
   annotations: z.optional(z.array(annotationKey)),
+  claim_annotations: z.optional(z.array(annotationKey)),
   images: z.optional(z.array(image)),
   max_lifetime: z.optional(lifetime),
   default_lifetime: z.optional(z.nullable(lifetime)),
@@ -191,6 +194,7 @@ export function parseAdmissionParameters(
     storageClasses: data.storage_classes ?? [],
     loadBalancerClasses: data.load_balancer_classes ?? [],
     annotations: data.annotations ?? [],
+    claimAnnotations: data.claim_annotations ?? [],
     // A registry or directory includes all that is in it.
     images: (data.images ?? ['*']).map((one) => one.replace(/\/\*$/, '')),
     maxLifetime: data.max_lifetime ?? '168h',

@@ -32,6 +32,14 @@ const port = z
   .int()
   .check(z.minimum(1, 'must be 1 or more'), z.maximum(65_535, 'must be 65535 or less'));
 const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes object name'));
+const roleResource = z
+  .string()
+  .check(
+    z.regex(
+      /^(?:\*\.[a-z0-9.-]+|[a-z0-9]+(?:\/[a-z0-9]+)?(?:\.[a-z0-9.-]+)?)$/,
+      'must be RESOURCE.GROUP, RESOURCE/SUBRESOURCE.GROUP or *.GROUP',
+    ),
+  );
 const namespace = z
   .string()
   .check(z.regex(namespaceName, 'must be the name of a Kubernetes namespace'));
@@ -117,6 +125,7 @@ export const clusterSchema = z.strictObject({
     ),
   ),
   user_roles: z.optional(z.array(dnsName)),
+  user_role_resources: z.optional(z.array(roleResource)),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
 

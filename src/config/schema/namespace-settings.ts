@@ -6,10 +6,11 @@ export function namespaceSettings({
   jupyterhub,
   network_egress: egress,
   user_roles: userRoles,
+  user_role_resources: userRoleResources,
   volume_claims: claims = [],
 }: ClusterOptions): Pick<
   ClusterSettings,
-  'jupyterhub' | 'networkEgress' | 'userRoles' | 'volumeClaims'
+  'jupyterhub' | 'networkEgress' | 'userRoles' | 'userRoleResources' | 'volumeClaims'
 > {
   const hub = jupyterhub && {
     namespace: jupyterhub.namespace,
@@ -32,5 +33,6 @@ export function namespaceSettings({
           ),
         }),
     ...(userRoles === undefined ? {} : { userRoles: [...new Set(userRoles)] }),
+    ...(userRoleResources === undefined ? {} : { userRoleResources }),
   };
 }

@@ -71,6 +71,8 @@ export interface ClusterSettings {
   readonly volumeClaims?: readonly VolumeClaim[];
   /** More ClusterRoles for users. Absent: bindings that other hosts made stay. */
   readonly userRoles?: readonly string[];
+  /** What these may write beyond what Berth knows: `RESOURCE.GROUP` or `*.GROUP`. */
+  readonly userRoleResources?: readonly string[];
   /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
 }

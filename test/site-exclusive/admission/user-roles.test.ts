@@ -145,6 +145,39 @@ describe('a user with user_roles cannot have', () => {
     expect(message).not.toContain('AdmissionPolicy');
   });
 
+  it('anything that the API server serves and Berth does not know', async () => {
+    const read = async (path: string): Promise<unknown> =>
+      JSON.parse(await admission.cluster.kubectl(['get', '--raw', path]));
+    const { groups } = (await read('/apis')) as {
+      groups: { versions: { groupVersion: string }[] }[];
+    };
+    const versions = groups.flatMap((one) => one.versions.map(({ groupVersion }) => groupVersion));
+    const lists = await Promise.all(
+      ['/api/v1', ...versions.map((one) => `/apis/${one}`)].map(async (path) => {
+        const list = (await read(path)) as { resources: { name: string; namespaced: boolean }[] };
+        const [, group = ''] = /^\/apis\/([^/]+)/.exec(path) ?? [];
+        return list.resources
+          .filter(({ namespaced }) => namespaced)
+          .map(({ name }) => ({ group, name }));
+      }),
+    );
+    const writable = lists.flat().filter(({ group, name }) => {
+      const rule = { apiGroups: [group], resources: [name], verbs: ['create', 'update'] };
+      return unsafeRights({ rules: [rule] }).length === 0;
+    });
+    const groupsOfThem = new Set(writable.map(({ group }) => group));
+    expect([...groupsOfThem].sort()).toEqual([
+      ...['', 'apps', 'authorization.k8s.io', 'autoscaling', 'batch', 'coordination.k8s.io'],
+      ...['events.k8s.io', 'resource.k8s.io'],
+    ]);
+    const subresources = writable.flatMap(({ name }) => (name.includes('/') ? [name] : []));
+    expect([...new Set(subresources)].sort()).toEqual([
+      ...['deployments/scale', 'pods/attach', 'pods/ephemeralcontainers', 'pods/eviction'],
+      ...['pods/exec', 'pods/portforward', 'pods/proxy', 'pods/resize', 'replicasets/scale'],
+      ...['replicationcontrollers/scale', 'services/proxy', 'statefulsets/scale'],
+    ]);
+  });
+
   it('more by the role itself', () => {
     expect(unsafeRights(workloads)).toEqual([]);
   });

@@ -16,6 +16,7 @@ let ada: TestUser;
 
 const component = new URL('../../../etc/kubernetes/user-roles', import.meta.url).pathname;
 const unsafe = 'berth-test-unsafe';
+const routes = 'berth-test-routes';
 
 beforeAll(async () => {
   site = await openSite();
@@ -28,11 +29,22 @@ beforeAll(async () => {
   await cluster.kubectl([
     ...['create', 'clusterrole', unsafe, '--verb=get,create', '--resource=pods/exec,rolebindings'],
   ]);
+  await cluster.create({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: routes },
+    rules: [
+      { apiGroups: ['', 'apps', 'batch'], resources: ['pods', 'jobs'], verbs: ['create'] },
+      { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: ['create'] },
+      { apiGroups: ['resource.k8s.io'], resources: ['resourceclaims/status'], verbs: ['patch'] },
+    ],
+  });
 });
 
 afterAll(async () => {
   await cluster.kubectl(['delete', '--ignore-not-found', '-k', component]);
   await cluster.kubectl(['delete', '--ignore-not-found', `clusterrole/${unsafe}`]);
+  await cluster.kubectl(['delete', '--ignore-not-found', `clusterrole/${routes}`]);
   await newcomers.removeNamespaces();
   await portal.remove();
 });
@@ -75,7 +87,7 @@ describe('user_roles', () => {
 
   it('are bound to the user, but for one that is not safe and one that is not there', async () => {
     await cluster.kubectl(['apply', '-k', component]);
-    const names = ['berth-dask', unsafe, 'berth-test-absent'];
+    const names = ['berth-dask', unsafe, routes, 'berth-test-absent'];
     await cluster.patch(
       ...(['clusterrole', 'berth-hook-user-roles', 'default'] as const),
       [{ op: 'replace', path: '/rules/0/resourceNames', value: names }],
@@ -95,6 +107,9 @@ describe('user_roles', () => {
       expect.stringContaining(
         `${unsafe} is not bound to users: create rolebindings.rbac.authorization.k8s.io: grants rights`,
       ),
+      expect.stringMatching(
+        /berth-test-routes is not bound to users: create ingresses\.networking\.k8s\.io: it may give .*; patch resourceclaims\/status\.resource\.k8s\.io: it may give [^;]*; if not, name it in user_role_resources/,
+      ),
       expect.stringContaining('berth-test-absent is not bound to users: it does not exist'),
     ]);
     expect(await bindingTo('berth-dask')).toMatchObject({
@@ -106,6 +121,17 @@ describe('user_roles', () => {
     expect(await mayUser('create', 'jobs')).toBe('yes');
     expect(await mayUser('list', 'pods')).toBe('yes');
     expect(await mayUser('create', 'rolebindings')).toBe('no');
+  });
+
+  it('write what the site names', async () => {
+    const named = ['ingresses.networking.k8s.io', '*.resource.k8s.io'];
+    const user_roles = ['berth-dask', unsafe, routes];
+    await portal.writeBerth({ defaults: { user_roles, user_role_resources: named } });
+    await login();
+    expect(await bindingTo(routes)).toMatchObject({ roleRef: { name: routes } });
+    await useRoles('berth-dask', unsafe, 'berth-test-absent');
+    await login();
+    expect((await bindingTo(routes))?.subjects).toBeUndefined();
   });
 
   it('that are not bound are a failure of doctor and an error of a plan', async () => {

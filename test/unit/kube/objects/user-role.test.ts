@@ -22,7 +22,20 @@ describe('a role for users', () => {
     ['to end the namespace', role('', 'namespaces', 'delete'), 'delete namespaces'],
     ['to finalize it', role('', 'namespaces/finalize', 'update'), 'update namespaces/finalize'],
     ['to open its network', role('networking.k8s.io', 'networkpolicies', 'delete'), 'opens what'],
-    ['to open it to Cilium', role('cilium.io', 'ciliumnetworkpolicies', 'create'), 'opens what'],
+    ['to take host names', role('networking.k8s.io', 'ingresses', 'create'), 'devices or routes'],
+    [
+      'to redirect with Cilium',
+      role('cilium.io', 'ciliumlocalredirectpolicies', 'create'),
+      'routes',
+    ],
+    ['to join a network of Multus', role('k8s.cni.cncf.io', 'x', 'create'), 'devices or routes'],
+    [
+      'to open it to Antrea',
+      role('crd.antrea.io', 'networkpolicies', 'patch'),
+      'devices or routes',
+    ],
+    ['to allot a device', role('resource.k8s.io', 'resourceclaims/status', 'update'), 'devices'],
+    ['to open a console', role('subresources.kubevirt.io', 'vmis/console', 'get'), 'devices or'],
     ['to change its quota', role('', 'resourcequotas', 'deletecollection'), "the site's limits"],
     ['to change its limits', role('', 'limitranges', 'patch'), "the site's limits"],
     ['to choose a node', role('', 'pods/binding', 'create'), 'chooses the node'],
@@ -47,7 +60,8 @@ describe('a role for users', () => {
       { apiGroups: [rbac, ''], resources: ['roles', 'rolebindings', 'secrets'], verbs },
     ];
 
-    expect(unsafeRights({ rules })).toEqual([
+    const served = new Set(['secrets', `roles.${rbac}`, `rolebindings.${rbac}`]);
+    expect(unsafeRights({ rules }, { served })).toEqual([
       'bind roles, rolebindings, secrets: binds any role',
       `create roles.${rbac}: grants rights`,
       `create rolebindings.${rbac}: grants rights`,
@@ -60,9 +74,23 @@ describe('a role for users', () => {
     ['to read roles and quotas', role(rbac, 'roles', 'get', 'list', 'watch')],
     ['to read its namespace', role('', 'namespaces', 'get')],
     ['accounts', role('', 'serviceaccounts', 'create')],
+    ['to read what an operator made', role('argoproj.io', 'workflows', 'get', 'watch')],
+    ['to read a status', role('argoproj.io', 'workflows/status', 'get')],
+    ['to claim devices', role('resource.k8s.io', 'resourceclaims', 'create')],
     ['URLs, which count nowhere', { rules: [{ nonResourceURLs: ['*'], verbs: ['*'] }] }],
     ['nothing', { rules: null }],
   ])('may have %s', (_, harmless) => {
     expect(unsafeRights(harmless)).toEqual([]);
+  });
+
+  it('may have what the site names, but no more rights', () => {
+    const named = ['workflows.argoproj.io', '*.kubernetes.dask.org', `roles.${rbac}`];
+    const rules = [
+      ...role('argoproj.io', 'workflows', 'create').rules,
+      ...role('kubernetes.dask.org', 'daskclusters/scale', 'patch').rules,
+    ];
+    expect(unsafeRights({ rules }, { named })).toEqual([]);
+    expect(unsafeRights(role('argoproj.io', 'workflows/x', 'create'), { named })).toHaveLength(1);
+    expect(unsafeRights(role(rbac, 'roles', 'create'), { named })).toHaveLength(1);
   });
 });
