@@ -31,25 +31,32 @@ const harmlessKeys = [
 /** The deprecated form of a field that has a rule. */
 const appArmor = 'container.apparmor.security.beta.kubernetes.io/';
 
-/** CEL about a key `k`: harmful keys have a dot in their prefix, as in `org.criu.config` or `cdi.k8s.io/x`. */
-function isOrder(allowed: readonly string[], profiles: readonly string[]): string {
+/** CEL about a key `k`: that it is neither harmless nor on the site's list. */
+export function isForeign(allowed: readonly string[]): string {
   const domain = "k.split('/')[0]";
   const domains = allowed.filter((one) => one.endsWith('/*')).map((one) => one.slice(0, -2));
   const keys = allowed.filter((one) => !one.endsWith('/*'));
-  const value = 'variables.annotations[k]';
   return [
-    `${domain}.contains('.')`,
     `!(${domain} in ${celList([...harmlessDomains, ...domains])})`,
     `!(k in ${celList([...harmlessKeys, ...keys])})`,
-    `!(k.startsWith('${appArmor}') && ${value} in ${celList(['runtime/default', ...profiles.map((name) => `localhost/${name}`)])})`,
   ].join(' && ');
 }
 
-/** @param form A template is checked as a whole when it changes. */
-export function annotationVariables(
-  form: PodForm,
-  { annotations, apparmorProfiles }: AdmissionParameters,
-): readonly Variable[] {
+/** The same of a pod: harmful keys have a dot in their prefix, as in `org.criu.config` or `cdi.k8s.io/x`. */
+export function isOrder({ annotations, apparmorProfiles }: AdmissionParameters): string {
+  const profiles = ['runtime/default', ...apparmorProfiles.map((name) => `localhost/${name}`)];
+  return [
+    "k.split('/')[0].contains('.')",
+    isForeign(annotations),
+    `!(k.startsWith('${appArmor}') && variables.annotations[k] in ${celList(profiles)})`,
+  ].join(' && ');
+}
+
+/**
+ * @param form A template is checked as a whole when it changes.
+ * @param refused CEL about a key `k`
+ */
+export function annotationVariables(form: PodForm, refused: string): readonly Variable[] {
   const of = form === 'pod' ? 'object' : 'variables.template';
   const had = 'k in variables.before && variables.before[k] == variables.annotations[k]';
   return [
@@ -65,7 +72,7 @@ export function annotationVariables(
       : []),
     {
       name: 'orders',
-      expression: `variables.annotations.filter(k, ${isOrder(annotations, apparmorProfiles)}${form === 'pod' ? ` && !(${had})` : ''})`,
+      expression: `variables.annotations.filter(k, ${refused}${form === 'pod' ? ` && !(${had})` : ''})`,
     },
   ];
 }

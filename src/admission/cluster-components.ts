@@ -10,9 +10,12 @@ export function allowedInKubeSystem(resource: string, verb: string): string {
   return `authorizer.${resource}.namespace('kube-system').check('${verb}').allowed()`;
 }
 
+/** An admin, for an engine without `authorizer`. */
+export const adminByName = "('system:masters' in request.userInfo.?groups.orValue([]))";
+
 /** The same by user names, for an engine without `authorizer`; ServiceAccounts of the namespace do not match. */
 export const componentByName = [
-  "('system:masters' in request.userInfo.?groups.orValue([])",
+  `(${adminByName}`,
   "request.userInfo.username.startsWith('system:kube-')",
   "request.userInfo.username.startsWith('system:node:')",
   "request.userInfo.username.startsWith('system:serviceaccount:') && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':'))",

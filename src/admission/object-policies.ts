@@ -2,8 +2,9 @@ import {
   type AdmissionParameters,
   reservedResources,
 } from '../config/schema/admission-parameters.ts';
-import { annotationRules, annotationVariables } from './annotation-rules.ts';
+import { annotationRules, annotationVariables, isOrder } from './annotation-rules.ts';
 import {
+  adminByName,
   allowedInKubeSystem,
   changedByUser,
   componentByName,
@@ -21,7 +22,7 @@ import {
   type Rule,
   type Variable,
 } from './policy-types.ts';
-import { claimRules } from './volume-rules.ts';
+import { claimRules, isClaimOrder } from './volume-rules.ts';
 
 const routes: readonly MatchedRequests[] = [
   {
@@ -47,25 +48,36 @@ const newService = changedByUser(`${newAnnotations} || object.spec != oldObject.
   "group('').resource('services')",
 ]);
 
-/** Binding a claim to a volume is left to those who may create volumes: the controller and admins. */
+const newVolume =
+  'object.spec.?volumeName != oldObject.spec.?volumeName || object.spec.?volumeAttributesClassName != oldObject.spec.?volumeAttributesClassName';
+
+/**
+ * Binding a claim to a volume is left to those who may create volumes: the controller and admins. Other controllers make
+ * claims for users, from StatefulSets for instance: by name, Kyverno knows none that does not.
+ */
 const newClaim: readonly Variable[] = [
   {
     name: 'claims-anew',
-    expression:
-      "request.operation == 'CREATE' || object.spec.?volumeName != oldObject.spec.?volumeName || object.spec.?volumeAttributesClassName != oldObject.spec.?volumeAttributesClassName",
+    expression: `request.operation == 'CREATE' || ${newVolume} || ${newAnnotations}`,
   },
   {
     name: 'by-a-user',
     expression: "!authorizer.group('').resource('persistentvolumes').check('update').allowed()",
-    byName: `!(${componentByName})`,
+    byName: `request.operation == 'CREATE' && !${adminByName} || !(${componentByName})`,
+  },
+  {
+    name: 'no-note-of-a-component',
+    expression: `request.operation == 'CREATE' || ${newVolume} || !${allowedInKubeSystem("group('').resource('persistentvolumeclaims')", 'update')}`,
+    byName: 'true',
   },
 ];
 
-/** Controllers and the scheduler make claims for pods and from templates that have been checked. */
+/** The controller and the scheduler make claims for users, too: from templates, and for extended resources of a class. */
 const claimedByUser: Variable = {
   name: 'by-a-user',
-  expression: `!${allowedInKubeSystem("group('resource.k8s.io').resource('resourceclaims')", 'create')}`,
-  byName: `!(${componentByName})`,
+  expression:
+    "!authorizer.group('resource.k8s.io').resource('deviceclasses').check('update').allowed()",
+  byName: `!${adminByName}`,
 };
 
 /** The policies for what else users write in their namespaces besides pods. */
@@ -77,7 +89,7 @@ export function objectPolicies(parameters: AdmissionParameters): Policy[] {
       matched: [{ apiGroups: [''], resources: ['services'], operations: ['CREATE', 'UPDATE'] }],
       ofUsers: true,
       conditions: [newService],
-      variables: [writtenSpecs, ...annotationVariables('pod', parameters)],
+      variables: [writtenSpecs, ...annotationVariables('pod', isOrder(parameters))],
       rules: [...serviceRules(parameters), ...annotationRules()],
     },
     {
@@ -102,7 +114,7 @@ export function objectPolicies(parameters: AdmissionParameters): Policy[] {
     {
       name: 'claims',
       about:
-        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume.',
+        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume, and no annotation configures its provisioner.',
       matched: [
         {
           apiGroups: [''],
@@ -112,8 +124,8 @@ export function objectPolicies(parameters: AdmissionParameters): Policy[] {
       ],
       ofUsers: true,
       conditions: newClaim,
-      variables: [],
-      rules: claimRules(parameters),
+      variables: annotationVariables('pod', isClaimOrder(parameters)),
+      rules: [...claimRules(parameters), ...annotationRules()],
     },
     {
       name: 'device-claims',

@@ -5,6 +5,9 @@ import type { Manifest } from '../kube/objects/kube-object.ts';
 /** The owner of the probe namespace: nobody. */
 export const probeIdentity = { owner: 'nobody', uid: 65534, gid: 65534 } as const;
 
+/** Of the images in the probe namespace, only this one must be on the site's list: `berth doctor` does not know the others. */
+export const unlistedImage = 'registry.invalid/berth-doctor-images';
+
 const rbac = 'rbac.authorization.k8s.io';
 
 /** Of etc/kubernetes/ssh-sessions. */

@@ -1,7 +1,7 @@
 import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
 import { lifetimeAnnotation } from '../kube/objects/well-known-names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
-import { annotationRules, annotationVariables } from './annotation-rules.ts';
+import { annotationRules, annotationVariables, isOrder } from './annotation-rules.ts';
 import { specVariables } from './cel-variables.ts';
 import {
   allowedInKubeSystem,
@@ -34,8 +34,13 @@ import {
   type When,
 } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
-import { probeNamespace } from './probe-namespace.ts';
-import { volumeRules, volumeVariables } from './volume-rules.ts';
+import { probeNamespace, unlistedImage } from './probe-namespace.ts';
+import {
+  claimTemplateRules,
+  claimTemplates,
+  volumeRules,
+  volumeVariables,
+} from './volume-rules.ts';
 
 /** All requests that write a pod's spec or its annotations, which includes its status. */
 const pods: readonly MatchedRequests[] = [
@@ -119,7 +124,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...imageVariables(parameters),
         ...placementVariables(parameters),
         ...lifetimeVariables,
-        ...annotationVariables('pod', parameters),
+        ...annotationVariables('pod', isOrder(parameters)),
       ],
       rules: [
         ...[
@@ -130,9 +135,9 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
           ...deviceRules(parameters),
           ...graceRules(parameters),
           ...placementRules('pod', parameters),
-          // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
+          // No pod runs in the namespace of `berth doctor`.
           ...imageRules(parameters).map(({ holds, message }) => ({
-            holds: `request.namespace == ${celString(probeNamespace(settings))} || ${holds}`,
+            holds: `request.namespace == ${celString(probeNamespace(settings))} && !variables.containers.exists(c, c.?image.orValue('') == ${celString(unlistedImage)}) || ${holds}`,
             message,
           })),
         ].map((rule) => ({ ...rule, when: ofNewSpec })),
@@ -177,7 +182,8 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...volumeVariables(parameters),
         ...imageVariables(parameters),
         ...placementVariables(parameters),
-        ...annotationVariables('template', parameters),
+        ...annotationVariables('template', isOrder(parameters)),
+        claimTemplates,
       ],
       rules: [
         ...identityRules(template, parameters),
@@ -188,6 +194,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...graceRules(parameters),
         ...placementRules('template', parameters),
         ...annotationRules(),
+        ...claimTemplateRules(parameters),
         ...(nothingFilledIn ? templateLifetimeRules(parameters) : []),
       ],
       ...advice,

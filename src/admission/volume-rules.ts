@@ -1,11 +1,11 @@
 import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
+import { isForeign } from './annotation-rules.ts';
 import { owner, volumes } from './cel-variables.ts';
 import {
   allowedValues,
   celList,
   celString,
   containerRule,
-  podRule,
   type Rule,
   type Variable,
   volumeRule,
@@ -136,39 +136,97 @@ const made = celString(' must be absent: users get a new volume, not an existing
 /** Takes precedence over the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
 const oldClass = 'volume.beta.kubernetes.io/storage-class';
 
+interface Fault {
+  readonly field: string;
+  /** CEL. */
+  readonly violated: string;
+  /** CEL, a string. */
+  readonly wanted: string;
+}
+
 /**
- * A controller creates the PersistentVolumeClaim of an ephemeral volume with its own permissions, so the claim could be bound
- * to a volume that an admin created for others, for instance a hostPath.
+ * What no claim of a user may ask for.
+ *
+ * @param claim CEL: the claim, or an optional of it
+ * @param classLater whether a default class is filled in later
  */
-function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] {
-  const template = 'v.?ephemeral.?volumeClaimTemplate';
-  const field = (name: string): string => `ephemeral.volumeClaimTemplate.${name}`;
+function claimFaults(
+  claim: string,
+  { storageClasses }: AdmissionParameters,
+  classLater = false,
+): readonly Fault[] {
+  const named = `${claim}.?metadata.?annotations[?'${oldClass}'].or(${claim}.?spec.?storageClassName)`;
+  const ofNoClass = `!(${named}.orValue('') in ${celList(storageClasses)})`;
   return [
-    ...leading.map((name) =>
-      volumeRule(field(`spec.${name}`), `${template}.?spec.?${name}.hasValue()`, made),
-    ),
-    // Without a class it gets the cluster's default, or, if there is none, any volume without a class.
-    volumeRule(
-      field('spec.storageClassName'),
-      `has(v.ephemeral) && !(${template}.?spec.?storageClassName.orValue('') in ${celList(storageClasses)})`,
-      allowedValues(storageClasses),
-    ),
-    volumeRule(
-      field('metadata.annotations'),
-      `size(${template}.?metadata.?annotations.orValue({})) > 0`,
-      `' must be absent: annotations can configure the provisioner'`,
-    ),
+    ...leading.map((name) => ({
+      field: `spec.${name}`,
+      violated: `${claim}.?spec.?${name}.hasValue()`,
+      wanted: made,
+    })),
+    {
+      field: 'spec.storageClassName',
+      violated: classLater ? `${named}.hasValue() && ${ofNoClass}` : ofNoClass,
+      wanted: allowedValues(storageClasses),
+    },
   ];
 }
 
-/** The same for claims that users create. The API server has filled in the default class. */
-export function claimRules({ storageClasses }: AdmissionParameters): Rule[] {
+/** CEL about a key `k` of a claim's annotations, which provisioners read; the old class has a rule. */
+export function isClaimOrder({ claimAnnotations }: AdmissionParameters): string {
+  return isForeign([...claimAnnotations, oldClass]);
+}
+
+/** The faults of a claim that a controller makes from a template, with its own rights. */
+function templateFaults(
+  template: string,
+  parameters: AdmissionParameters,
+  classLater = false,
+): readonly Fault[] {
   return [
-    ...leading.map((name) => podRule(name, `!object.spec.?${name}.hasValue()`, made)),
-    podRule(
-      'storageClassName',
-      `object.metadata.?annotations[?'${oldClass}'].or(object.spec.?storageClassName).orValue('') in ${celList(storageClasses)}`,
-      allowedValues(storageClasses),
-    ),
+    ...claimFaults(template, parameters, classLater),
+    {
+      field: 'metadata.annotations',
+      violated: `${template}.?metadata.?annotations.orValue({}).exists(k, ${isClaimOrder(parameters)})`,
+      wanted:
+        "' must only have keys that this site allows: annotations can configure the provisioner'",
+    },
   ];
+}
+
+/**
+ * A controller creates the PersistentVolumeClaim of an ephemeral volume with its own permissions, so the claim could be bound
+ * to a volume that an admin created for others, for instance a hostPath. Without a class it gets the cluster's default, or, if
+ * there is none, any volume without a class.
+ */
+function ephemeralRules(parameters: AdmissionParameters): Rule[] {
+  const template = 'v.?ephemeral.?volumeClaimTemplate';
+  return templateFaults(template, parameters).map(({ field, violated, wanted }) =>
+    volumeRule(
+      `ephemeral.volumeClaimTemplate.${field}`,
+      `has(v.ephemeral) && (${violated})`,
+      wanted,
+    ),
+  );
+}
+
+/** Of StatefulSets. */
+export const claimTemplates: Variable = {
+  name: 'claimTemplates',
+  expression: 'dyn(object).?spec.?volumeClaimTemplates.orValue([])',
+};
+
+/** The same for them: here the author sees the refusal. A default class is filled in later. */
+export function claimTemplateRules(parameters: AdmissionParameters): Rule[] {
+  return templateFaults('t', parameters, true).map(({ field, violated, wanted }) => ({
+    holds: `!variables.claimTemplates.exists(t, ${violated})`,
+    message: `${celString(`${field} of volumeClaimTemplates `)} + variables.claimTemplates.filter(t, ${violated}).map(t, t.metadata.name).join(', ') + ${wanted}`,
+  }));
+}
+
+/** The same for claims themselves. The API server has filled in the default class. */
+export function claimRules(parameters: AdmissionParameters): Rule[] {
+  return claimFaults('object', parameters).map(({ field, violated, wanted }) => ({
+    holds: `!(${violated})`,
+    message: `${celString(field)} + ${wanted}`,
+  }));
 }

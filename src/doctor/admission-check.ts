@@ -4,7 +4,7 @@ import {
   mutatingPolicySince,
   validatingPolicySince,
 } from '../admission/policy-versions.ts';
-import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
+import { probeIdentity, probeNamespace, unlistedImage } from '../admission/probe-namespace.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ApiClient } from '../kube/api-client.ts';
@@ -86,11 +86,13 @@ const hostile: readonly Tried[] = [
  *
  * @param version of the cluster, as `v1.36.3`
  * @param settings prefix of the policies, if it is not the built-in one
+ * @param networkEgress whether the users' pods may connect to some networks only
  */
 export async function admissionFinding(
   client: ApiClient,
   version: string,
   settings: Pick<AdmissionSettings, 'prefix'> = siteAdmission(),
+  networkEgress = false,
 ): Promise<Finding> {
   const namespace = probeNamespace(settings);
   const served = await servesDefaults(client);
@@ -119,6 +121,16 @@ export async function admissionFinding(
   const open = new Set(
     verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
   );
+  const unlisted = probePod({}, { image: unlistedImage });
+  if (
+    open.size === 0 &&
+    networkEgress &&
+    (await podRefusal(client, namespace, unlisted)) === undefined
+  )
+    return warning(
+      'pods may have images of every registry, whose names carry data past network_egress: the node connects to the registry that a pod names',
+      `Name the registries of your site in \`images\` of /etc/berth/admission.yml, then: \`${install}\`.`,
+    );
   if (open.size === 0)
     return ok(
       `pods with the identity of another user are refused (${verdicts.length} cases tried)${served ? '' : `; Kubernetes ${version} has no MutatingAdmissionPolicy, so pods must set all fields themselves (${installedPath('share/docs/admission.md')})`}`,

@@ -199,7 +199,9 @@ async function reachable(
       ask('cluster-roles', (client) => rolesFinding(client, objects, input.cluster)),
       ask('objects', (client) => objectsFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
-      ask('admission', (client) => admissionFinding(client, version)),
+      ask('admission', (client) =>
+        admissionFinding(client, version, undefined, input.cluster.networkEgress !== undefined),
+      ),
       ...(ondemand === undefined
         ? []
         : [

@@ -142,4 +142,11 @@ export const hostileBeside: readonly HostileRequest[] = [
     wanted: 'must be absent: users get a new volume, not an existing one',
     ...patched('persistentvolumeclaims/waits', { spec: { volumeName: 'the-root-of-the-node' } }),
   },
+  {
+    way: 'a directory of its choice for a claim that waits',
+    policy: 'claims',
+    field: 'metadata.annotations nfs.io/storage-path',
+    wanted: absent,
+    ...patched('persistentvolumeclaims/waits', annotations({ 'nfs.io/storage-path': '../bob' })),
+  },
 ];

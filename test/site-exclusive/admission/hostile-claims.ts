@@ -68,6 +68,30 @@ const rows: readonly Row[] = [
   ],
 ];
 
+const keys = 'must be absent: this site does not allow these keys';
+
+/** Provisioners read annotations: where a claim's directory is, or what to import. */
+const notes: readonly Row[] = [
+  [
+    'a claim with a directory of its choice',
+    'metadata.annotations nfs.io/storage-path',
+    keys,
+    claimOf({}, { annotations: { 'nfs.io/storage-path': '../user-bob' } }),
+  ],
+  [
+    'a claim with a directory of its choice by a key without a domain',
+    'metadata.annotations path',
+    keys,
+    claimOf({}, { annotations: { path: '../user-bob' } }),
+  ],
+  [
+    'a claim that imports a volume of the storage system',
+    'metadata.annotations trident.netapp.io/importOriginalName',
+    keys,
+    claimOf({}, { annotations: { 'trident.netapp.io/importOriginalName': 'archive' } }),
+  ],
+];
+
 const devices = (kind: string, requests: readonly Fields[]): Manifest => {
   const spec = { devices: { requests } };
   return {
@@ -119,7 +143,7 @@ export const friendlyDevices: readonly Manifest[] = ['ResourceClaim', 'ResourceC
 
 /** PersistentVolumeClaims that lead to what others made. */
 export const hostileClaims: readonly HostileObject[] = [
-  ...rowsOf('claims', rows),
+  ...rowsOf('claims', [...rows, ...notes]),
   ...rowsOf(
     'claims',
     [
@@ -131,5 +155,20 @@ export const hostileClaims: readonly HostileObject[] = [
       ],
     ],
     '1.34',
+  ),
+];
+
+const account = (name: string): string => `system:serviceaccount:kube-system:${name}`;
+
+/** What controllers make for users, with rights of their own: it is checked like a user's. */
+export const hostileByControllers: readonly (readonly [string, HostileObject])[] = [
+  ...['statefulset-controller', 'ephemeral-volume-controller'].flatMap((name) =>
+    rowsOf('claims', [...rows, ...notes]).map((hostile) => [account(name), hostile] as const),
+  ),
+  // For a pod with the resource that a DeviceClass calls its `extendedResourceName`.
+  ...[account('resource-claim-controller'), 'system:kube-scheduler'].flatMap((name) =>
+    hostileDevices
+      .filter(({ object }) => object.kind === 'ResourceClaim')
+      .map((hostile) => [name, hostile] as const),
   ),
 ];

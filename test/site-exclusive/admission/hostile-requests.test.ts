@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { openSite } from '../../rig/site/site.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
 import type { AdmissionResponse } from '../../rig/admission/admission-response.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { bystanders } from './hostile-beside.ts';
 import { type HostileRequest, isUnknown, podWith } from './hostile.ts';
-import { hostileClaims, hostileDevices } from './hostile-claims.ts';
+import {
+  claimOf,
+  friendlyDevices,
+  hostileByControllers,
+  hostileClaims,
+  hostileDevices,
+} from './hostile-claims.ts';
 import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
 import { expectRefusal } from './expect-refusal.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
@@ -14,11 +20,12 @@ import { hostileTemplates } from './hostile-templates.ts';
 import { withDefaultsFilledIn } from '../../rig/admission/explicit-defaults.ts';
 import { testUser } from '../../rig/admission/test-user.ts';
 
+let site: Site;
 let admission: AdmissionSite;
 let minor: string;
 
 beforeAll(async () => {
-  const site = await openSite();
+  site = await openSite();
   minor = site.record.kubernetesMinor;
   admission = await AdmissionSite.install(site);
   for (const object of [victim, ...bystanders]) {
@@ -60,6 +67,48 @@ describe('a user with every right in the namespace cannot have', () => {
     const answer = await admission.create(hostile.object);
     if (isUnknown(hostile, minor)) expect(answer.status).not.toBe(403);
     else expectRefusal(admission, answer, hostile);
+  });
+});
+
+describe('a controller, with rights of its own, makes for a user', () => {
+  const create = async (by: string, object: Manifest): Promise<string> => {
+    const { stdout, stderr } = await site.kubectl(
+      [
+        'create',
+        '--dry-run=server',
+        '-o',
+        'name',
+        '-n',
+        admission.namespace,
+        `--as=${by}`,
+        '-f',
+        '-',
+      ],
+      { input: JSON.stringify(object) },
+    );
+    return stdout + stderr;
+  };
+
+  it.each(hostileByControllers.map(([by, one]) => [by, one.way, one] as const))(
+    '%s: not %s',
+    async (by, _, hostile) => {
+      if (isUnknown(hostile, minor)) return;
+      const said = await create(by, hostile.object);
+      expect(said).toContain(`'${admission.settings.prefix}${hostile.policy}'`);
+      expect(said).toContain(hostile.field);
+      expect(said).toContain(hostile.wanted);
+    },
+  );
+
+  it('what the user may have', async () => {
+    const [statefulSets = '', , devices = ''] = [
+      ...new Set(hostileByControllers.map(([by]) => by)),
+    ];
+    const notes = { annotations: { 'hub.jupyter.org/username': 'ada' } };
+    expect(await create(statefulSets, claimOf({}, notes))).toMatch(/^persistentvolumeclaim/);
+    if (isUnknown({ since: '1.34' }, minor)) return;
+    for (const claim of friendlyDevices.slice(0, 1))
+      expect(await create(devices, claim)).toMatch(/^resourceclaim/);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   podWith,
   type Row,
 } from './hostile.ts';
+import { claim } from './hostile-claims.ts';
 
 /** What a controller would make its pods of. */
 function template(pod: Manifest): object {
@@ -170,9 +171,36 @@ const plain: readonly Row[] = [
   ],
 ];
 
-/** Workloads whose pods would be refused. */
+const claiming = (metadata: object, spec: Readonly<Record<string, unknown>>): Manifest =>
+  workload('apps/v1', 'StatefulSet', podWith({}), {
+    serviceName: 'x',
+    volumeClaimTemplates: [{ metadata: { name: 'data', ...metadata }, spec: claim(spec) }],
+  });
+const claims: readonly Row[] = [
+  [
+    "a StatefulSet with an admin's volume",
+    'spec.volumeName of volumeClaimTemplates data',
+    'must be absent: users get a new volume, not an existing one',
+    claiming({}, { volumeName: 'the-root-of-the-node' }),
+  ],
+  [
+    'a StatefulSet with a volume of a class that is not for users',
+    'spec.storageClassName of volumeClaimTemplates data',
+    'must be one of the values that this site allows: scratch',
+    claiming({}, { storageClassName: 'archive' }),
+  ],
+  [
+    'a StatefulSet with a directory of its choice',
+    'metadata.annotations of volumeClaimTemplates data',
+    'must only have keys that this site allows',
+    claiming({ annotations: { 'nfs.io/storage-path': '../user-bob' } }, {}),
+  ],
+];
+
+/** Workloads whose pods or claims would be refused. */
 export const hostileTemplates: readonly HostileObject[] = rowsOf('pod-templates', [
   ...rows,
+  ...claims,
   ...chained,
   ...plain,
 ]);

@@ -227,9 +227,15 @@ const ephemeral: readonly Row[] = [
   ],
   [
     'another class by the old annotation, which counts before the field',
-    'ephemeral.volumeClaimTemplate.metadata.annotations of volume v',
-    'must be absent',
+    'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
+    'must be one of the values that this site allows: scratch',
     claiming({}, { annotations: { 'volume.beta.kubernetes.io/storage-class': 'archive' } }),
+  ],
+  [
+    'a volume with a directory of its choice',
+    'ephemeral.volumeClaimTemplate.metadata.annotations of volume v',
+    'must only have keys that this site allows',
+    claiming({}, { annotations: { 'nfs.io/storage-path': '../user-bob' } }),
   ],
 ];
 

@@ -1,5 +1,6 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
+import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
 import { stampRights } from '../../../src/admission/render-admission.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
@@ -79,9 +80,14 @@ async function withHook(find: (client: ApiClient) => Promise<Finding>): Promise<
   }
 }
 
-const finding = (): Promise<Finding> =>
+const finding = (networkEgress = false): Promise<Finding> =>
   withHook((client) =>
-    admissionFinding(client, `v${site.record.kubernetesMinor}.0`, admission.settings),
+    admissionFinding(
+      client,
+      `v${site.record.kubernetesMinor}.0`,
+      admission.settings,
+      networkEgress,
+    ),
   );
 
 const found = (status: Finding['status']): Promise<Finding> =>
@@ -152,6 +158,30 @@ describe('berth doctor with the rights of the hook', () => {
       });
       await found('ok');
     }
+  });
+
+  it('says that the names of images are a way out, where pods may connect to some networks only', async () => {
+    const { settings, cluster } = admission;
+    const put = async (images: readonly string[]): Promise<void> => {
+      const parameters = { ...settings.parameters, images };
+      const [pods] = kubernetesPolicies({ ...settings, parameters }).filter(
+        ({ kind, metadata }) =>
+          kind === 'ValidatingAdmissionPolicy' && metadata.name === `${settings.prefix}pods`,
+      );
+      await cluster.kubectl(['replace', '-f', '-'], JSON.stringify(pods));
+    };
+    expect(await finding(true)).toMatchObject({ status: 'ok' });
+    await put(['*']);
+    const warned = await waitFor({ what: 'the warning', timeoutMs: 20_000 }, async () => {
+      const one = await finding(true);
+      return one.status === 'warning' ? one : undefined;
+    });
+    expect(warned.message).toContain('images of every registry');
+    expect(await finding()).toMatchObject({ status: 'ok' });
+    await put(settings.parameters.images);
+    await waitFor({ what: 'the list', timeoutMs: 20_000 }, async () =>
+      (await finding(true)).status === 'ok' ? true : undefined,
+    );
   });
 
   it.each<[string, object, Finding['status'], string]>([
