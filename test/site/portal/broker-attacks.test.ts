@@ -166,10 +166,13 @@ describe.skipIf(!BrokerHost.isSupported)('one user with a hundred connections', 
     expect(host.log.slice(before).trim().split('\n')).toHaveLength(1);
   });
 
-  it('all users together use no more memory and tasks than the slice allows', async () => {
-    const limits = ['MemoryMax', 'TasksMax'].map((name) => `--property=${name}`);
-    const shown = await host.systemctl('show', ...limits, 'berth-broker.slice');
-    expect(shown.split('\n').sort()).toEqual([`MemoryMax=${2 ** 30}`, 'TasksMax=1024']);
+  it('all users together use no more memory, tasks and CPU than the slice allows', async () => {
+    const limits = ['MemoryMax', 'TasksMax', 'CPUQuotaPerSecUSec', 'CPUWeight'];
+    const asked = limits.map((name) => `--property=${name}`);
+    const shown = await host.systemctl('show', ...asked, 'berth-broker.slice');
+    expect(shown.split('\n').sort()).toEqual([
+      ...['CPUQuotaPerSecUSec=1s', 'CPUWeight=50', `MemoryMax=${2 ** 30}`, 'TasksMax=1024'],
+    ]);
   });
 });
 
