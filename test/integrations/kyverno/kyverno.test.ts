@@ -8,6 +8,7 @@ import { annotated, type HostileObject } from '../../site-exclusive/admission/ho
 import {
   claimOf,
   friendlyDevices,
+  hostileByControllers,
   hostileClaims,
   hostileDevices,
 } from '../../site-exclusive/admission/hostile-claims.ts';
@@ -81,21 +82,16 @@ beforeAll(async () => {
     ...hostile.map(({ object }, index) => named(object, `hostile-${index}`)),
     ...friendly.map(([, object], index) => named(object, `friendly-${index}`)),
   ];
-  refusals = await kyvernoApply(kyvernoPolicies(settings), objects, {
-    user: 'ada',
-    namespaces: [
-      {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: {
-          name: namespace,
-          labels: { [settings.label.key]: settings.label.value },
-          annotations: testUser.annotations,
-        },
-      },
-    ],
-  });
+  refusals = await apply(objects, 'ada');
 }, 1_800_000);
+
+function apply(objects: readonly Manifest[], user: string): Promise<Refusals> {
+  const labels = { [settings.label.key]: settings.label.value };
+  const { annotations } = testUser;
+  const home = { apiVersion: 'v1', kind: 'Namespace' };
+  const namespaces = [{ ...home, metadata: { name: namespace, labels, annotations } }];
+  return kyvernoApply(kyvernoPolicies(settings), objects, { user, namespaces });
+}
 
 function named(object: Manifest, name: string): Manifest {
   const place = object.kind === 'Namespace' ? {} : { namespace };
@@ -124,6 +120,20 @@ describe('Kyverno refuses, with the same policy and message,', () => {
     expect(message).toContain(one.field);
     expect(message).toContain(one.wanted);
     expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
+  });
+});
+
+describe('Kyverno refuses also what a controller makes for a user:', () => {
+  it.each([...Map.groupBy(hostileByControllers, ([by]) => by)])('%s', async (by, own) => {
+    const objects = own.map(([, { object }], index) => named(object, `hostile-${index}`));
+    const friendly = [claimOf({}), ...friendlyDevices].map((object, index) =>
+      named(object, `friendly-${index}`),
+    );
+    const found = await apply([...objects, ...friendly], by);
+
+    for (const [index, [, { way, policy }]] of own.entries())
+      expect([way, found.get(`hostile-${index}`)?.policy]).toEqual([way, settings.prefix + policy]);
+    for (const index of friendly.keys()) expect(found.get(`friendly-${index}`)).toBeUndefined();
   });
 });
 
