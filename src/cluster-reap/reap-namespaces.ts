@@ -65,7 +65,7 @@ export async function reapNamespaces(
       ...{ youngest: round.pods.youngest, after: options.after },
       lastLogin: options.lastLogin ?? options.after,
       names: options.names,
-      ...{ now: round.now(), ageOf: round.ageOf },
+      ...{ now: round.now(), ageOf: round.ageOf, secondsOf: round.secondsOf },
       active,
     });
     const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);

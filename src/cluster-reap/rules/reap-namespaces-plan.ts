@@ -4,6 +4,9 @@ import { annotations } from '../../kube/objects/well-known-names.ts';
 /** Label of a namespace that is never reaped, unless its value is `false`. */
 const keepLabel = 'berth.dev/keep';
 
+/** Longest time that the deletion of a namespace takes, in seconds, if its pods end and nobody holds it. */
+const longestDeletion = 15 * 60;
+
 /** A namespace without recent use. */
 export interface UnusedNamespace {
   readonly name: string;
@@ -43,6 +46,8 @@ export interface NamespacesInput {
   readonly now: number;
   /** How old an object is by that, in seconds. */
   readonly ageOf: (object: LiveObject) => number;
+  /** Converts an RFC 3339 time to seconds since the epoch. */
+  readonly secondsOf: (timestamp: string) => number;
 }
 
 /** Whether the namespace has the label that keeps it. */
@@ -57,7 +62,15 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
   for (const live of input.namespaces) {
     const { metadata } = live;
     const { name } = metadata;
-    if (metadata.deletionTimestamp !== undefined || isKept(live)) continue;
+    if (isKept(live)) continue;
+    if (metadata.deletionTimestamp !== undefined) {
+      if (input.now - input.secondsOf(metadata.deletionTimestamp) > longestDeletion)
+        left.push({
+          name,
+          reason: `it was deleted at ${metadata.deletionTimestamp} and still exists: finalizers of objects in it may hold it, see kubectl get namespace ${name} -o yaml`,
+        });
+      continue;
+    }
     if (input.names?.test(name) === false || input.ageOf(live) < input.after) continue;
     const stamp = metadata.annotations?.[annotations.lastHookExecution];
     if (stamp === undefined || !/^[0-9]{1,12}$/.test(stamp)) {

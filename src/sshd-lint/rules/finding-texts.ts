@@ -184,6 +184,10 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
     opens: '`LD_PRELOAD`, … from `~/.pam_environment`, for root too',
     closedBy: 'removing `user_readenv=1`',
   },
+  'pam-module-not-judged': {
+    opens: 'not known: a module of PAM that reads files of the user, or runs scripts, on this host',
+    closedBy: 'removing its line, or reading what its manual page lets users write',
+  },
   'user-manager-reads-home': {
     opens:
       'units and variables that a session wrote to `~/.config`, run by systemd at the next login',

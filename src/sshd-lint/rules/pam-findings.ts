@@ -21,6 +21,7 @@ export function pamFindings(
   const lines = entries.filter((entry): entry is PamLine => 'module' in entry);
   return [
     ...userEnvironment(lines),
+    ...lines.flatMap(unjudged),
     ...entries.flatMap((entry) => mistyped(entry, missing)),
     ...hookFindings(lines, missing, file),
   ];
@@ -28,17 +29,40 @@ export function pamFindings(
 
 function userEnvironment(lines: readonly PamLine[]): SshdFinding[] {
   const line = lines.find(
-    ({ module, args }) => moduleName(module) === 'pam_env.so' && args.includes('user_readenv=1'),
+    ({ module, args }) => moduleName(module) === 'pam_env.so' && readsHome(args),
   );
   if (line === undefined) return [];
   return [
     {
       code: 'pam-user-environment',
       severity: 'door',
-      message: `${placed(line)} has user_readenv=1, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
-      closedBy: `remove user_readenv=1 from line ${line.line} of ${line.file}`,
+      message: `${placed(line)} has user_readenv, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
+      closedBy: `remove user_readenv from line ${line.line} of ${line.file}`,
     },
   ];
+}
+
+/** Modules that read files of the user, such as pam_mount's luserconf, or run scripts. */
+const unjudgedModules =
+  /^pam_(?:mount|python|script|lua|perl|ecryptfs|gnome_keyring|kwallet5?|ssh|dotfile|google_authenticator|u2f|yubico)\.so$/;
+
+function unjudged(line: PamLine): SshdFinding[] {
+  const module = moduleName(line.module);
+  if (!unjudgedModules.test(module)) return [];
+  return [
+    {
+      code: 'pam-module-not-judged',
+      severity: 'advice',
+      message: `${placed(line)} has ${module}, which reads files of the user or runs scripts on this host: what it opens is not judged here`,
+      closedBy: `remove the line, or read in the manual page of ${module} what users may write`,
+    },
+  ];
+}
+
+/** pam_env takes the last one, and any number but 0, as atoi(3) reads it. */
+function readsHome(args: readonly string[]): boolean {
+  const value = args.findLast((arg) => arg.startsWith('user_readenv='))?.split('=')[1];
+  return /^\s*[+-]?0*[1-9]/.test(value ?? '');
 }
 
 function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[] {

@@ -112,6 +112,7 @@ export const sshdFindingCodes = [
   'pam-session-early',
   'pam-line-mistyped',
   'pam-user-environment',
+  'pam-module-not-judged',
   'user-manager-reads-home',
   'mail-runs-home-commands',
   'cron-runs-on-host',

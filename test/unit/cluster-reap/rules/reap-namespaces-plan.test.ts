@@ -6,6 +6,7 @@ import {
 
 const hour = 3600;
 const now = 1_800_000_000;
+const secondsOf = (timestamp: string): number => Date.parse(timestamp) / 1000;
 
 /** Which of these namespaces are deleted: ages and times since the last login are in hours. */
 function deleted(
@@ -24,7 +25,7 @@ function deleted(
   const none = { youngest: new Map(), busy: empty, withVolumes: empty, withClaims: empty };
   const ageOf = ({ metadata }: { metadata: { name: string } }): number =>
     (namespaces[metadata.name]?.age ?? 0) * hour;
-  const plan = planNamespaceReap({ namespaces: objects, ...none, now, ageOf, ...input });
+  const plan = planNamespaceReap({ namespaces: objects, ...none, now, ageOf, secondsOf, ...input });
   return plan.unused.map(({ name }) => name);
 }
 
@@ -47,4 +48,22 @@ it('deletes only namespaces whose name matches, as namespaceRegexp does', () => 
 
   expect(deleted(namespaces, { ...osc, names: /^(?:user-.+)$/ })).toEqual(['user-ada']);
   expect(deleted(namespaces, osc)).toEqual(['user-ada', 'team-ada']);
+});
+
+it('names a namespace that was deleted and still exists, such as one that a finalizer of its user holds', () => {
+  const deletedAt = (minutes: number) => ({
+    metadata: {
+      name: `user-${minutes}`,
+      deletionTimestamp: new Date((now - minutes * 60) * 1000).toISOString(),
+    },
+  });
+  const none = new Set<string>();
+  const plan = planNamespaceReap({
+    ...{ namespaces: [deletedAt(10), deletedAt(20)], youngest: new Map(), busy: none },
+    ...{ withVolumes: none, withClaims: none, now, secondsOf, ageOf: () => 0, ...osc },
+  });
+  expect(plan).toEqual({
+    unused: [],
+    left: [{ name: 'user-20', reason: expect.stringContaining('finalizers') as string }],
+  });
 });
