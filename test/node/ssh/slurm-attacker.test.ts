@@ -122,7 +122,9 @@ describe('an attacker with an account, and many users, in jobs of Slurm', () => 
     const job = await site.slurm.sbatch(mallory, script, options);
     await site.slurm.waitForState(job, 'RUNNING');
     await as(alice, `mkdir /tmp/berth-job-${job}-alice`);
-    const trap = () => as(alice, `ls -d /tmp/berth-job-${job}-*`);
+    // By name: all hosts of tests share /tmp, and another cluster may have had a job of this number.
+    const made = ['alice', 'link', 'trap'].map((end) => `/tmp/berth-job-${job}-${end}`).join(' ');
+    const trap = () => as(alice, `ls -d ${made} 2>/dev/null || true`);
     await expect.poll(trap).toMatch(/-link\n.*-trap/);
     await site.slurm.as(mallory, ['scancel', job]);
     await expect.poll(trap, { timeout: 20_000 }).toBe(`/tmp/berth-job-${job}-alice`);
