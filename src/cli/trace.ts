@@ -47,6 +47,7 @@ async function trace(
   const traced = parseSessionId(args.session);
   if (traced === undefined) throw notAnId(args.session);
   const found = new SessionLines(traced);
+  const unread: string[] = [];
   let reading = 'the journal';
   await withProgress(
     terminal,
@@ -56,7 +57,7 @@ async function trace(
       if (args.file === undefined) await readJournal(traced, found, now);
       for (const path of args.file ?? []) {
         reading = path;
-        await readLogFile(path, found, now);
+        unread.push(...[await readLogFile(path, found, now)].filter((one) => one !== undefined));
       }
     },
   );
@@ -65,6 +66,8 @@ async function trace(
     terminal.stderr.write(`berth: only the first ${mostLines} lines that were found are shown\n`);
   if (args.output === 'json') terminal.stdout.write(traceJson(args.session, lines));
   else for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
+  if (lines.length === 0 && unread.length > 0) throw notRead(unread);
+  for (const what of unread) terminal.stderr.write(`berth: ${what}; ${readable}\n`);
   if (lines.length > 0) return 0;
   const where = args.file === undefined ? "this host's journal" : 'these files';
   terminal.stderr.write(
@@ -82,6 +85,13 @@ function lineText({ time, host, source, pid, text }: LogLine): string {
 function traceJson(session: string, lines: readonly LogLine[]): string {
   const shown = lines.map(({ time, ...line }) => ({ time: new Date(time).toISOString(), ...line }));
   return documentText('Trace', { session, lines: shown });
+}
+
+const readable =
+  'berth trace reads syslog files, `journalctl -o json` and audit logs, as text or compressed with gzip (.gz)';
+
+function notRead(unread: readonly string[]): BerthError {
+  return new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
 }
 
 function notAnId(text: string): BerthError {

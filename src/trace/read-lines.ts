@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import type { SessionIdParts } from '../session-id.ts';
 import { runProgram } from '../system/run-program.ts';
@@ -25,7 +26,8 @@ export async function readJournal(
   now: number,
 ): Promise<void> {
   const [pid = ''] = process.split('.');
-  const common = ['--no-pager', '--quiet', '--output=json'];
+  // Without --all, it leaves out long messages.
+  const common = ['--no-pager', '--quiet', '--all', '--output=json'];
   const ofBerth = [...common, '-t', 'berth', `--grep=${process.replace('.', '\\.')}@`];
   // sshd's own lines at all times: PIDs are used again, so most of them are dropped afterwards.
   const ofSshd = [...common, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`];
@@ -42,9 +44,15 @@ export async function readJournal(
 /**
  * Adds the lines of a file, which may be compressed with gzip.
  *
+ * @returns what could not be read of it; undefined if nothing
  * @throws {BerthError} `log-file-unreadable`
  */
-export async function readLogFile(path: string, to: SessionLines, now: number): Promise<void> {
+export async function readLogFile(
+  path: string,
+  to: SessionLines,
+  now: number,
+): Promise<string | undefined> {
+  const unread = { isKnown: false, lines: 0, named: 0 };
   const file = createReadStream(path);
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
   // `pipe` does not pass it on.
@@ -55,25 +63,39 @@ export async function readLogFile(path: string, to: SessionLines, now: number): 
       const lines = (rest + chunk.toString('latin1')).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > longestLine) rest = '';
-      for (const line of lines) addBytes(line, to, now);
+      for (const line of lines) addBytes(line);
     }
   } catch (cause) {
     throw new BerthError(`cannot read ${path}`, {
       ...{ code: 'log-file-unreadable', cause, fields: { file: path } },
     });
   }
-  addBytes(rest, to, now);
+  addBytes(rest);
+  if (unread.lines > 0 && !unread.isKnown)
+    return `${path} has no line of a known form (is it compressed?)`;
+  return unread.named === 0
+    ? undefined
+    : `${path} names the session in ${countText(unread.named, 'line')} of an unknown form`;
+
+  /** @param line its bytes, as Latin-1: most are of other sessions, and need not be decoded */
+  function addBytes(line: string): void {
+    if (line === '' || line.length > longestLine) return;
+    unread.lines += 1;
+    const isWanted = to.mayHave(line);
+    // One known line tells that the file is a log.
+    if (!isWanted && unread.isKnown) return;
+    const isRead = addLine(Buffer.from(line, 'latin1').toString('utf8'), to, now);
+    unread.isKnown ||= isRead;
+    if (!isRead && to.names(line)) unread.named += 1;
+  }
 }
 
-/** @param line its bytes, as Latin-1: most are of other sessions, and need not be decoded */
-function addBytes(line: string, to: SessionLines, now: number): void {
-  if (line.length <= longestLine && to.mayHave(line))
-    addLine(Buffer.from(line, 'latin1').toString('utf8'), to, now);
-}
-
-function addLine(line: string, to: SessionLines, now: number): void {
+/** @returns false if the line has no known form */
+function addLine(line: string, to: SessionLines, now: number): boolean {
   const parsed = parseLogLine(line, now);
   if (parsed !== undefined) to.add(parsed);
+  // A request's other stages.
+  return parsed !== undefined || line.includes('"kind":"Event"');
 }
 
 function unreadable(cause: Error, stderr: string): BerthError {

@@ -33,12 +33,16 @@ export class SessionLines {
     return line.includes(this.#process) || (line.includes('sshd') && line.includes(`${this.#pid}`));
   }
 
+  names(text: string): boolean {
+    return this.#wanted.test(text);
+  }
+
   /** Takes the line if it is of the session. */
   add(line: LogLine): void {
     if (this.isFull) return;
     const isSshd = line.source.startsWith('sshd');
     // sshd logs names and texts of clients that have not logged in: what they say of a session is nothing.
-    if (!isSshd && this.#wanted.test(line.text)) this.#own.push(line);
+    if (!isSshd && this.names(line.text)) this.#own.push(line);
     else if (isSshd && line.pid === this.#pid) this.#ofSshd.push(line);
   }
 

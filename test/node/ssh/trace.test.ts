@@ -101,3 +101,29 @@ it('says where else to look if there is nothing', async () => {
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain('nothing about session 4711.1@elsewhere in these files');
 });
+
+it('says what it could not read, instead of that there is nothing', async () => {
+  const line = '2026-01-02T03:04:05.678+01:00 login1 berth: msg="x" session=9.9@login1';
+  const form = 'Fri, 02 Jan 2026 03:04 login1 berth session=9.9@login1 msg="y"';
+  const rows: readonly [string, string | Buffer, string][] = [
+    ['packed.log', gzipSync(line), 'has no line of a known form (is it compressed?)'],
+    ['form.log', `${form}\n${form}\n`, 'has no line of a known form'],
+    ['mixed.log', `${line.replaceAll('9', '8')}\n${form}\n`, 'names the session in 1 line of an'],
+  ];
+  for (const [name, text, said] of rows) {
+    const file = join(host.directory, name);
+    await writeFile(file, text);
+    const { exitCode, stdout, stderr } = await trace('9.9@login1', '--file', file);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 74, stdout: '' });
+    expect(stderr).toContain(`${file} ${said}`);
+    expect(stderr).not.toContain('nothing about');
+  }
+  // What another file has is shown.
+  const good = join(host.directory, 'good.log');
+  await writeFile(good, line);
+  const both = await trace('9.9@login1', '--file', good, join(host.directory, 'form.log'));
+  expect({ exitCode: both.exitCode, lines: both.stdout.split('\n').length }).toEqual({
+    ...{ exitCode: 0, lines: 2 },
+  });
+  expect(both.stderr).toContain('form.log has no line of a known form');
+});
