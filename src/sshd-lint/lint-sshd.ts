@@ -13,6 +13,7 @@ import { relevantPaths } from './rules/relevant-paths.ts';
 import { chosenOf, othersOf } from './rules/distinct-connections.ts';
 import { type MatchFinding, matchFindings, unlistedFindings } from './rules/match-coverage.ts';
 import { balancerFindings } from './rules/balancer-findings.ts';
+import { keywordFindings } from './rules/keyword-findings.ts';
 import { portFindings } from './rules/forwarding-findings.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
@@ -86,14 +87,16 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const base = await effectiveOptions(input, anybody, directives);
   const settings = await lintSettings(input.settings, input.overlay);
   const ports = new Set([...base.ports, ...input.ports, ...listeningTcpPorts()]);
-  const named = base.usePam ? await pamNamedAccounts(base.pamServiceName, input.pam) : undefined;
-  const { connections: whole, ...accounts } = await chooseConnections(
-    input,
-    base,
-    config,
-    ports,
-    named,
+  const services = pamServices(base, directives);
+  const named = await Promise.all(
+    services.map((one) =>
+      pamNamedAccounts(one, one === base.pamServiceName ? input.pam : undefined),
+    ),
   );
+  const { connections: whole, ...accounts } = await chooseConnections(input, base, config, ports, {
+    users: named.flatMap(({ users }) => users),
+    groups: named.flatMap(({ groups }) => groups),
+  });
   const unlisted = unlistedFindings(accounts, base, directives);
   const triedOf = new Map<ChosenConnection, Tried>();
   let next = chosenOf(whole, blocks, mostSamples);
@@ -135,6 +138,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const host = [
     ...(await loginFindings(login)),
     ...settings.findings,
+    ...keywordFindings(directives),
     ...placed(portFindings(base, await firstUnprivilegedPort()), directives),
     ...placed(balancerFindings(base, settings.balancers, config), directives),
     ...(
@@ -143,7 +147,11 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
       )
     ).flat(),
     ...(await mapConcurrent(includes, atOnce, includeFindings)).flat(),
-    ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
+    ...(
+      await mapConcurrent(services, atOnce, (one) =>
+        pamFileFindings(one, one === base.pamServiceName ? input.pam : undefined),
+      )
+    ).flat(),
     ...(await userManagerFindings()),
     ...(await mailFindings()),
     ...(await cronFindings()),
@@ -163,6 +171,16 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     ),
     leftOut,
   };
+}
+
+/** A Match can name another stack (OpenSSH 9.8 and later). */
+function pamServices(
+  { usePam, pamServiceName }: SshdOptions,
+  directives: readonly SshdDirective[],
+): string[] {
+  if (!usePam) return [];
+  const written = directives.filter(({ keyword }) => keyword === 'pamservicename');
+  return [...new Set([pamServiceName, ...written.flatMap(({ args }) => args)])];
 }
 
 /** With the line that they are about, for options that no Match can set. */

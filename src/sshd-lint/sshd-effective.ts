@@ -8,6 +8,7 @@ import {
   parseMatchCriteria,
   type SshdConnection,
 } from './rules/match.ts';
+import { matchesPatternList } from './rules/patterns.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { getent } from '../system/getent.ts';
@@ -98,7 +99,7 @@ export async function parseSshdConfigFiles(
   config: string,
   sshd?: string,
 ): Promise<SshdConfigFiles> {
-  const release = sshd === undefined ? undefined : await releaseOf(sshd, config);
+  const version = sshd === undefined ? undefined : await versionOf(sshd, config);
   const blocks: MatchBlock[] = [];
   const directives: SshdDirective[] = [];
   const files: string[] = [];
@@ -114,9 +115,10 @@ export async function parseSshdConfigFiles(
     files.push(file);
     let current: MatchBlock | undefined;
     const text = await readConfigText(file, 'Name it with --sshd-config.');
-    for (const line of parseSshdConfigLines(text, release)) {
+    for (const line of parseSshdConfigLines(text, version?.release)) {
       if (line.keyword === 'match') {
-        const criteria = [...outer, ...(await withPortNumbers(parseMatchCriteria(line)))];
+        const own = await withPortNumbers(parseMatchCriteria(line));
+        const criteria = [...outer, ...own.map((one) => withVersion(one, version?.text))];
         current = { file, line: line.line, text: line.rest, criteria };
         blocks.push(current);
         continue;
@@ -139,11 +141,17 @@ export async function parseSshdConfigFiles(
   }
 }
 
-async function releaseOf(sshd: string, config: string): Promise<SshdRelease> {
+interface SshdVersion {
+  readonly release: SshdRelease;
+  /** `OpenSSH_10.0p2 Debian-5`, to which `Match Version` compares. */
+  readonly text: string;
+}
+
+async function versionOf(sshd: string, config: string): Promise<SshdVersion> {
   // A release without -V prints its usage, which begins with the version, too.
   const { error, stderr } = await runProgram(sshd, ['-V'], { timeout: patience });
-  const [, major, minor] = /\bOpenSSH_(\d+)\.(\d+)/.exec(stderr) ?? [];
-  if (major !== undefined) return Number(major) * 100 + Number(minor);
+  const [text, major, minor] = /\bOpenSSH_(\d+)\.(\d+)[^,\n]*/.exec(stderr) ?? [];
+  if (text !== undefined) return { release: Number(major) * 100 + Number(minor), text };
   if (isErrno(error)) throw refused(sshd, config, stderr, error);
   throw notOpenSsh(`${sshd} -V printed no version of OpenSSH`);
 }
@@ -151,6 +159,12 @@ async function releaseOf(sshd: string, config: string): Promise<SshdRelease> {
 /** glob(3), which has fewer wildcards than Node. */
 function globbed(pattern: string): string[] {
   return globSync(pattern.replaceAll(/\*+/g, '*').replaceAll(/[{(]/g, '[$&]')).sort();
+}
+
+/** `Match Version` is true of every connection, or of none. */
+function withVersion(one: MatchCriterion, version: string | undefined): MatchCriterion {
+  if (one.name !== 'version' || version === undefined) return one;
+  return { name: matchesPatternList(version, one.argument) ? 'all' : 'none', argument: '' };
 }
 
 /** `LocalPort ssh`: sshd looks names up in services(5). */

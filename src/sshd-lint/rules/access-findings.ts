@@ -6,8 +6,8 @@ import { sessionStart } from './session-start-findings.ts';
 import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 
 /**
- * The keyword by which sshd refuses this account everywhere, as auth.c decides: DenyUsers, AllowUsers, DenyGroups,
- * AllowGroups, PermitRootLogin. If an entry depends on the client's address (`USER@HOST`), the account counts as
+ * The keyword by which sshd refuses this account everywhere, as monitor.c and auth.c decide: RefuseConnection, DenyUsers,
+ * AllowUsers, DenyGroups, AllowGroups, PermitRootLogin. If an entry depends on the client's address (`USER@HOST`), the account counts as
  * admitted.
  */
 export function refusingKeyword(
@@ -16,6 +16,7 @@ export function refusingKeyword(
   isRoot: boolean,
 ): string | undefined {
   const { denyUsers, allowUsers, denyGroups, allowGroups, permitRootLogin } = options;
+  if (options.refuseConnection) return 'RefuseConnection';
   if (denyUsers.some((one) => !one.includes('@') && matchesPattern(user, one))) return 'DenyUsers';
   if (allowUsers.length > 0 && !allowUsers.some((one) => matchesPattern(user, userOfEntry(one))))
     return 'AllowUsers';
@@ -78,6 +79,24 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
       message: `MaxSessions ${options.maxSessions} is too low for ControlMaster and VS Code`,
       closedBy: 'MaxSessions 10',
     });
+  if (options.penaltiesDenyAll)
+    findings.push({
+      code: 'penalties-deny-all',
+      severity: 'advice',
+      message:
+        'whoever fails to log in from enough addresses, such as those of one IPv6 network, makes sshd refuse everybody',
+      closedBy: 'PerSourcePenalties overflow:permissive',
+    });
+  const silent = options.channelTimeouts.find((one) =>
+    /^(?:session|global|\*).*=(?!0+\D?$)/.test(one),
+  );
+  if (silent !== undefined)
+    findings.push({
+      code: 'channel-timeout',
+      severity: 'advice',
+      message: `sshd ends sessions in which nothing is sent for a time, also a command without output (ChannelTimeout ${silent})`,
+      closedBy: 'ChannelTimeout none, and `timeouts.idle` of the profile',
+    });
   return findings;
 }
 
@@ -124,33 +143,52 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         directive: keyword,
       });
   }
-  const { trustedUserCaKeys, revokedKeys } = options.pubkeyAuthentication ? options : {};
+  if (!options.pubkeyAuthentication) return findings;
   const keyFiles = [
     [
       'TrustedUserCAKeys',
-      trustedUserCaKeys,
+      [options.trustedUserCaKeys ?? ''],
       'the CA keys that can sign user certificates for every account',
     ],
-    ['RevokedKeys', revokedKeys, 'the keys that are no longer valid'],
+    ['RevokedKeys', options.revokedKeys, 'the keys that are no longer valid'],
   ] as const;
-  for (const [directive, path = '', of] of keyFiles) {
-    const open = paths.get(path)?.open;
-    if (open !== undefined)
-      findings.push({
-        ...{ code: 'ca-keys-writable', severity: 'door', directive, closedBy: open.closedBy },
-        message: `${directive} names ${of}, and ${open.message}`,
-      });
-  }
+  for (const [directive, files, of] of keyFiles)
+    for (const { open } of files.flatMap((file) => paths.get(file) ?? []))
+      if (open !== undefined)
+        findings.push({
+          code: 'ca-keys-writable',
+          severity: 'door',
+          message: `${directive} names ${of}, and ${open.message}`,
+          closedBy: open.closedBy,
+          directive,
+        });
   const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
-  if (options.pubkeyAuthentication && shared.length > 0)
+  if (shared.length > 0)
     findings.push({
       code: 'authorized-keys-shared',
       severity: 'weakness',
       message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same file for all`,
       closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
     });
+  for (const [directive, files] of [
+    ['AuthorizedKeysFile', options.authorizedKeysFiles],
+    ['AuthorizedPrincipalsFile', [options.authorizedPrincipalsFile ?? '']],
+  ] as const) {
+    const file = files.find((one) => fitsOtherNames.test(one));
+    if (file !== undefined)
+      findings.push({
+        code: 'authorized-keys-shared',
+        severity: 'weakness',
+        message: `${directive} ${file} also takes the files of accounts with a longer name, whose keys then open the shorter one`,
+        closedBy: `${directive} /etc/ssh/authorized_keys/%u/*`,
+        directive,
+      });
+  }
   return findings;
 }
+
+/** A wildcard beside the name of the account, which sshd knows since OpenSSH 10.0; files in homes must be the user's. */
+const fitsOtherNames = /^\/.*(?:[*?\]][^/]*%[uU]|%[uU][^/]*[*?[])/;
 
 /** An account that sshd admits, with its effective options. */
 interface AdmittedAccount {

@@ -39,6 +39,8 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
   'pam-off': 'usepam',
   'client-alive-off': 'clientaliveinterval',
   'max-sessions-low': 'maxsessions',
+  'penalties-deny-all': 'persourcepenalties',
+  'channel-timeout': 'channeltimeout',
   'port-unprivileged': 'port',
   'balancer-penalties': 'persourcepenalties',
   'balancer-source-startups': 'persourcemaxstartups',

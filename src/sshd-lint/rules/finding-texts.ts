@@ -132,6 +132,15 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
     opens: 'nothing: ControlMaster and VS Code fail',
     closedBy: '`MaxSessions 10`',
   },
+  'penalties-deny-all': {
+    opens:
+      'nothing: failed logins from many addresses make sshd refuse everybody (OpenSSH 9.8 and later)',
+    closedBy: '`PerSourcePenalties overflow:permissive`',
+  },
+  'channel-timeout': {
+    opens: 'nothing: sshd ends silent sessions, also running commands',
+    closedBy: '`ChannelTimeout none`, and `timeouts.idle` of the profile',
+  },
   'login-missing': { opens: 'nothing: no session starts', closedBy: 'reinstalling it' },
   'login-not-executable': { opens: 'nothing: no session starts', closedBy: '`chmod 755`' },
   'login-writable': {
@@ -158,6 +167,10 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
   'sshd-config-writable': {
     opens: "everything: users can write sshd's configuration, or to a directory of an Include",
     closedBy: 'removing the key',
+  },
+  'option-not-judged': {
+    opens: 'not known: an option that the linter does not know, as of a newer release of sshd',
+    closedBy: 'removing it, or reading what it opens in sshd_config(5)',
   },
   'program-writable': {
     opens: "everything: users can replace programs of sshd or PAM, or PAM's files and modules",

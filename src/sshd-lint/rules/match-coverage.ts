@@ -152,7 +152,9 @@ export function matchFindings(
 function isReachable({ criteria }: MatchBlock, ports: ReadonlySet<number>): boolean {
   return criteria.every(
     ({ name, argument }) =>
-      name !== 'invalid-user' && (name !== 'localport' || ports.has(Number(argument))),
+      name !== 'invalid-user' &&
+      name !== 'none' &&
+      (name !== 'localport' || ports.has(Number(argument))),
   );
 }
 

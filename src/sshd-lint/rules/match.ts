@@ -110,8 +110,9 @@ function fitsEndpoint(
     case 'user':
     case 'group':
       return true;
+    // Such a user cannot log in; `none` is a version that sshd does not have.
     case 'invalid-user':
-      // Such a user cannot log in.
+    case 'none':
       return false;
     case 'host':
       return matchesPatternList(host.toLowerCase(), argument.toLowerCase());

@@ -41,7 +41,8 @@ export interface SshdOptions {
   readonly authorizedPrincipalsCommand?: string;
   readonly authorizedPrincipalsCommandUser?: string;
   readonly trustedUserCaKeys?: string;
-  readonly revokedKeys?: string;
+  /** Since OpenSSH 10.3, more than one. */
+  readonly revokedKeys: readonly string[];
   /** Keyword and path of the programs and libraries that sshd runs as root for each connection, where it names one. */
   readonly ownPrograms: readonly (readonly [keyword: string, path: string])[];
   readonly clientAliveInterval: number;
@@ -57,6 +58,12 @@ export interface SshdOptions {
   readonly perSourcePenalties: boolean;
   /** Addresses and CIDRs. */
   readonly perSourcePenaltyExemptList: readonly string[];
+  /** With too many sources of failed logins, sshd refuses everybody. */
+  readonly penaltiesDenyAll: boolean;
+  /** `TYPE=TIME` per entry. */
+  readonly channelTimeouts: readonly string[];
+  /** Since OpenSSH 9.9. */
+  readonly refuseConnection: boolean;
   readonly useDns: boolean;
   readonly allowUsers: readonly string[];
   readonly denyUsers: readonly string[];
@@ -108,6 +115,11 @@ export function parseSshdOptions(
   const flag = (keyword: string, otherwise: boolean) =>
     ({ yes: true, no: false })[first(keyword) ?? ''] ?? otherwise;
   const words = (keyword: string) => all(keyword).flatMap((value) => listOf(value));
+  const paths = (keyword: string) => {
+    const printed = first(keyword) ?? '';
+    const line = written.find((one) => one.keyword === keyword && one.args.join(' ') === printed);
+    return (line?.args ?? listOf(printed)).filter((path) => !isNone(path));
+  };
   const root = first('permitrootlogin') ?? 'yes';
   return {
     ports: listeningPorts(all('listenaddress'), all('port')),
@@ -138,14 +150,14 @@ export function parseSshdOptions(
     strictModes: flag('strictmodes', true),
     permitEmptyPasswords: flag('permitemptypasswords', false),
     pubkeyAuthentication: flag('pubkeyauthentication', true),
-    authorizedKeysFiles: keysFiles(first('authorizedkeysfile') ?? '', written),
+    authorizedKeysFiles: paths('authorizedkeysfile'),
     ...optional('authorizedKeysCommand', first('authorizedkeyscommand')),
     ...optional('authorizedKeysCommandUser', first('authorizedkeyscommanduser')),
     ...optional('authorizedPrincipalsFile', first('authorizedprincipalsfile')),
     ...optional('authorizedPrincipalsCommand', first('authorizedprincipalscommand')),
     ...optional('authorizedPrincipalsCommandUser', first('authorizedprincipalscommanduser')),
     ...optional('trustedUserCaKeys', first('trustedusercakeys')),
-    ...optional('revokedKeys', first('revokedkeys')),
+    revokedKeys: paths('revokedkeys'),
     ownPrograms: ownPrograms.flatMap((keyword) =>
       all(keyword.toLowerCase()).map((path) => [keyword, path] as const),
     ),
@@ -159,6 +171,9 @@ export function parseSshdOptions(
     perSourcePenaltyExemptList: words('persourcepenaltyexemptlist')
       .flatMap((list) => list.split(','))
       .filter((entry) => entry !== '' && !isNone(entry)),
+    penaltiesDenyAll: (first('persourcepenalties') ?? '').includes(':deny-all'),
+    channelTimeouts: words('channeltimeout'),
+    refuseConnection: flag('refuseconnection', false),
     useDns: flag('usedns', false),
     // One entry per line, without quotes: names of groups may contain blanks.
     allowUsers: all('allowusers'),
@@ -176,13 +191,6 @@ function listeningPorts(addresses: readonly string[], ports: readonly string[]):
 
 function startupsPerSource(value = 'none'): Pick<SshdOptions, 'perSourceMaxStartups'> {
   return isNone(value) ? {} : { perSourceMaxStartups: Number(value) };
-}
-
-function keysFiles(printed: string, written: readonly SshdKeywordLine[]): readonly string[] {
-  const line = written.find(
-    ({ keyword, args }) => keyword === 'authorizedkeysfile' && args.join(' ') === printed,
-  );
-  return (line?.args ?? listOf(printed)).filter((path) => !isNone(path));
 }
 
 function listOf(value: string): string[] {

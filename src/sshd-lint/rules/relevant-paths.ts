@@ -9,7 +9,7 @@ export function relevantPaths(options: SshdOptions, shell: string | undefined): 
     forceCommand === undefined ? undefined : forcedProgram(forceCommand),
     x11Forwarding ? xauthLocation : undefined,
     trustedUserCaKeys,
-    revokedKeys,
+    ...revokedKeys,
     ...options.ownPrograms.map(([, path]) => path),
     ...keysCommands(options).map(({ program }) => program),
     ...options.setEnv.flatMap(pathsInAssignment),

@@ -96,6 +96,8 @@ export const sshdFindingCodes = [
   'pam-off',
   'client-alive-off',
   'max-sessions-low',
+  'penalties-deny-all',
+  'channel-timeout',
   // The host, for all connections.
   'login-missing',
   'login-not-executable',
@@ -105,6 +107,7 @@ export const sshdFindingCodes = [
   'profile-key-ignored',
   'profile-reaches-far',
   'sshd-config-writable',
+  'option-not-judged',
   'program-writable',
   'pam-unreadable',
   'pam-session-missing',

@@ -113,6 +113,18 @@ export const accessMistakes: readonly Mistake[] = [
     severity: 'advice',
   },
   {
+    what: 'sessions end when nothing is sent',
+    seed: before('ChannelTimeout x11-connection=5m session:*=1h'),
+    code: 'channel-timeout',
+    severity: 'advice',
+  },
+  {
+    what: 'keys of accounts with a longer name',
+    seed: before('AuthorizedKeysFile /etc/ssh/authorized_keys/%u*'),
+    code: 'authorized-keys-shared',
+    severity: 'weakness',
+  },
+  {
     what: 'one session per connection',
     seed: before('MaxSessions 1'),
     code: 'max-sessions-low',

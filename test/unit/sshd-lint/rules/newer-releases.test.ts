@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import {
+  accessFindings,
+  refusingKeyword,
+} from '../../../../src/sshd-lint/rules/access-findings.ts';
+import { parseSshdConfigLines } from '../../../../src/sshd-lint/rules/config-lines.ts';
+import { keywordFindings } from '../../../../src/sshd-lint/rules/keyword-findings.ts';
+import { parseSshdOptions } from '../../../../src/sshd-lint/rules/options.ts';
+import { relevantPaths } from '../../../../src/sshd-lint/rules/relevant-paths.ts';
+import type { SshdSample } from '../../../../src/sshd-lint/rules/sshd-finding.ts';
+
+/** What `sshd -T` of OpenSSH 10.5 prints of a configuration that the linter accepts; the rest left out. */
+const printed = `Port 22
+UsePAM yes
+MaxSessions 10
+ClientAliveInterval 30
+ClientAliveCountMax 3
+StrictModes yes
+PermitEmptyPasswords no
+PubkeyAuthentication yes
+RefuseConnection no
+UnusedConnectionTimeout none
+ChannelTimeout none
+PubkeyAuthOptions none
+AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys2
+TrustedUserCAKeys none
+RevokedKeys none
+PerSourcePenalties crash:90.000000 authfail:5.000000 noauth:1.000000 invaliduser:5.000000 grace-exceeded:10.000000 refuseconnection:10.000000 max:600.000000 min:15.000000 max-sources4:65536 max-sources6:65536 overflow:permissive overflow6:permissive
+`;
+
+/** The same, with another value of one option. */
+function optionsWith(line: string) {
+  const [keyword = ''] = line.split(' ');
+  const options = parseSshdOptions(printed.replace(new RegExp(`^${keyword} .*$`, 'm'), line));
+  if (options === undefined) throw new Error(`no options: ${line}`);
+  return options;
+}
+
+const sample: SshdSample = {
+  user: 'ann',
+  isRoot: false,
+  shell: '/bin/sh',
+  login: { path: '/usr/lib/berth/shell/login', aliases: [] },
+  rootLogsIn: false,
+  sessionNetwork: 'unknown',
+  paths: new Map([
+    ['/tmp/b.krl', { real: '/tmp/b.krl', open: { message: 'open', closedBy: 'chmod' } }],
+  ]),
+  sharedKeyFiles: new Set(),
+};
+
+describe('options of OpenSSH 9.3 to 10.5', () => {
+  it.each([
+    ['Port 22', undefined],
+    ['ChannelTimeout session=5m agent-connection=1m', 'channel-timeout'],
+    ['ChannelTimeout x11-connection=5m global=1h', 'channel-timeout'],
+    ['ChannelTimeout *=30s', 'channel-timeout'],
+    ['ChannelTimeout session=0 direct-tcpip=5m', undefined],
+    ['UnusedConnectionTimeout 60', undefined],
+    ['PubkeyAuthOptions verify-required', undefined],
+    ['PerSourcePenalties no', undefined],
+    [
+      'PerSourcePenalties max:600.000000 overflow:permissive overflow6:deny-all',
+      'penalties-deny-all',
+    ],
+    ['AuthorizedKeysFile none', undefined],
+    ['AuthorizedKeysFile /etc/ssh/keys/%u/*.pub', undefined],
+    ['AuthorizedKeysFile .ssh/*-%u', undefined],
+    ['AuthorizedKeysFile /etc/ssh/keys/%u* .ssh/authorized_keys', 'authorized-keys-shared'],
+    ['AuthorizedKeysFile /etc/ssh/keys/*-%U.pub', 'authorized-keys-shared'],
+    ['RevokedKeys /etc/ssh/a.krl /tmp/b.krl', 'ca-keys-writable'],
+  ])('%s', (line, code) => {
+    const options = optionsWith(line);
+    expect(accessFindings(options, sample).map((one) => one.code)).toEqual(code ? [code] : []);
+    expect(refusingKeyword(options, { user: 'ann', groups: [] }, false)).toBeUndefined();
+  });
+
+  it('RefuseConnection keeps the account out', () => {
+    const options = optionsWith('RefuseConnection yes');
+    const refusedBy = refusingKeyword(options, { user: 'ann', groups: [] }, false);
+    expect(refusedBy).toBe('RefuseConnection');
+  });
+
+  it('each of several RevokedKeys is a file that matters', () => {
+    const options = optionsWith('RevokedKeys /etc/ssh/a.krl /etc/ssh/b.krl');
+    expect(relevantPaths(options, undefined)).toEqual(['/etc/ssh/a.krl', '/etc/ssh/b.krl']);
+  });
+
+  it('an option of a later release is named, with its line', () => {
+    const lines = ['RefuseConnection no', 'GSSAPIDelegateCredentials no', 'AllowTeleport yes now'];
+    const directives = parseSshdConfigLines(lines.join('\n')).map((line) => ({
+      ...line,
+      file: '/etc/ssh/sshd_config',
+      criteria: [],
+    }));
+    expect(keywordFindings(directives)).toMatchObject([
+      { code: 'option-not-judged', severity: 'advice', place: '/etc/ssh/sshd_config:3' },
+    ]);
+  });
+});
