@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -45,6 +46,10 @@ class BerthKubeSpawner(BriefWatches):
         # KubeSpawner would compute another name. A running server's own is in its state.
         self.namespace = own_namespace(self.berth_namespace_prefix, self.user.name)
         self.profile_list = choices
+        # KubeSpawner deletes a pod that has the name of its own, also that of another hub.
+        self.pod_name_template += f"-{hub_id(self.user.settings)}"
+        self.pod_name = self._expand_user_properties(self.pod_name_template)
+        self.secret_name = self._expand_user_properties(self.secret_name_template)
 
     async def start(self) -> Any:
         """Bootstraps the namespace and starts the pod."""
@@ -149,6 +154,14 @@ def unlogged(manifest: Any) -> Any:
     text = f"{manifest.kind} {manifest.metadata.name}, whose content is not logged"
     manifest.to_str = lambda: text
     return manifest
+
+
+def hub_id(settings: Mapping[str, Any]) -> str:
+    """What tells a hub from others, for as long as it keeps the secret of its cookies.
+
+    With six digits the longest name of a pod has 63 characters: that many of it are the pod's hostname.
+    """
+    return hashlib.sha256(b"berth-hub" + settings["cookie_secret"]).hexdigest()[:6]
 
 
 def own_namespace(prefix: str, name: str) -> str:

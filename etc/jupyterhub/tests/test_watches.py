@@ -61,7 +61,10 @@ def with_spawners(monkeypatch: pytest.MonkeyPatch) -> Callable[[Use], None]:
         host, port = runner.addresses[0]
         Configuration.set_default(Configuration(host=f"http://{host}:{port}"))
         monkeypatch.setattr("kubespawner.spawner.load_config", lambda **_: None)
-        users = [SimpleNamespace(name=f"user{index}", id=index, url="", spawners={}) for index in range(USERS)]
+        hub = {"cookie_secret": b"secret"}
+        users = [
+            SimpleNamespace(name=f"user{index}", id=index, url="", spawners={}, settings=hub) for index in range(USERS)
+        ]
         spawners = [BerthKubeSpawner(_mock=True, user=user, berth_namespace_prefix="u-") for user in users]
         try:
             await use(cluster, spawners)

@@ -25,6 +25,8 @@ let cluster: LiveCluster;
 let slapd: Slapd;
 let login: PodHost;
 let hub: Hub;
+/** Starts a hub in a directory of its own with what `berth render jupyterhub` printed. */
+let startHub: (directory: string) => Promise<Hub>;
 let alice: HubUser;
 let bob: HubUser;
 
@@ -76,13 +78,15 @@ beforeAll(async () => {
     0,
     'warning: pull: never in the profile absent: its pods start only on nodes that have the image; pull: missing lets nodes pull it\n',
   ]);
-  hub = await Hub.start(place, {
-    portal: login.portal,
-    config: stdout.toString(),
-    address: node.machineAddress,
-    secrets: { 'ldap-password': readerAccount.password },
-    lines: ['c.JupyterHub.allow_named_servers = True'],
-  });
+  startHub = (own) =>
+    Hub.start(own, {
+      portal: login.portal,
+      config: stdout.toString().replaceAll(place, own),
+      address: node.machineAddress,
+      secrets: { 'ldap-password': readerAccount.password },
+      lines: ['c.JupyterHub.allow_named_servers = True'],
+    });
+  hub = await startHub(place);
   // The last test waits for the end of this one.
   await started(await hub.login('nb-cara', ldapPassword), { profile: 'idle' });
   expect(await pods('nb-cara')).toHaveLength(1);
@@ -226,6 +230,22 @@ print(os.getuid() == ${uid})`;
       both.map(({ spec }) => (spec as Record<string, unknown>).activeDeadlineSeconds),
     ).toContain(7200);
     await alice.stopServer('second');
+  });
+
+  it('goes on while another hub starts and stops one for the same user', async () => {
+    const before = (await pods('nb-alice')).map(({ metadata }) => metadata.uid);
+    const other = await startHub(await Hub.makeDirectory());
+    try {
+      const there = await other.login('nb-alice', ldapPassword);
+      await started(there, { profile: 'base' });
+      expect(await there.runCell('print(6 * 7)')).toBe('42\n');
+      expect(await pods('nb-alice')).toHaveLength(2);
+      expect(await alice.runCell('print(6 * 7)')).toBe('42\n');
+      await there.stopServer();
+    } finally {
+      await other.stop();
+    }
+    expect((await pods('nb-alice')).map(({ metadata }) => metadata.uid)).toEqual(before);
   });
 
   it('says why it cannot start, long before the limit', async () => {
