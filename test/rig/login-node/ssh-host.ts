@@ -260,9 +260,9 @@ export class SshHost {
     if (exitCode !== 0) throw new Error(`${signal} to sshd of ${this.name}: ${stderr}`);
   }
 
-  /** Stops the host with all its processes and mounts, and removes its directory. */
+  /** Stops the host with all its processes and mounts, and removes its directory, unless that has been done. */
   async stop(): Promise<void> {
-    runningHosts.delete(this);
+    if (!runningHosts.delete(this)) return;
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
       const exited = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();
