@@ -37,9 +37,9 @@ describe('a file made from an example', () => {
 });
 
 describe("sshd's PAM file", () => {
-  const hooks = 'session optional pam_exec.so /usr/lib/berth/hooks/pam-session open\n';
+  const hooks = readFileSync(new URL('../../../etc/pam.d/berth-session', import.meta.url), 'utf8');
   const debian =
-    '# user_readenv=1 is explained here\nsession required pam_env.so user_readenv=1 envfile=/etc/default/locale\n';
+    '# user_readenv=1 is explained here\nsession required pam_env.so user_readenv=2 envfile=/etc/default/locale\n';
 
   it('gets the hooks once, and loses user_readenv=1 outside comments', () => {
     const once = pamWithHooks(debian, hooks);
@@ -50,6 +50,7 @@ describe("sshd's PAM file", () => {
   });
 
   it('gets the hooks if they are only in a comment', () => {
-    expect(pamWithHooks(`# ${hooks}`, hooks)).toBe(`# ${hooks}${hooks}`);
+    const comment = hooks.replaceAll(/^/gm, '# ').slice(0, -'# '.length);
+    expect(pamWithHooks(comment, hooks)).toBe(`${comment}${hooks}`);
   });
 });
