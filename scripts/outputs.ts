@@ -114,7 +114,7 @@ function banner(node: string, entry: string): string {
   return `${line}\n':' //; ${shell}${run}`;
 }
 
-/** How many closes of connections run at the same time. */
+/** How many closes of connections run at the same time, of different users. */
 const closesAtOnce = 4;
 
 /** Longer, and the close is left to `berth reap`, which looks after hundreds in one process. Seconds. */
@@ -122,13 +122,16 @@ const longestQueue = 40;
 
 /**
  * A close waits here for its turn: hundreds of Node processes at once would take the memory and the processor time that logins
- * need. Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. Only root can open
- * the locks.
+ * need. Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other closes
+ * of its user, who cannot hold up those of others by more than one. Only root can open the locks.
  */
 function closesQueue(node: string): string {
   const isClose = '[ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }';
-  const wait = `/usr/bin/flock --no-fork -w ${longestQueue} -E 75 /run/berth/close-$(($$ % ${closesAtOnce})).lock`;
-  return `if { ${isClose}; } && [ -d /run/berth ]; then umask 077; exec ${wait} /usr/bin/nice -n 10 ${node} "$0" "$@"; fi`;
+  const user = 'case "$PAM_USER" in "" | *[!A-Za-z0-9_.@-]*) u=other ;; *) u=$PAM_USER ;; esac';
+  const wait = (lock: string): string =>
+    `/usr/bin/flock --no-fork -w ${longestQueue} -E 75 "/run/berth/close-${lock}.lock"`;
+  const turn = `${wait('of-$u')} ${wait(`$(($$ % ${closesAtOnce}))`)}`;
+  return `if { ${isClose}; } && [ -d /run/berth ]; then umask 077; ${user}; exec ${turn} /usr/bin/nice -n 10 ${node} "$0" "$@"; fi`;
 }
 
 /**

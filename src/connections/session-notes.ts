@@ -1,5 +1,4 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
-import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
   type Backend,
@@ -10,8 +9,7 @@ import {
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { User } from '../identity/nss.ts';
-import { asUserThenRoot } from '../system/as-user.ts';
-import { readOnMount, readUserFile } from '../system/user-file.ts';
+import { readOnMount, unlinkOnMount } from '../system/user-file.ts';
 import { findRuntimeDir } from './runtime-dir.ts';
 
 /** What a login says of its session: that it began, how it ended, or why it did not begin. */
@@ -120,31 +118,27 @@ export function notedProfiles(uid: number, connection: string): readonly NotedPr
 }
 
 /**
- * Root's part: reads and removes the notes with the user's rights. They are the user's word: anything may be in them, so
- * only names and codes that root knows count.
+ * Root's part: reads and removes the notes, without a look at what the user has mounted. They are the user's word: anything may
+ * be in them, so only names and codes that root knows count.
  */
-export async function takeSessionNotes(
+export function takeSessionNotes(
   { profiles }: Pick<SshSettings, 'profiles'>,
   user: User,
   connection: string,
-): Promise<NotedSessions> {
+): NotedSessions {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return noSessions;
-  const path = notesPath(runtimeDir, connection);
+  const [directory, notes] = ['berth', `sessions.${connection}`];
   try {
-    const bytes = await asUserThenRoot(user, async () => {
-      try {
-        return await readUserFile(path, { uid: user.uid, maximumBytes: mostOfNotes });
-      } finally {
-        // Whatever it is; a directory stays, for the user.
-        for (const one of [path, profilesPath(runtimeDir, connection)])
-          await unlink(one).catch(() => undefined);
-      }
-    });
+    const demands = { uid: user.uid, maximumBytes: mostOfNotes };
+    const bytes = readOnMount(runtimeDir, [directory, notes], demands);
     return bytes === undefined ? noSessions : parseNotes(bytes.toString('utf8'), profiles);
   } catch (error) {
     if (error instanceof BerthError || isErrno(error)) return noSessions;
     throw error;
+  } finally {
+    // Whatever it is; a directory stays, for the user.
+    unlinkOnMount(runtimeDir, [directory], [notes, `profiles.${connection}`]);
   }
 }
 

@@ -1,4 +1,12 @@
-import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { isZombie, processStartTime, procStatFields } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 
@@ -140,9 +148,11 @@ export function processArguments(pid: number): readonly string[] {
 /**
  * `DEVICE:INODE` of the program that a process runs. Unlike name and arguments, the process cannot change it. Undefined for
  * a process that has ended.
+ *
+ * @param among the IDs of interest; for most other programs undefined is returned, without the look for their device
  */
-export function executableId(pid: number): string | undefined {
-  return fileId(`/proc/${pid}/exe`);
+export function executableId(pid: number, among?: ReadonlySet<string>): string | undefined {
+  return fileId(`/proc/${pid}/exe`, { pid, among });
 }
 
 /** Path of the program that a process runs, with ` (deleted)` if it was replaced; undefined for one that has ended. */
@@ -154,14 +164,47 @@ export function executablePath(pid: number): string | undefined {
   }
 }
 
-/** `DEVICE:INODE` of a file, to compare with `executableId`; undefined if it does not exist. */
-export function fileId(path: string): string | undefined {
+/**
+ * `DEVICE:INODE` of a file, to compare with `executableId`; undefined if it does not exist. The kernel alone is asked: stat(2) asks
+ * the file system, and one of a user (FUSE below an overlay) may never answer. Before Linux 5.14 there is only stat(2).
+ *
+ * @param pid a process that sees its mount; default: this process
+ */
+export function fileId(
+  path: string,
+  { pid, among }: { readonly pid?: number; readonly among?: ReadonlySet<string> | undefined } = {},
+): string | undefined {
+  let descriptor: number | undefined;
   try {
-    const { dev, ino } = statSync(path);
-    return `${dev}:${ino}`;
+    descriptor = openSync(path, pathOnly);
+    const facts = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1');
+    const [, mount = ''] = /^mnt_id:\s*(\d+)$/m.exec(facts) ?? [];
+    const [, inode] = /^ino:\s*(\d+)$/m.exec(facts) ?? [];
+    if (inode === undefined) return idByStat(path);
+    if (among !== undefined && ![...among].some((id) => id.endsWith(`:${inode}`))) return undefined;
+    const device = deviceOfMount(mount, pid ?? process.pid);
+    return device === undefined ? undefined : `${device}:${inode}`;
   } catch {
     return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
+}
+
+/** O_PATH of open(2), which Node does not name. */
+const pathOnly = 0o10000000;
+
+function idByStat(path: string): string {
+  const { dev, ino } = statSync(path);
+  return `${dev}:${ino}`;
+}
+
+/** `MAJOR:MINOR` of a mount that a process sees, proc_pid_mountinfo(5). */
+function deviceOfMount(mount: string, pid: number): string | undefined {
+  const line = readProc(pid, 'mountinfo')
+    ?.split('\n')
+    .find((one) => one.startsWith(`${mount} `));
+  return line?.split(' ')[2];
 }
 
 /** Inode of a namespace of the process, for comparison; undefined if the process has ended. */

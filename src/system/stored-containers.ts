@@ -1,7 +1,7 @@
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
 import { isMissing } from './if-present.ts';
-import { diskErrors, readUserFile } from './user-file.ts';
+import { diskErrors, readOnMount } from './user-file.ts';
 
 /** A container in the user's storage, running or not. */
 export interface StoredContainer {
@@ -33,7 +33,9 @@ export async function storedContainers(
   const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
   let text: string | undefined;
   try {
-    text = (await asUserThenRoot(user, () => readUserFile(path, demands)))?.toString('utf8');
+    const names = ['storage', 'overlay-containers', 'containers.json'];
+    const read = () => Promise.resolve(readOnMount(directory, names, demands));
+    text = (await asUserThenRoot(user, read))?.toString('utf8');
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     throw isErrno(error.cause, ...diskErrors) ? unreadable(path, error) : broken(path, error);

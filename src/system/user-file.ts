@@ -2,10 +2,12 @@ import {
   closeSync,
   constants,
   fstatSync,
+  opendirSync,
   openSync,
   readFileSync,
   readSync,
   type Stats,
+  unlinkSync,
 } from 'node:fs';
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -84,9 +86,9 @@ export function readUserFileSync(
 }
 
 /**
- * As `readUserFileSync`, for root without the user's rights: no name may be a symbolic link, which could lead through
- * /proc/PID/root into a mount namespace of the user, and no file system may be mounted below the directory, since one of the user
- * (FUSE) can return any error to root, or never answer.
+ * As `readUserFileSync`, for root: no name may be a symbolic link, which could lead through /proc/PID/root into a mount namespace of
+ * the user, and no file system may be mounted below the directory. One of the user (FUSE, also below an overlay) can return any
+ * error to root, or never answer.
  *
  * @param names of directories below `directory`, then of the file
  * @returns undefined if there is no such file
@@ -97,28 +99,77 @@ export function readOnMount(
   names: readonly string[],
   demands: FileRequirements,
 ): Buffer | undefined {
-  let descriptor = openSync(directory, pathOnly);
+  return onMount(directory, names, (path) =>
+    readUserFileSync(path, demands, openFlags & ~constants.O_NOFOLLOW),
+  );
+}
+
+/** Removes files of a directory, as `readOnMount` reads. Errors are ignored: what stays harms only that user. */
+export function unlinkOnMount(
+  directory: string,
+  names: readonly string[],
+  files: readonly string[],
+): void {
   try {
+    onMount(directory, names, (path) => {
+      for (const file of files) unlinkQuietly(`${path}/${file}`);
+    });
+  } catch (error) {
+    if (!(error instanceof BerthError) && !isErrno(error)) throw error;
+  }
+}
+
+/** As `firstDirectoryNames`, with the rules of `readOnMount`. @throws {BerthError} `user-file-unreadable`; system errors */
+export function namesOnMount(
+  directory: string,
+  names: readonly string[],
+  most: number,
+): readonly string[] {
+  const found = onMount(directory, names, (path) => {
+    const files: string[] = [];
+    const opened = opendirSync(path);
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+      if (files.push(entry.name) === most) break;
+    }
+    opened.closeSync();
+    return files;
+  });
+  return found ?? [];
+}
+
+function unlinkQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+}
+
+/** @param work is called with a path of /proc/self/fd that leads to what the names lead to */
+function onMount<Result>(
+  directory: string,
+  names: readonly string[],
+  work: (path: string) => Result,
+): Result | undefined {
+  let descriptor = -1;
+  try {
+    descriptor = openSync(directory, pathOnly);
     const mount = mountOf(descriptor);
     for (const name of names) {
       const below = openSync(`/proc/self/fd/${descriptor}/${name}`, pathOnly);
       closeSync(descriptor);
       descriptor = below;
       if (mountOf(descriptor) !== mount)
-        throw unusable(
-          [directory, ...names].join('/'),
-          demands,
-          'unreadable',
-          'it is on another mount',
-        );
+        throw new BerthError(`${[directory, ...names].join('/')} is on another mount`, {
+          code: 'user-file-unreadable',
+        });
     }
-    const flags = openFlags & ~constants.O_NOFOLLOW;
-    return readUserFileSync(`/proc/self/fd/${descriptor}`, demands, flags);
+    return work(`/proc/self/fd/${descriptor}`);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   } finally {
-    closeSync(descriptor);
+    if (descriptor !== -1) closeSync(descriptor);
   }
 }
 

@@ -38,9 +38,9 @@ export function containerCleanup(site: SessionContext, connection?: string): Cle
       const own = (await listBerthContainers(site, state)).filter((one) => one.connection === id);
       return removeContainers(state, own);
     },
-    async (state) => {
-      await removeContainerFiles(state, (file) => file.includes(`-${id}.`));
-      return { removed: 0, failed: [] };
+    (state) => {
+      removeContainerFiles(state, (file) => file.includes(`-${id}.`));
+      return Promise.resolve({ removed: 0, failed: [] });
     },
   ];
   return [

@@ -1,4 +1,4 @@
-import { rm, unlink } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
@@ -9,7 +9,7 @@ import {
   type StoredContainer,
   storedContainers,
 } from '../../system/stored-containers.ts';
-import { firstDirectoryNames, readUserFile } from '../../system/user-file.ts';
+import { namesOnMount, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import type { RemovalResult } from '../backend.ts';
 import { sessionNameParts } from '../own-session.ts';
 import {
@@ -76,7 +76,7 @@ export async function removeContainers(
     failed.push(asBerthError(error, `removing containers of ${user.name}`));
     await killInContainers(owner, (name) => names.has(name));
   }
-  await removeContainerFiles({ host, user }, (file) =>
+  removeContainerFiles({ host }, (file) =>
     containers.some(({ name }) => file.startsWith(`${name}.`)),
   );
   return { removed: failed.length === 0 ? containers.length : 0, failed };
@@ -104,24 +104,18 @@ function runtimeDirectoryGone({ name, uid }: UserState['user']): BerthError {
 }
 
 /** Removes the notes and locks that `login` wrote for containers; a killed login leaves its lock. */
-export async function removeContainerFiles(
-  { host, user }: Pick<UserState, 'host' | 'user'>,
+export function removeContainerFiles(
+  { host }: Pick<UserState, 'host'>,
   isOver: (file: string) => boolean,
-): Promise<void> {
+): void {
   if (host === undefined) return;
-  const directory = containerFilesDir(host.runtimeDir);
-  await asUserThenRoot(user, async () => {
-    const files = await firstDirectoryNames(directory, mostNotes);
-    for (const file of files.filter(isOver)) await removeNote(`${directory}/${file}`);
-  });
-}
-
-/** Ignores errors: what a user puts in the place of a note harms only that user. */
-async function removeNote(path: string): Promise<void> {
+  const directory = containerFilesDir(host.runtimeDir).slice(host.runtimeDir.length + 1);
   try {
-    await unlink(path);
+    const files = namesOnMount(host.runtimeDir, [directory], mostNotes);
+    unlinkOnMount(host.runtimeDir, [directory], files.filter(isOver));
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    // What a user puts there harms only that user.
+    if (!(error instanceof BerthError) && !isErrno(error)) throw error;
   }
 }
 
@@ -130,7 +124,7 @@ async function removeNote(path: string): Promise<void> {
  * podman left. Removes pause.pid too, because podman would join whichever process gets that PID next.
  */
 export async function endSupportProcesses(part: UserState): Promise<void> {
-  const { owner, host, user } = part;
+  const { owner, host } = part;
   await endProcesses(
     () =>
       userProcesses(owner).filter(
@@ -141,8 +135,8 @@ export async function endSupportProcesses(part: UserState): Promise<void> {
       ['SIGKILL', 2_000],
     ],
   );
-  if (host !== undefined) await asUserThenRoot(user, () => removePauseFile(host));
-  await removeContainerFiles(part, () => true);
+  if (host !== undefined) removePauseFile(host);
+  removeContainerFiles(part, () => true);
 }
 
 /** Milliseconds. */
@@ -178,9 +172,10 @@ export async function removeLeakedStorage(part: UserState): Promise<BerthError[]
  */
 async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
   if (host === undefined || (await storedContainers(owner.directory, user)).length > 0) return;
-  const volumes = `${owner.directory}/storage/volumes`;
-  const isLeft = async (): Promise<boolean> =>
-    (await asUserThenRoot(user, () => firstDirectoryNames(volumes, 1))).length > 0;
+  const isLeft = (): Promise<boolean> =>
+    asUserThenRoot(user, () =>
+      Promise.resolve(namesOnMount(owner.directory, ['storage', 'volumes'], 1).length > 0),
+    );
   if (await isLeft()) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
   if (await isLeft()) await podmanAsUser(host, removeStoreArgs(host, 'all'), layersMs);
   const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
@@ -192,17 +187,17 @@ async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
  * no podman command finds them later. Everything in the store can be recreated; images are pulled again.
  */
 async function removeLayers({ host, owner, user }: UserState): Promise<void> {
-  const store = `${owner.directory}/storage`;
-  if (host === undefined || !(await hasLeakedLayers(store, user))) return;
+  if (host === undefined || !(await hasLeakedLayers(owner.directory, user))) return;
   if ((await storedContainers(owner.directory, user)).length > 0) return;
   await podmanAsUser(host, removeStoreArgs(host, 'all'), layersMs);
 }
 
 /** Podman names the layer of a container after the container. */
-async function hasLeakedLayers(store: string, user: UserState['user']): Promise<boolean> {
+async function hasLeakedLayers(directory: string, user: UserState['user']): Promise<boolean> {
   const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
+  const names = ['storage', 'overlay-layers', 'layers.json'];
   const text = await asUserThenRoot(user, () =>
-    readUserFile(`${store}/overlay-layers/layers.json`, demands),
+    Promise.resolve(readOnMount(directory, names, demands)),
   );
   return text !== undefined && /"berth-[a-z0-9.-]+-layer"/.test(text.toString('latin1'));
 }

@@ -1,8 +1,12 @@
-import { unlink } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';
-import { type FileRequirements, readUserFile, readUserFileSync } from '../../system/user-file.ts';
+import {
+  type FileRequirements,
+  readOnMount,
+  readUserFileSync,
+  unlinkOnMount,
+} from '../../system/user-file.ts';
 import { pausePidFile } from './argv/podman-argv.ts';
 import type { SessionContainer } from './argv/session-command.ts';
 
@@ -66,27 +70,26 @@ export function pausePid(host: Host): number | undefined {
 }
 
 /**
- * Like `pausePid`, before podman is run and with the user's rights. Removes a file that podman cannot have
+ * Like `pausePid`, for root or before podman is run: without a look at what the user has mounted. Removes a file that podman cannot have
  * written: podman would block on a FIFO and read /dev/zero forever.
  */
-export async function validatedPausePid(host: Host): Promise<number | undefined> {
+export function validatedPausePid(host: Host): number | undefined {
   try {
-    return pidIn(await readUserFile(pausePidFile(host), demandsOf(host)));
+    return pidIn(readOnMount(host.runtimeDir, [...pauseDirectory, 'pause.pid'], demandsOf(host)));
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
-    await removePauseFile(host);
+    if (!(error instanceof BerthError) && !isErrno(error)) throw error;
+    removePauseFile(host);
     return undefined;
   }
 }
 
-/** Runs with the user's rights. Leaves a directory there: podman rejects it at once. */
-export async function removePauseFile(host: Pick<SessionHost, 'runtimeDir'>): Promise<void> {
-  try {
-    await unlink(pausePidFile(host));
-  } catch (error) {
-    if (!isErrno(error)) throw error;
-  }
+/** Leaves a directory there: podman rejects it at once. */
+export function removePauseFile({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): void {
+  unlinkOnMount(runtimeDir, pauseDirectory, ['pause.pid']);
 }
+
+/** Of `pausePidFile`, below the runtime directory. */
+const pauseDirectory = ['libpod', 'tmp'];
 
 function demandsOf({ user }: Host): FileRequirements {
   return { uid: user.uid, maximumBytes: 32 };

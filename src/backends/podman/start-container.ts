@@ -125,7 +125,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   const run: Run = (call) => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
   assertOwnDirectory(host);
-  await validatedPausePid(host);
+  validatedPausePid(host);
   const { mounts, checked } = resolveMounts(profile, host, toolsDir);
   const origins = mountOrigins(checked);
   const maps = await detectIdMaps(host, run);

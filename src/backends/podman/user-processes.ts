@@ -4,7 +4,6 @@ import type { User } from '../../identity/nss.ts';
 import type { IdRange } from '../../identity/subordinate-file.ts';
 import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
-import { asUserThenRoot } from '../../system/as-user.ts';
 import { isMissing } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
 import {
@@ -45,7 +44,7 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
       subordinate: await subordinateRanges(user),
       directory: userStorageDir({ storage, user }),
       podman: podman.podman,
-      pausePid: hasPause ? await asUserThenRoot(user, () => validatedPausePid(host)) : undefined,
+      pausePid: hasPause ? validatedPausePid(host) : undefined,
     },
   };
 }
@@ -134,7 +133,8 @@ function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonl
   const podman = fileId(owner.podman);
   const node = executableId(process.pid);
   const here = namespaceInode(process.pid, 'pid');
-  const programs = new Map(own.map(({ pid }) => [pid, executableId(pid)]));
+  const known = new Set([...support, ...sshd, podman ?? '', node ?? '']);
+  const programs = new Map(own.map(({ pid }) => [pid, executableId(pid, known)]));
   const isPause = (pid: number): boolean => pid === owner.pausePid && programs.get(pid) === podman;
   const supporting = new Set(
     own.flatMap(({ pid }) => (support.has(programs.get(pid) ?? '') || isPause(pid) ? [pid] : [])),
@@ -219,7 +219,7 @@ export function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): b
  */
 export function containerNames(all: readonly ProcessFacts[]): ReadonlyMap<number, string> {
   const conmon = filesOf(supportPrograms.filter((path) => path.endsWith('/conmon')));
-  return containerStarts(all, (pid) => conmon.has(executableId(pid) ?? '')).names;
+  return containerStarts(all, (pid) => conmon.has(executableId(pid, conmon) ?? '')).names;
 }
 
 /** The first processes of containers, whose parents `isSupport`, and the names as `containerNames`. */

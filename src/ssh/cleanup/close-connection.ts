@@ -69,7 +69,7 @@ export async function beginClosing(
   // From here on the connection is not open, and the reaper continues if this process is killed.
   markClosing(file);
   // Before the cleanup, which removes the user's files in the runtime directory.
-  const noted = await takeSessionNotes(site.settings, user, id);
+  const noted = takeSessionNotes(site.settings, user, id);
   for (const one of noted.started) site.spool?.add('session started', { ...one });
   for (const code of noted.failed) site.spool?.add('session not started', { code });
   // At once: the notes are removed, and the cleanup may be killed.

@@ -6,14 +6,18 @@ import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { repetitions } from '../../rig/soak.ts';
 
-const user = 'close-ann';
+const users = ['close-ann', 'close-bob'];
 const atOnce = repetitions(16, 400);
 const mostMemory = 512 * 1024 * 1024;
 
 let host: SshHost;
 beforeAll(async () => {
   host = await SshHost.start({
-    ...{ mode: 'forced', users: { [user]: [] }, profiles: { base: sharedProfile } },
+    ...{
+      mode: 'forced',
+      users: { 'close-ann': [], 'close-bob': [] },
+      profiles: { base: sharedProfile },
+    },
     sshd: 'MaxStartups 1000\n',
   });
 });
@@ -43,19 +47,19 @@ function isOnHost(pid: string): boolean {
 it(`${atOnce} connections that close at once are closed a few at a time`, async () => {
   const sessions: LiveSession[] = [];
   for (let count = 0; count < atOnce; count += 1)
-    sessions.push(await LiveSession.startReady(host, user, 'exec sleep 1000'));
+    sessions.push(await LiveSession.startReady(host, users[count % 2] ?? '', 'exec sleep 1000'));
   await Promise.all(sessions.map((session) => session.kill()));
   let [node, memory] = [0, 0];
   await waitFor({ what: 'all closes', timeoutMs: 120_000, everyMs: 20 }, async () => {
     const now = hooks();
     node = Math.max(node, now.node);
     memory = Math.max(memory, now.memory);
-    const closed = (await host.log()).split(`msg="session closed" user=${user}`).length - 1;
+    const closed = (await host.log()).split('msg="session closed" user=close-').length - 1;
     return closed === atOnce || undefined;
   });
   expect(node).toBeGreaterThan(0);
   // Four, and those that end or begin while they are counted.
   expect(node).toBeLessThan(8);
   expect(memory).toBeLessThan(mostMemory);
-  expect(await findLeftovers(host, user)).toEqual(noLeftovers);
+  for (const user of users) expect(await findLeftovers(host, user)).toEqual(noLeftovers);
 }, 1_800_000);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../../src/verify/wait-for.ts';
 import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
+import { overlayOnFuse } from '../../rig/login-node/overlay-on-fuse.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { sharedProfile, SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -64,5 +65,17 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     expect(other.client.exitCode).toBeNull();
     await other.kill();
     await gone('fuse-bob', () => host.asRoot([`${installDirectory}/berth`, 'reap']));
+  });
+
+  it('a program on an overlay whose FUSE file system never answers holds up neither root nor its own end', async () => {
+    const session = LiveSession.start(host, 'fuse-ann', [
+      `exec python3 - <<'END'\n${overlayOnFuse}\nEND`,
+    ]);
+    await session.waitForOutput('silent');
+    const list = [`${installDirectory}/berth`, 'sessions', 'list'];
+    const listed = await host.asRoot(list, { timeout: 60_000 });
+    expect(listed.stdout.toString()).toContain('fuse-ann');
+    await session.kill();
+    await gone('fuse-ann', () => Promise.resolve());
   });
 });
