@@ -123,7 +123,7 @@ export interface PlannedPod {
 export interface PlannedJob {
   readonly profile: string;
   readonly name: string;
-  /** The job script. It is submitted if the user has no job with this name. */
+  /** The job script. It is submitted if no job of an earlier login for this profile is open. */
   readonly script: string;
 }
 

@@ -191,7 +191,7 @@ function isTrusted(directory: Stats, link: Stats): boolean {
 
 function unsafe(path: string): BerthError {
   return new BerthError(
-    `${escapeControl(path)} is or leads through a symlink that others could replace, or is no regular file or directory`,
+    `${escapeControl(path)} is, or leads through, a symlink that is not followed, or is no regular file or directory`,
     { code: 'site-directory-unsafe' },
   );
 }

@@ -58,7 +58,7 @@ export async function writeRecord(slurm: SlurmPrograms, record: JobRecord): Prom
     // The job has started and ended, and has removed its directory.
     if (isErrno(cause, 'ENOENT')) return;
     throw new BerthError(
-      `could not write ${path}, by which logins know Slurm job ${id}: it is given up`,
+      `could not write ${path}, by which logins find Slurm job ${id}: the job is cancelled`,
       {
         code: 'allocation-keys-failed',
         forUser: true,

@@ -21,7 +21,7 @@ export async function reachableAddress(
   directory: string,
   node: string,
 ): Promise<string> {
-  if (!isHost(node)) throw unreachable(node, 'squeue gives a name that ssh cannot use');
+  if (!isHost(node)) throw unreachable(node, 'Slurm gives a name that ssh cannot use');
   if (await isResolved(node)) return node;
   const file = `${directory}/${allocationFiles.address}`;
   const demands = { uid: process.getuid?.() ?? -1, maximumBytes: 300 };

@@ -105,7 +105,7 @@ function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
 
 function silent({ id, node }: SlurmJob): BerthError {
   return new BerthError(
-    `the Slurm job ${id} of your session runs${node && ` on ${node}`}, but it has left no port in your home: it did not start or has ended, or the home is not shared`,
+    `the Slurm job ${id} of your session runs${node && ` on ${node}`}, but its gate has left no port in your home: the gate did not start or has ended, or the home is not shared`,
     { code: 'slurm-job-silent', forUser: true },
   );
 }

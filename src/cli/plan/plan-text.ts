@@ -106,7 +106,7 @@ export function sessionPlanText(plan: SessionPlan): string {
     return [
       `${escapedForTerminal(user)} gets profile ${job.profile}: ${escapedForTerminal(reason)}`,
       ...obstaclesText(obstacles),
-      `job ${job.name}, submitted if the user has none with this name`,
+      `job ${job.name}, submitted if no job of an earlier login for this profile is open`,
       '',
       ...escapeInvisible(job.script).trimEnd().split('\n'),
     ].join('\n');

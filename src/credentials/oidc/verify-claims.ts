@@ -165,7 +165,7 @@ function checkUser(claims: Claims, expected: ClaimsExpectation): string {
     throw refused(
       'token-of-another-user',
       'the token does not say that its email address is verified (email_verified)',
-      'The user must verify the address at the identity provider. For a provider without that claim, set credentials.email_verified: if-present.',
+      'The user must verify the address at the identity provider. For a provider that does not issue that claim and lets nobody choose an address, set credentials.email_verified: if-present.',
     );
   }
   return username;

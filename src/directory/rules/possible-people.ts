@@ -96,7 +96,7 @@ export class PossiblePeople {
     const runs = (before[key] ?? 0) + 1;
     after[key] = Math.min(runs, mostRuns + 1);
     if (runs > mostRuns) return undefined;
-    return `its owner ${owner} may be ${named.description}, because of its cn or mail alone: run ${runs} of ${mostRuns}, then it counts as missing`;
+    return `its owner ${owner} may be ${named.description}, by the cn or mail of that entry alone: this is run ${runs} of ${mostRuns}, after which ${owner} counts as missing`;
   }
 }
 

@@ -20,7 +20,7 @@ export function refuseTimeLimits(
   ];
   if (keys.length === 0) return;
   throw new BerthError(
-    `the profile ${name} has ${keys.join(' and ')}, and nothing does that for ${what}`,
+    `the profile ${name} has ${keys.join(' and ')}, which nothing enforces for ${what}`,
     { code: 'time-limit-unsupported' },
   );
 }

@@ -120,6 +120,6 @@ function ofResource(
   if (writable.has(name) || usable.includes(name)) return [];
   if (named.includes(name) || named.includes(group)) return [];
   return [
-    `${verb} ${name}: it may give devices or routes of others; if not, name it in user_role_resources`,
+    `${verb} ${name}: Berth does not know it, and it may give devices or routes of others; if it cannot, name it in user_role_resources of berth.yml`,
   ];
 }

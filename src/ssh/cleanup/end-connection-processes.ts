@@ -117,7 +117,7 @@ export async function endConnectionProcesses(
 }
 
 function notKilled(id: string, left: number, fuse: readonly string[]): BerthError {
-  const why = fuse.length === 0 ? '' : `: FUSE connection ${fuse.join(', ')} does not answer`;
+  const why = fuse.length === 0 ? '' : `: no answer from FUSE connection ${fuse.join(', ')}`;
   return new BerthError(
     `${countText(left, 'process')} of connection ${id} survived SIGKILL${why}`,
     { code: 'processes-not-killed', hint: fuseHint(fuse) },

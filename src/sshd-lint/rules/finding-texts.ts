@@ -166,7 +166,7 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
   },
   'sshd-config-writable': {
     opens: "everything: users can write sshd's configuration, or to a directory of an Include",
-    closedBy: 'removing the key',
+    closedBy: 'owner root and `go-w`, for files and directories',
   },
   'option-not-judged': {
     opens: 'not known: an option that the linter does not know, as of a newer release of sshd',
@@ -174,7 +174,7 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
   },
   'program-writable': {
     opens: "everything: users can replace programs of sshd or PAM, or PAM's files and modules",
-    closedBy: 'removing the key',
+    closedBy: 'owner root and `go-w`, for files and directories',
   },
   'pam-unreadable': { opens: 'not known', closedBy: 'restoring the file' },
   'pam-session-missing': {
@@ -195,7 +195,7 @@ export const findingTexts: Readonly<Record<SshdFindingCode, FindingText>> = {
   },
   'pam-user-environment': {
     opens: '`LD_PRELOAD`, … from `~/.pam_environment`, for root too',
-    closedBy: 'removing `user_readenv=1`',
+    closedBy: 'removing `user_readenv`',
   },
   'pam-module-not-judged': {
     opens: 'not known: a module of PAM that reads files of the user, or runs scripts, on this host',

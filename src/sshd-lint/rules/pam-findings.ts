@@ -54,7 +54,7 @@ function unjudged(line: PamLine): SshdFinding[] {
       code: 'pam-module-not-judged',
       severity: 'advice',
       message: `${placed(line)} has ${module}, which reads files of the user or runs scripts on this host: what it opens is not judged here`,
-      closedBy: `remove the line, or read in the manual page of ${module} what users may write`,
+      closedBy: `read in ${module.replace(/\.so$/, '')}(8) what users may write; remove the line if that is a program or a variable`,
     },
   ];
 }

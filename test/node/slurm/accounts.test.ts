@@ -256,7 +256,7 @@ describe('berth slurm-sync with slurmdbd and a directory', () => {
     await setMembers('proj-p2', ...membersOf(2));
 
     const { kept } = await site.synced();
-    expect(kept.find(({ user }) => user === left)?.reason).toContain('alone: run 1 of 96');
+    expect(kept.find(({ user }) => user === left)?.reason).toContain('alone: this is run 1 of 96');
     expect(await site.associations(`user=${left}`)).toEqual([`p2||${left}|`]);
 
     const memory = `${site.slurm.login.directory}/slurm-sync-state/slurm-sync/site.json`;

@@ -228,7 +228,7 @@ describe('a session in a job of Slurm', () => {
     const berth = join(installDirectory, 'berth');
     const plan = await site.login.asRoot([berth, 'plan', '--ssh', '--user', ann]);
     expect(plan.stdout.toString()).toMatch(
-      /job berth-short-CONNECTION|job berth-short, submitted if the user has none/,
+      /job berth-short-CONNECTION|job berth-short, submitted if no job of an earlier login/,
     );
     expect(plan.stdout.toString()).toContain('#SBATCH --cpus-per-task=2\n');
     const argv = [berth, 'doctor', '--user', ann, '-o', 'json'];

@@ -124,7 +124,7 @@ describe('who has left', () => {
     const run = (held: number) =>
       planned({ ...given, cn: { eve: 'bob' }, held: { bob: held }, defaults: { ann: 'lab' } });
     expect([commands(run(95)), run(95).memory.held]).toEqual([[], { bob: 96 }]);
-    expect(run(95).kept[0]?.reason).toContain('run 96 of 96, then it counts as missing');
+    expect(run(95).kept[0]?.reason).toContain('run 96 of 96, after which bob counts as missing');
     expect(commands(run(96))).toEqual([
       'modify user where name=bob cluster=c account=lab set maxsubmitjobs=0',
     ]);

@@ -41,4 +41,4 @@ export function farReaching({ name: profile, podman, network }: Profile): readon
 
 /** What to do about it. */
 export const farReachingAdvice =
-  'remove it from the profile: debuggers of one’s own processes need no capability';
+  'remove it from the profile, unless everybody who gets the profile may do that; debuggers of one’s own processes need no capability';

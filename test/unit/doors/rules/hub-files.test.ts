@@ -76,7 +76,7 @@ describe('the time limits of a profile', () => {
   it('are refused where nothing keeps them', () => {
     const timeouts = { soft: '1h', hard: '2h' };
     expect(() => profile({ lifetime: 'user', timeouts })).toThrow(
-      'the profile lab has timeouts.soft, and nothing does that for notebook servers',
+      'the profile lab has timeouts.soft, which nothing enforces for notebook servers',
     );
   });
 });

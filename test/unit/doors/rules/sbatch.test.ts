@@ -33,7 +33,7 @@ describe('what a job asks of Slurm', () => {
 
   it('is not rendered for limits that only sessions have', () => {
     expect(() => sbatchScript(profile({ timeouts: { idle: '30m' } }), host)).toThrow(
-      'the profile p has timeouts.idle, and nothing does that for batch jobs',
+      'the profile p has timeouts.idle, which nothing enforces for batch jobs',
     );
   });
 
