@@ -284,7 +284,9 @@ function unitsOf({ backend, archive }: LoginNodeAnswers): UnitsToStart {
  * @param hooks text of etc/pam.d/berth-session, with the paths of this installation
  */
 export function pamWithHooks(text: string, hooks: string): string {
-  const safe = text.replaceAll(/^(?!\s*#)(.*?)[ \t]+user_readenv=(?!0(?:\s|$))\S+/gm, '$1');
+  const safe = text.replaceAll(/^(?!\s*#).*$/gm, (line) =>
+    line.replaceAll(/[ \t]+user_readenv=(?!0(?:\s|$))\S*/g, ''),
+  );
   if (/^(?!\s*#).*hooks\/pam-session open/m.test(safe)) return safe;
   return `${safe.endsWith('\n') || safe === '' ? safe : `${safe}\n`}${hooks}`;
 }

@@ -49,6 +49,14 @@ describe("sshd's PAM file", () => {
     expect(pamWithHooks(once, hooks)).toBe(once);
   });
 
+  it.each([
+    ['user_readenv=02 user_readenv=7 a', ' a'],
+    ['readenv=0 user_readenv=0', ' readenv=0 user_readenv=0'],
+  ])('keeps of %s what reads no file of the home', (words, kept) => {
+    const text = (rest: string) => `session required pam_env.so${rest}\n${hooks}`;
+    expect(pamWithHooks(text(` ${words}`), hooks)).toBe(text(kept));
+  });
+
   it('gets the hooks if they are only in a comment', () => {
     const comment = hooks.replaceAll(/^/gm, '# ').slice(0, -'# '.length);
     expect(pamWithHooks(comment, hooks)).toBe(`${comment}${hooks}`);
