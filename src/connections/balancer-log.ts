@@ -47,6 +47,12 @@ export function clientsInLog(
   };
 }
 
+/** Whether a line of the text is one of the balancer's, in a form that is known. */
+export function hasBalancerLines(text: string): boolean {
+  const now = Date.now() / 1000;
+  return text.split('\n').some((line) => balancedConnection(line, now) !== undefined);
+}
+
 function lineAt(text: string, offset: number): string {
   const end = text.indexOf('\n', offset);
   return text.slice(text.lastIndexOf('\n', offset) + 1, end === -1 ? undefined : end);

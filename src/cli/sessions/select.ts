@@ -91,14 +91,16 @@ async function readSessions(
   terminal: Terminal,
   settings: SshSettings | undefined,
 ): Promise<readonly Session[]> {
-  const [{ listSessions }, { readBalancerLog }] = await Promise.all([
+  const [{ listSessions }, { hasBalancerLines, readBalancerLog }] = await Promise.all([
     import('../../ssh/sessions/list-sessions.ts'),
     import('../../connections/balancer-log.ts'),
   ]);
   const balancerLog = (): string => {
     try {
       const path = settings?.balancerLog;
-      return path === undefined ? '' : readBalancerLog(path, longestLog);
+      const text = path === undefined ? '' : readBalancerLog(path, longestLog);
+      if (text !== '' && !hasBalancerLines(text)) terminal.stderr.write(unknownLines(path));
+      return text;
     } catch (error) {
       terminal.stderr.write(errorText(asBerthError(error, "reading the balancer's log")));
       return '';
@@ -118,6 +120,10 @@ async function readSessions(
     () => withProfiles(sessions, settings),
   );
 }
+
+const unknownLines = (path = ''): string =>
+  `warning: no line of ${path} has a form that Berth knows, so FROM may be the address of a balancer\n` +
+  'next: use the log-format of `berth render balancer`, and a syslog template with RFC 3339 or traditional times\n';
 
 const tooManySockets =
   'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +

@@ -171,6 +171,13 @@ describe('sessions with terminals', () => {
     await host.asRoot(['chmod', '666', '/run/berth-balancer.log']);
     const bob = await withTerminal('bob', 'cat');
     expect((await berthOn(host, ['sessions', 'list'])).err).toContain('[balancer-log-unsafe]');
+    await host.asRoot(['chmod', '640', '/run/berth-balancer.log']);
+    expect((await berthOn(host, ['sessions', 'list'])).err).toBe('');
+    // A site's own log-format.
+    await host.asRoot(['sed', '-i', 's/ source_port=/ port=/', '/run/berth-balancer.log']);
+    expect((await berthOn(host, ['sessions', 'list'])).err).toContain(
+      'no line of /run/berth-balancer.log has a form that Berth knows',
+    );
     await ada.kill();
     await bob.kill();
     await balancer.stop();
