@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   accessFindings,
@@ -7,6 +10,9 @@ import { parseSshdConfigLines } from '../../../../src/sshd-lint/rules/config-lin
 import { keywordFindings } from '../../../../src/sshd-lint/rules/keyword-findings.ts';
 import { parseSshdOptions } from '../../../../src/sshd-lint/rules/options.ts';
 import { relevantPaths } from '../../../../src/sshd-lint/rules/relevant-paths.ts';
+import { anybody } from '../../../../src/sshd-lint/lint-connections.ts';
+import { parseSshdConfigFiles } from '../../../../src/sshd-lint/sshd-effective.ts';
+import { matchesConnection } from '../../../../src/sshd-lint/rules/match.ts';
 import type { SshdSample } from '../../../../src/sshd-lint/rules/sshd-finding.ts';
 
 /** What `sshd -T` of OpenSSH 10.5 prints of a configuration that the linter accepts; the rest left out. */
@@ -84,6 +90,22 @@ describe('options of OpenSSH 9.3 to 10.5', () => {
   it('each of several RevokedKeys is a file that matters', () => {
     const options = optionsWith('RevokedKeys /etc/ssh/a.krl /etc/ssh/b.krl');
     expect(relevantPaths(options, undefined)).toEqual(['/etc/ssh/a.krl', '/etc/ssh/b.krl']);
+  });
+
+  it('Match Version is decided by the release of the sshd', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'match-version-'));
+    const [config, sshd] = [join(directory, 'sshd_config'), join(directory, 'sshd')];
+    await writeFile(config, 'Match Version OpenSSH_10.*\nMatch Version=OpenSSH_9.*\n');
+    // Stands in for the releases that this host does not have.
+    for (const [version, expected] of [
+      ['OpenSSH_10.5p1 Debian-1, OpenSSL 3.5.0 8 Apr 2025', [true, false]],
+      ['OpenSSH_9.9p2, OpenSSL 3.5.0 8 Apr 2025', [false, true]],
+    ] as const) {
+      await writeFile(sshd, `#!/bin/sh\necho '${version}' >&2\n`, { mode: 0o755 });
+      const { blocks } = await parseSshdConfigFiles(config, sshd);
+      expect(blocks.map((block) => matchesConnection(block, anybody))).toEqual(expected);
+    }
+    await rm(directory, { recursive: true });
   });
 
   it('an option of a later release is named, with its line', () => {
