@@ -95,7 +95,7 @@ function addLine(line: string, to: SessionLines, now: number): boolean {
   const parsed = parseLogLine(line, now);
   if (parsed !== undefined) to.add(parsed);
   // A request's other stages.
-  return parsed !== undefined || line.includes('"kind":"Event"');
+  return parsed !== undefined || line.includes('"audit.k8s.io/v1"');
 }
 
 function unreadable(cause: Error, stderr: string): BerthError {
