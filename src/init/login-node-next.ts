@@ -1,10 +1,13 @@
+import { existsSync } from 'node:fs';
+import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { AccountState } from './account-state.ts';
 import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';
-import { kindFile } from '../sshd-kinds/kind.ts';
+import { hostConfig, kindFile } from '../sshd-kinds/kind.ts';
 import { runningSshds } from '../sshd-kinds/running-sshds.ts';
-import { kindName } from './login-node-profile.ts';
+import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import { kindName, sshYml } from './login-node-profile.ts';
 import type { LoginNodeAnswers } from './login-node-setup.ts';
 import type { UnitsToStart } from './unit-steps.ts';
 
@@ -42,6 +45,35 @@ export function loginNodeStart(
     ...(users.length > 0 ? [] : ['let users log in: berth init login-node --user NAME']),
     `try it: ssh -p ${port} ${users[0] ?? 'USER'}@${address}`,
   ];
+}
+
+/** What the linter says of the host's own sshd, which init does not change. */
+export async function hostSshdNext(users: readonly string[]): Promise<string[]> {
+  if (!existsSync(hostConfig)) return [];
+  if (users.length === 0)
+    return ["for users of sessions, check the host's own sshd, too: berth sshd lint --user NAME"];
+  const ways = `(all: berth sshd lint --user ${users.join(' ')})`;
+  try {
+    const { samples } = await lintSshd({
+      config: hostConfig,
+      sshd: '/usr/sbin/sshd',
+      login: installedPath('shell/login'),
+      settings: sshYml,
+      users,
+      groups: [],
+      addresses: [],
+      ports: [],
+    });
+    return samples.flatMap(({ user, findings }) => {
+      const door = findings.find(({ severity }) => severity === 'door');
+      return door === undefined
+        ? []
+        : `what ${user} can do at the host's own sshd, outside of sessions: ${door.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or: ${door.closedBy}`;
+    });
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    return [`the host's own sshd was not checked: ${error.message} ${ways}`];
+  }
 }
 
 /** What init cannot do from here. */

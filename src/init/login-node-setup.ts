@@ -19,7 +19,7 @@ import {
 } from './account-state.ts';
 import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
 import { imageSteps } from './image-steps.ts';
-import { loginNodeNext, loginNodeStart } from './login-node-next.ts';
+import { hostSshdNext, loginNodeNext, loginNodeStart } from './login-node-next.ts';
 import {
   kindName,
   presentAnswers,
@@ -155,6 +155,7 @@ export async function loginNodeSetup(
       ...loginNodeNext(answers, accounts),
     ],
     nextIfSound: loginNodeStart(answers, unitsOf(answers)),
+    nextByLook: () => hostSshdNext(answers.users),
     undo: [
       ...undoPresent(accounts, found.running, formerShells(formerText)),
       ...(cluster?.undo ?? []),

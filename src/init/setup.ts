@@ -15,6 +15,8 @@ export interface Setup {
   readonly next: readonly string[];
   /** The same, if `berth doctor` has found no fault. */
   readonly nextIfSound?: readonly string[];
+  /** More of these lines, by a look at the host after all steps. */
+  readonly nextByLook?: () => Promise<readonly string[]>;
   /** Commands that undo what an earlier run did and this one finds done, the last change first. */
   readonly undo?: readonly (readonly string[])[];
 }

@@ -68,6 +68,7 @@ class SetupRun {
   /** Those that wait for doctor. */
   readonly #last = new Set<OpenStep>();
   #isSound = true;
+  #nextByLook: readonly string[] = [];
   #doctor: Documents['DoctorReport'] | undefined;
 
   constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
@@ -151,8 +152,10 @@ class SetupRun {
       this.#doctor = { ok, summary, checks };
     }
     this.#isSound = passed;
-    if (passed) await this.#carryOut(this.#planned);
-    else if (this.#setup.unfinished === true)
+    if (passed) {
+      await this.#carryOut(this.#planned);
+      this.#nextByLook = (await this.#setup.nextByLook?.()) ?? [];
+    } else if (this.#setup.unfinished === true)
       this.#text.write('\nThe checks that failed may belong to the steps that are left:\n');
     else await this.#leaveUnchecked();
     this.#tell(this.#next);
@@ -201,7 +204,7 @@ class SetupRun {
   /** What the admin does then, and how each change is undone. */
   get #next(): string[] {
     const { next, nextIfSound = [] } = this.#setup;
-    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#back];
+    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#nextByLook, ...this.#back];
   }
 
   /** The last change first. */

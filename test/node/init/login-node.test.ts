@@ -95,6 +95,11 @@ describe('berth init login-node', () => {
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
+    // By then her shell is Berth's.
+    expect(stdout).toMatch(
+      /^next: what alice can do at the host's own sshd, outside of sessions: .*; keep such users out there, for example with DenyGroups in \/etc\/ssh\/sshd_config/m,
+    );
+    expect(stdout).not.toContain('/bin/bash runs on the host');
     const session = await host.session(['id -un; cat /proc/1/comm']);
     expect(session.stdout.toString(), session.stderr + (await host.host.log())).toBe(
       'alice\npodman-init\n',
@@ -110,10 +115,12 @@ describe('berth init login-node', () => {
   });
 
   it('changes nothing the second time, and says so', async () => {
+    await shell('sed -i "1iDenyGroups berth" /etc/ssh/sshd_config');
     const before = await state();
     const { exitCode, stdout } = await init('--yes');
     expect(exitCode, stdout).toBe(0);
     expect(stdout).toContain('nothing to change');
+    expect(stdout).not.toContain("the host's own sshd");
     expect(stdout).not.toMatch(/^run: |: new|: changed|differs/m);
     expect(stdout).toMatch(/^next: go back: usermod --shell \/bin\/bash alice$/m);
     expect(await state()).toBe(before);
