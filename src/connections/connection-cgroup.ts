@@ -24,8 +24,9 @@ export async function enterConnectionCgroup(
   uid: number,
 ): Promise<void> {
   const around = isInJob(monitor.pid, uid) ? undefined : cgroupOf(monitor.pid);
-  if (around === undefined) return;
   const id = connectionId(monitor);
+  // A PAM stack may name the hook twice.
+  if (around === undefined || around.endsWith(`/berth-${id}`)) return;
   const directory = `${around}/berth-${id}`;
   const notes = cgroupNotesDir(site, uid);
   ensureRootDirectory(notes);

@@ -41,6 +41,9 @@ async function closedSessions(): Promise<number> {
 
 it('counts nothing before its first run, then sessions with their profile, time, bytes and errors', async () => {
   await host.ssh('ada', ['true']);
+  await expect
+    .poll(() => host.log(), { timeout: 20_000 })
+    .toContain('msg="session closed" user=ada');
   expect(await metrics()).toMatchObject({
     berth_ssh_connections_opened_total: 0,
     berth_images_missing: 1,

@@ -19,6 +19,7 @@ describe('a login on a node with pods of two clusters', () => {
     host = await SshHost.start({
       ...{ mode: 'forced', images: false, users: { 'two-ada': [] } },
       etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
+      sshYml: { rules: [{ profile: 'lab', on_request: true }, { profile: 'base' }] },
       profiles: {
         base: { ...profile, pod: { cluster: 'prod' } },
         lab: { ...profile, pod: { cluster: 'lab' } },
