@@ -140,7 +140,9 @@ it.each<Readonly<Record<string, string>>>([{ cn: 'jsmith' }, { mail: 'jsmith@x' 
     for (let run = 1; run <= 96; run += 1) {
       const { changes, held, heldRuns } = planOf(people, 'jsmith', {}, before);
       expect([changes, heldRuns]).toEqual([[], { jsmith: run }]);
-      expect(held.get('user-a')).toContain(`by the cn or mail of that entry alone: this is run ${run} of 96`);
+      expect(held.get('user-a')).toContain(
+        `by the cn or mail of that entry alone: this is run ${run} of 96`,
+      );
       expect(directoryMap(people, { ...map, before }).data).toEqual(live);
       before = heldRuns;
     }
