@@ -114,6 +114,9 @@ describe('an attacker with an account, and many users, in jobs of Slurm', () => 
 
   it("removes nothing of others at a job's end, which root does", async () => {
     await as(alice, 'mkdir -p kept; touch kept/file');
+    // All hosts of tests share /tmp: what is there of a run that failed.
+    const former = ['alice', 'link', 'trap'].map((end) => `/tmp/berth-job-*-${end}`).join(' ');
+    await site.login.asRoot(['sh', '-c', `rm -rf ${former}`]);
     const { home } = site.login.account(alice);
     const script = `#!/bin/sh
       mkdir /tmp/berth-job-$SLURM_JOB_ID-trap; ln -s ${home}/kept /tmp/berth-job-$SLURM_JOB_ID-trap/in
@@ -122,7 +125,6 @@ describe('an attacker with an account, and many users, in jobs of Slurm', () => 
     const job = await site.slurm.sbatch(mallory, script, options);
     await site.slurm.waitForState(job, 'RUNNING');
     await as(alice, `mkdir /tmp/berth-job-${job}-alice`);
-    // By name: all hosts of tests share /tmp, and another cluster may have had a job of this number.
     const made = ['alice', 'link', 'trap'].map((end) => `/tmp/berth-job-${job}-${end}`).join(' ');
     const trap = () => as(alice, `ls -d ${made} 2>/dev/null || true`);
     await expect.poll(trap).toMatch(/-link\n.*-trap/);
