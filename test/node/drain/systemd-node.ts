@@ -1,8 +1,7 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost, type SshHostOptions } from '../../rig/login-node/ssh-host.ts';
@@ -96,11 +95,7 @@ export class SystemdNode {
     const ended = once(this.#child, 'exit');
     process.kill(this.#systemd, 'SIGKILL');
     await ended;
-    const cgroup = (await readFile(join(this.host.directory, 'cgroup'), 'utf8')).trim();
     await this.host.stop();
-    const remove = `mount -t cgroup2 cgroup2 /sys/fs/cgroup
-      find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {} +`;
-    await promisify(execFile)('unshare', ['--mount', 'bash', '-euc', remove, cgroup]);
   }
 }
 

@@ -41,7 +41,7 @@ async function checks(profile: object): Promise<CheckResult[]> {
   await writeFile(join(directory, 'profiles/cloud.yml'), stringify({ image, ...profile }));
   await writeFile(
     join(directory, 'ssh.yml'),
-    stringify({ profiles_dir: join(directory, 'profiles') }),
+    stringify({ profiles_dir: join(directory, 'profiles'), rules: [{ profile: 'cloud' }] }),
   );
   return runDoctor({
     files: { configFile: portal.files.berth },
