@@ -80,7 +80,10 @@ async function jobFinding(
   const input = allocationScript(profile, settings, { ...job, login });
   const { file, args, env } = testCall({ slurm: profile.slurm, home });
   const { ended, stderr } = await runBounded(file, args.slice(1), {
-    ...{ env: { ...env }, input, limitMs, user: { uid, gid } },
+    env: { ...env },
+    input,
+    limitMs,
+    user: { uid, gid },
   });
   const said = wordsOfSlurm(stderr);
   if (ended === 'late' || isNoAnswer(said))

@@ -63,7 +63,9 @@ export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupSt
   const refuse = (field: string, hint: string): never => {
     const fields = { file: kubeconfig };
     throw new BerthError(`${kubeconfig} has ${field}`, {
-      ...{ code: 'admin-kubeconfig-unsupported', hint, fields },
+      code: 'admin-kubeconfig-unsupported',
+      hint,
+      fields,
     });
   };
   if (insecureSkipTlsVerify)

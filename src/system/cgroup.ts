@@ -108,7 +108,9 @@ export async function whileFrozen<Result>(
   const file = `${directory}/cgroup.freeze`;
   const thaw = `timeout ${mostFrozenSeconds} cat; echo 0 >"$0"`;
   const keeper = spawn('/bin/sh', ['-c', thaw, file], {
-    ...{ cwd: '/', detached: true, env: { PATH: '/usr/bin:/bin' } },
+    cwd: '/',
+    detached: true,
+    env: { PATH: '/usr/bin:/bin' },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   keeper.on('error', () => undefined);

@@ -29,7 +29,10 @@ export function startApart(
   { env, user, stdio }: ApartOptions,
 ): ChildProcess {
   return spawn(file, args, {
-    ...{ cwd: '/', env, detached: true, stdio: [...stdio] },
+    cwd: '/',
+    env,
+    detached: true,
+    stdio: [...stdio],
     // libuv drops the supplementary groups with the UID.
     ...(user ?? realUser()),
   });

@@ -233,7 +233,8 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
   const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
   const { uid, gid } = user;
   const child = startApart('/bin/rm', ['-f', '--', ...paths], {
-    ...{ env: {}, user: { uid, gid } },
+    env: {},
+    user: { uid, gid },
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   child.unref();

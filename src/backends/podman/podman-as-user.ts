@@ -57,7 +57,8 @@ async function runPodman(
   const { uid, gid } = host.user;
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', call.file, ...call.args.slice(1)];
   const child = startApart('/usr/bin/prlimit', bounded, {
-    ...{ env: { ...call.env }, user: { uid, gid } },
+    env: { ...call.env },
+    user: { uid, gid },
     stdio: ['ignore', 'ignore', 'pipe'],
   }) as ChildProcessByStdio<null, null, Readable>;
   let output = '';

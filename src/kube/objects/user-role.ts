@@ -40,17 +40,32 @@ const notToWrite: Readonly<Record<string, string>> = {
  * device or a route.
  */
 const writable = new Set([
-  ...['pods', 'pods/ephemeralcontainers', 'pods/eviction', 'pods/resize'],
-  ...['services', 'persistentvolumeclaims', 'secrets', 'configmaps', 'serviceaccounts', 'events'],
-  ...['podtemplates', 'replicationcontrollers', 'replicationcontrollers/scale'],
+  'pods',
+  'pods/ephemeralcontainers',
+  'pods/eviction',
+  'pods/resize',
+  'services',
+  'persistentvolumeclaims',
+  'secrets',
+  'configmaps',
+  'serviceaccounts',
+  'events',
+  'podtemplates',
+  'replicationcontrollers',
+  'replicationcontrollers/scale',
   ...['deployments', 'replicasets', 'statefulsets'].flatMap((one) => [
     `${one}.apps`,
     `${one}/scale.apps`,
   ]),
-  ...['daemonsets.apps', 'controllerrevisions.apps', 'jobs.batch', 'cronjobs.batch'],
-  ...['resourceclaims.resource.k8s.io', 'resourceclaimtemplates.resource.k8s.io'],
+  'daemonsets.apps',
+  'controllerrevisions.apps',
+  'jobs.batch',
+  'cronjobs.batch',
+  'resourceclaims.resource.k8s.io',
+  'resourceclaimtemplates.resource.k8s.io',
   'horizontalpodautoscalers.autoscaling',
-  ...['leases.coordination.k8s.io', 'events.events.k8s.io'],
+  'leases.coordination.k8s.io',
+  'events.events.k8s.io',
   'localsubjectaccessreviews.authorization.k8s.io',
 ]);
 

@@ -157,7 +157,8 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       users: people.users.size,
       groups: people.groupNames.length,
       accounts: [...managed].sort(),
-      ...{ closed, held },
+      closed,
+      held,
     },
   };
 }

@@ -12,8 +12,15 @@ const reach: Readonly<Record<string, string>> = {
 
 /** The kernel asks for these in its first user namespace, in which no container of a user is. */
 const withoutEffect = [
-  ...['BPF', 'MAC_ADMIN', 'MAC_OVERRIDE', 'PERFMON', 'SYSLOG', 'SYS_BOOT', 'SYS_MODULE'],
-  ...['SYS_RAWIO', 'SYS_TIME'],
+  'BPF',
+  'MAC_ADMIN',
+  'MAC_OVERRIDE',
+  'PERFMON',
+  'SYSLOG',
+  'SYS_BOOT',
+  'SYS_MODULE',
+  'SYS_RAWIO',
+  'SYS_TIME',
 ];
 
 /** A capability or device of a profile, and one line on what sessions may do with it. */
