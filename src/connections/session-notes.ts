@@ -41,8 +41,11 @@ const mostCounted = 100;
 /** A week: a job of Slurm may start days later. Milliseconds. */
 const longestStart = 604_800_000;
 
-function notesPath(runtimeDir: string, connection: string): string {
-  return `${runtimeDir}/berth/sessions.${connection}`;
+/** The directory of a user's notes, below the runtime directory. */
+const directory = 'berth';
+
+function notesFile(connection: string): string {
+  return `sessions.${connection}`;
 }
 
 /** The profile of a session of a connection, and its backend. */
@@ -51,8 +54,8 @@ export interface NotedProfile {
   readonly backend: Backend;
 }
 
-function profilesPath(runtimeDir: string, connection: string): string {
-  return `${runtimeDir}/berth/profiles.${connection}`;
+function profilesFile(connection: string): string {
+  return `profiles.${connection}`;
 }
 
 /** Each profile is noted once. Bytes. */
@@ -60,7 +63,7 @@ const mostOfProfiles = 4096;
 
 /** The user's part: a note for root, who reads it when the connection closes. What fails here fails no session. */
 export function noteSession(runtimeDir: string, connection: string, note: SessionNote): void {
-  append(notesPath(runtimeDir, connection), note);
+  append(`${runtimeDir}/${directory}/${notesFile(connection)}`, note);
 }
 
 /** The user's part, before a session starts: for root, who asks who is on. What fails here fails no session. */
@@ -69,7 +72,7 @@ export function noteProfile(
   connection: string,
   { name: profile, backend }: Profile,
 ): void {
-  const path = profilesPath(runtimeDir, connection);
+  const path = `${runtimeDir}/${directory}/${profilesFile(connection)}`;
   const note: NotedProfile = { profile, backend };
   try {
     if (readFileSync(path, 'utf8').includes(JSON.stringify(note))) return;
@@ -104,7 +107,7 @@ export function notedProfiles(uid: number, connection: string): readonly NotedPr
   try {
     const runtimeDir = findRuntimeDir({ uid });
     if (runtimeDir === undefined) return [];
-    const path = profilesPath('', connection).slice(1).split('/');
+    const path = [directory, profilesFile(connection)];
     const demands = { uid, maximumBytes: mostOfProfiles };
     const text = readOnMount(runtimeDir, path, demands)?.toString('utf8') ?? '';
     return text.split('\n').flatMap((line) => {
@@ -128,7 +131,7 @@ export function takeSessionNotes(
 ): NotedSessions {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return noSessions;
-  const [directory, notes] = ['berth', `sessions.${connection}`];
+  const notes = notesFile(connection);
   try {
     const demands = { uid: user.uid, maximumBytes: mostOfNotes };
     const bytes = readOnMount(runtimeDir, [directory, notes], demands);
@@ -138,7 +141,7 @@ export function takeSessionNotes(
     throw error;
   } finally {
     // Whatever it is; a directory stays, for the user.
-    unlinkOnMount(runtimeDir, [directory], [notes, `profiles.${connection}`]);
+    unlinkOnMount(runtimeDir, [directory], [notes, profilesFile(connection)]);
   }
 }
 

@@ -13,9 +13,8 @@ import {
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from './atomic-file.ts';
+import { O_PATH } from './path-descriptor.ts';
 
-/** Of open(2), missing in Node: a directory whose names the caller may not list can be opened, too. */
-const O_PATH = 0o10_000_000;
 /** The kernel's limit (path_resolution(7)). */
 const mostLinks = 40;
 

@@ -1,12 +1,5 @@
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
+import { descriptorFacts, O_PATH } from './path-descriptor.ts';
 import { isZombie, processStartTime, procStatFields } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 
@@ -176,10 +169,8 @@ export function fileId(
 ): string | undefined {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(path, pathOnly);
-    const facts = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1');
-    const [, mount = ''] = /^mnt_id:\s*(\d+)$/m.exec(facts) ?? [];
-    const [, inode] = /^ino:\s*(\d+)$/m.exec(facts) ?? [];
+    descriptor = openSync(path, O_PATH);
+    const { mount, inode } = descriptorFacts(descriptor);
     if (inode === undefined) return idByStat(path);
     if (among !== undefined && ![...among].some((id) => id.endsWith(`:${inode}`))) return undefined;
     const device = deviceOfMount(mount, pid ?? process.pid);
@@ -190,9 +181,6 @@ export function fileId(
     if (descriptor !== undefined) closeSync(descriptor);
   }
 }
-
-/** O_PATH of open(2), which Node does not name. */
-const pathOnly = 0o10000000;
 
 function idByStat(path: string): string {
   const { dev, ino } = statSync(path);

@@ -4,7 +4,6 @@ import {
   fstatSync,
   opendirSync,
   openSync,
-  readFileSync,
   readSync,
   type Stats,
   unlinkSync,
@@ -13,6 +12,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
+import { descriptorFacts, O_PATH } from './path-descriptor.ts';
 
 /** Requirements that are checked before a file is read. */
 export interface FileRequirements {
@@ -154,12 +154,12 @@ function onMount<Result>(
   let descriptor = -1;
   try {
     descriptor = openSync(directory, pathOnly);
-    const mount = mountOf(descriptor);
+    const { mount } = descriptorFacts(descriptor);
     for (const name of names) {
       const below = openSync(`/proc/self/fd/${descriptor}/${name}`, pathOnly);
       closeSync(descriptor);
       descriptor = below;
-      if (mountOf(descriptor) !== mount)
+      if (descriptorFacts(descriptor).mount !== mount)
         throw new BerthError(`${[directory, ...names].join('/')} is on another mount`, {
           code: 'user-file-unreadable',
         });
@@ -173,12 +173,7 @@ function onMount<Result>(
   }
 }
 
-/** O_PATH of open(2), which asks no file system, and which Node does not name. */
-const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
-
-function mountOf(descriptor: number): string | undefined {
-  return /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
-}
+const pathOnly = O_PATH | constants.O_NOFOLLOW;
 
 /** Reads at most this many bytes of an open file. FileHandle.readFile would follow a file that grows. */
 export async function readAtMost(file: FileHandle, bytes: number): Promise<Buffer> {
