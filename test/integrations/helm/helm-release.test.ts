@@ -6,6 +6,7 @@ import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
+import { StolenToken } from '../../rig/site/stolen-token.ts';
 import { berthImage } from '../../site-exclusive/in-cluster/image.ts';
 
 let site: Site;
@@ -77,11 +78,14 @@ it('refuses the misuse of the hook’s token in `helm test`', async () => {
 
 it('fails `helm test` without the guard', async () => {
   await cluster.kubectl(['delete', 'validatingadmissionpolicybinding', 'berth-hook-guard']);
+  const stolen = await StolenToken.take(site, cluster);
   try {
+    await stolen.waitForGuardPolicy({ removed: true });
     await expect(helm('test', 'berth', '--timeout', '40s')).rejects.toThrow(/berth-test-guard/);
     expect(await cluster.kubectl(['logs', '-n', 'ondemand', 'berth-test-guard'])).toMatch(/^201 /);
   } finally {
     await cluster.kubectl(['apply', '-k', 'etc/kubernetes']);
+    await stolen.waitForGuardPolicy();
   }
 });
 

@@ -226,7 +226,8 @@ describe('when something fails under a session in a job of Slurm', () => {
     const { node, job, session } = unheard;
     const { login } = site;
     const words = `the compute node ${nodeName(unheard)} does not answer, and Slurm says that your job ${job} there runs`;
-    expect(await unheard.ended).toBeLessThan(70_000);
+    // ssh notices after a minute, then Slurm is asked; the rest is for a busy machine.
+    expect(await unheard.ended).toBeLessThan(90_000);
     expect(await session.outputAtEnd()).toContain(words);
     expect(session.client.exitCode).toBe(255);
     const began = performance.now();

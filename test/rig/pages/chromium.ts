@@ -109,7 +109,8 @@ export class Chromium {
 
   async stop(): Promise<void> {
     const exited = once(this.#process, 'exit');
-    await this.#send('Browser.close');
+    // Its answer may be lost: the socket is closed with the browser.
+    await Promise.race([this.#send('Browser.close'), exited]);
     await exited;
     this.#socket.close();
     await rm(this.#profile, { recursive: true, force: true, maxRetries: 5 });

@@ -36,11 +36,12 @@ export class StolenToken {
   }
 
   /** Waits until the guard policy is active, which takes some moments after it is applied. */
-  async waitForGuardPolicy(): Promise<void> {
-    await waitFor({ what: 'the guard policy', timeoutMs: 60_000 }, async () => {
+  async waitForGuardPolicy({ removed = false } = {}): Promise<void> {
+    const what = removed ? 'the guard policy to be gone' : 'the guard policy';
+    await waitFor({ what, timeoutMs: 60_000 }, async () => {
       const path = '/api/v1/namespaces/kube-public?dryRun=All';
       const { status } = await this.request('PATCH', path, { metadata: { labels: { x: 'y' } } });
-      return status === 422 ? true : undefined;
+      return (status === 422) === removed ? undefined : true;
     });
   }
 }

@@ -108,7 +108,7 @@ describe('user_roles', () => {
         `${unsafe} is not bound to users: create rolebindings.rbac.authorization.k8s.io: grants rights`,
       ),
       expect.stringMatching(
-        /berth-test-routes is not bound to users: create ingresses\.networking\.k8s\.io: it may give .*; patch resourceclaims\/status\.resource\.k8s\.io: it may give [^;]*; if not, name it in user_role_resources/,
+        /berth-test-routes is not bound to users: create ingresses\.networking\.k8s\.io: Berth does not know it, and it may give [^;]*; if it cannot, name it in user_role_resources of berth\.yml; patch resourceclaims\/status\.resource\.k8s\.io: Berth does not know it/,
       ),
       expect.stringContaining('berth-test-absent is not bound to users: it does not exist'),
     ]);
