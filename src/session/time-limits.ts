@@ -3,6 +3,9 @@ import { countText } from '../count-text.ts';
 /** The longest time between two looks at the sessions: berth-reap.timer. Milliseconds. */
 const betweenLooksMs = 70_000;
 
+/** `timeouts.warn` of profiles that do not set it. Milliseconds. */
+const usualWarnMs: readonly number[] = [15 * 60_000, 5 * 60_000, 60_000];
+
 /**
  * Whether the terminals of a session are told now when it ends: one of the moments before its end has come, or would
  * come before the next look. Who was not there at an earlier one is told at once.
@@ -12,10 +15,10 @@ const betweenLooksMs = 70_000;
  */
 export function isWarningDue(
   endsAt: number,
-  warnMs: readonly number[],
+  warnMs: readonly number[] | undefined,
   { looked = -Infinity, now }: { readonly looked?: number | undefined; readonly now: number },
 ): boolean {
-  const moments = warnMs.map((before) => endsAt - before - betweenLooksMs);
+  const moments = (warnMs ?? usualWarnMs).map((before) => endsAt - before - betweenLooksMs);
   return now < endsAt && moments.some((moment) => looked < moment && moment <= now);
 }
 

@@ -40,7 +40,7 @@ const mostNotes = 1_000;
 /** For a profile that was removed from the configuration: the container is removed. */
 const unknownProfile: Limits = {
   lifetime: { kind: 'user', graceMs: 0, linger: false },
-  timeouts: { warnMs: [] },
+  timeouts: {},
 };
 
 /** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are left alone. */

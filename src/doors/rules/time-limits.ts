@@ -13,10 +13,11 @@ export function refuseTimeLimits(
   what: string,
   idle: 'ends when idle' | 'stays when idle',
 ): void {
-  const { idleMs, softMs } = timeouts;
+  const { idleMs, softMs, warnMs = [] } = timeouts;
   const keys = [
     ...(idleMs === undefined || idle === 'ends when idle' ? [] : ['timeouts.idle']),
     ...(softMs === undefined ? [] : ['timeouts.soft']),
+    ...(warnMs.length === 0 ? [] : ['timeouts.warn']),
   ];
   if (keys.length === 0) return;
   throw new BerthError(

@@ -108,7 +108,7 @@ const plainProfile: Profile = {
   image,
   pull: 'never',
   lifetime: { kind: 'connection' },
-  timeouts: { warnMs: [] },
+  timeouts: {},
   mounts: [],
   network: 'host',
   environment: { pass: [], set: {} },

@@ -3,11 +3,11 @@ import { sessionEnd } from '../../../src/session/session-end.ts';
 
 const user = {
   lifetime: { kind: 'user', graceMs: 60_000, linger: true },
-  timeouts: { warnMs: [] },
+  timeouts: {},
 } as const;
 const timed = {
   lifetime: { kind: 'user', graceMs: 5_000, linger: false },
-  timeouts: { hardMs: 5_000, warnMs: [] },
+  timeouts: { hardMs: 5_000 },
 } as const;
 
 it.each([
@@ -20,7 +20,7 @@ it.each([
   ],
   [
     'a grace after the last one, or its time limit',
-    { ...user, timeouts: { hardMs: 90_000, warnMs: [] } },
+    { ...user, timeouts: { hardMs: 90_000 } },
     undefined,
     { after: 'last-connection', graceMs: 60_000, waitsForProcesses: true, at: 91_000 },
   ],

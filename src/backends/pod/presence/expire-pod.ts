@@ -31,7 +31,7 @@ export interface SessionPod extends Limits {
 /** For a pod whose profile was removed from the configuration. */
 const noLimits: Limits = {
   lifetime: { kind: 'user', graceMs: 0, linger: false },
-  timeouts: { warnMs: [] },
+  timeouts: {},
 };
 
 /** Limit per run. Users can set these labels too; a ResourceQuota is the better limit. */

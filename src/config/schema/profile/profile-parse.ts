@@ -27,7 +27,6 @@ const builtIn = {
   mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
   graceMs: 10 * minute,
   deadlineMs: 30_000,
-  warnMs: [15 * minute, 5 * minute, minute],
   slurm: { config: '/etc/slurm', munge: '/run/munge' },
 } as const;
 
@@ -125,7 +124,7 @@ function timeoutsOf({ lifetime, timeouts = {} }: ProfileDocument): Timeouts {
     idleMs: idle,
     softMs: soft,
     hardMs: typeof lifetime === 'number' ? lifetime : hard,
-    warnMs: warn ?? builtIn.warnMs,
+    warnMs: warn,
   };
 }
 

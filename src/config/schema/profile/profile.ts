@@ -70,8 +70,8 @@ export interface Timeouts {
   readonly softMs?: number;
   /** It ends at this age. Milliseconds. */
   readonly hardMs?: number;
-  /** How long before its end its terminals are told. Milliseconds. */
-  readonly warnMs: readonly number[];
+  /** How long before its end its terminals are told, if the profile says it. Milliseconds. */
+  readonly warnMs?: readonly number[];
 }
 
 export interface ProfileMount {

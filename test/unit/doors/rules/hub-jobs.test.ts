@@ -15,6 +15,7 @@ describe('the jobs of a hub', () => {
     expect(ofProfile({ groups: undefined })).toThrow('the profile p has no groups');
     expect(ofProfile({ network: 'private' })).toThrow('the profile p has the network private');
     expect(ofProfile({ lifetime: 'user', timeouts: { soft: '1h' } })).toThrow('timeouts.soft');
+    expect(ofProfile({ lifetime: '1h', timeouts: { warn: ['5m'] } })).toThrow('timeouts.warn');
   });
 
   it('have another name beside pods of the same profile', () => {

@@ -51,6 +51,7 @@ it('ends after timeouts.idle, or is refused', () => {
       `has timeouts.idle, which nothing enforces for the app ${kind}`,
     );
   expect(() => app({ lifetime: 'user', timeouts: { soft: '1h' } })).toThrow('timeouts.soft');
+  expect(() => app({ lifetime: '1h', timeouts: { warn: ['5m'] } })).toThrow('timeouts.warn');
 });
 
 it('names what the adapter has no field for, and leaves it out', () => {

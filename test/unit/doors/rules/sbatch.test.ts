@@ -35,6 +35,8 @@ describe('what a job asks of Slurm', () => {
     expect(() => sbatchScript(profile({ timeouts: { idle: '30m' } }), host)).toThrow(
       'the profile p has timeouts.idle, which nothing enforces for batch jobs',
     );
+    const warned = profile({ lifetime: '1h', timeouts: { warn: ['5m'] } });
+    expect(() => sbatchScript(warned, host)).toThrow('timeouts.warn');
   });
 
   it.each([

@@ -20,7 +20,7 @@ describe('a profile', () => {
       image: 'hpc/login:9',
       pull: 'never',
       lifetime: { kind: 'connection' },
-      timeouts: { warnMs: [900_000, 300_000, 60_000] },
+      timeouts: {},
       mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
       network: 'host',
       environment: { pass: [], set: {} },
