@@ -11,7 +11,7 @@ import { imagesCommand } from './images/images.ts';
 import { initClusterCommand } from './init/cluster.ts';
 import { initLoginNodeCommand } from './init/login-node.ts';
 import { initPortalCommand } from './init/portal.ts';
-import { type CommandPlace, commandPlace, withPresentNames } from './kit/command-place.ts';
+import { type CommandPlace, commandPlace } from './kit/command-place.ts';
 import { type CommandGroups, command, commandModule, commandTree, group } from './kit/command.ts';
 import { helpText } from './kit/help-text.ts';
 import { type ArgumentsOf, globalOptions, words } from './kit/options.ts';
@@ -50,15 +50,14 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
   if (first === '--') return runCommandLine(others, outer);
   const wanted: WantedOutput = { quiet: false, failed: false };
   const terminal = { ...outer, wanted };
-  const { args, notices, place } = withPresentNames(root, words);
+  const place = commandPlace(root, words);
   const has = (name: string): boolean => place.given.some(([{ names }]) => names.includes(name));
-  if (!has('--quiet')) for (const notice of notices) terminal.stderr.write(`berth: ${notice}\n`);
   try {
-    if (has('--help')) writeHelp(args, terminal);
+    if (has('--help')) writeHelp(words, terminal);
     else if (has('--version') && place.node === root)
       terminal.stdout.write(`${terminal.version}\n`);
     else {
-      const given = await parserOf(place, terminal).parseAsync([...args]);
+      const given = await parserOf(place, terminal).parseAsync([...words]);
       if (!wanted.failed) sayDryRun(given, terminal);
     }
   } catch (thrown) {

@@ -7,7 +7,7 @@ import { EventSpool } from '../system/event-spool.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
 import { optionalOutputFile } from './kit/output-path.ts';
-import { loadSsh, sshConfigOptions } from './kit/site-options.ts';
+import { loadSsh, configDirOption } from './kit/site-options.ts';
 import {
   type Terminal,
   documentError,
@@ -17,7 +17,7 @@ import {
 } from './kit/terminal.ts';
 
 const options = {
-  ...sshConfigOptions,
+  ...configDirOption,
   'dry-run': flag('Print what would be ended, and end nothing'),
   unused: flag(
     'Also end the containers of users without a connection, before their grace or duration is over',
@@ -71,7 +71,7 @@ async function reap(
   }
   const words = [
     ...['reap', '--quiet'],
-    ...optionWords({ config: args.config, 'config-dir': args['config-dir'] }),
+    ...optionWords({ 'config-dir': args['config-dir'] }),
     ...[...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : []), '--turns'],
   ];
   const start = reapProcessCommand(terminal.program, words, terminal.env);

@@ -40,13 +40,6 @@ export const catalogue: readonly CatalogueDomain[] = page
   }))
   .filter(({ entries }) => entries.length > 0);
 
-/** Codes that became one with another, and the present code: the last table of docs/errors.md. */
-export const formerCodes: ReadonlyMap<string, string> = new Map(
-  [...page.matchAll(/^\| `([a-z0-9-]+)` +\| `([a-z0-9-]+)` +\|$/gm)].map(
-    ([, former = '', now = '']) => [former, now],
-  ),
-);
-
 /** What each exit status of a command, a hook or a session means: the table of docs/errors.md. */
 export const exitStatusTexts: readonly (readonly [status: number, meaning: string])[] = [
   ...page.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm),

@@ -4,7 +4,7 @@ import { compileFunction } from 'node:vm';
 import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { catalogue, exitStatuses, exitText, formerCodes } from '../../src/errors/catalogue.ts';
+import { catalogue, exitStatuses, exitText } from '../../src/errors/catalogue.ts';
 import { BerthError } from '../../src/errors/berth-error.ts';
 import { exitClasses, warningCodes, type ErrorCode } from '../../src/errors/error-codes.ts';
 import { singleFile } from '../../scripts/single-file.ts';
@@ -86,12 +86,6 @@ describe('the catalogue of error codes', () => {
       [what, why, next].some((text) => !/^\S[^\n]{10,}[.)]$/.test(text)),
     );
     expect(poor).toEqual([]);
-  });
-
-  it('knows the former names of codes', () => {
-    expect(formerCodes.get('oci-runtime-missing')).toBe('program-missing');
-    expect([...formerCodes.keys()].filter((code) => codes.has(code))).toEqual([]);
-    expect([...formerCodes.values()].filter((code) => !codes.has(code))).toEqual([]);
   });
 
   it('has the next step of an error without a hint', () => {

@@ -1,12 +1,6 @@
 import { checkTexts } from '../../check-texts/check-texts.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import {
-  type CatalogueEntry,
-  catalogue,
-  exitStatuses,
-  exitText,
-  formerCodes,
-} from '../../errors/catalogue.ts';
+import { type CatalogueEntry, catalogue, exitStatuses, exitText } from '../../errors/catalogue.ts';
 import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
@@ -50,13 +44,8 @@ const all: readonly Explanation[] = [...errors, ...findings, ...checks];
 /** @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`; `check:NAME` for a check only; all without it. */
 export function explained(wanted: string | undefined): readonly Explanation[] {
   if (wanted === undefined) return all;
-  const code = presentCode(wanted) ?? codeIn(wanted);
+  const code = codeIn(wanted);
   return candidates(wanted).filter((entry) => entry.code === code);
-}
-
-/** The code that took the place of this one. @param wanted as in `explained` */
-export function presentCode(wanted: string): string | undefined {
-  return formerCodes.get(codeIn(wanted));
 }
 
 /**

@@ -26,7 +26,7 @@ export const explainCommand = command({
   ],
   epilogue:
     'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
-  run: async ({ word, output }, { stdout, stderr }) => {
+  run: async ({ word, output }, { stdout }) => {
     const [texts, { keysNamed }] = await Promise.all([
       import('./explain-text.ts'),
       import('../kit/configuration-keys.ts'),
@@ -35,8 +35,6 @@ export const explainCommand = command({
     const keys = word === undefined ? [] : keysNamed(word);
     if (keys.length === 0) {
       const found = explanations(word, texts.keyNames());
-      const present = word && texts.presentCode(word);
-      if (present) stderr.write(`berth: ${word} is a former name: use ${present}\n`);
       stdout.write(output === 'json' ? explainJson(found) : explainText(found));
       return;
     }

@@ -3,7 +3,7 @@ import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { flag, outputOption, text } from '../kit/options.ts';
-import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
+import { loadSsh, configDirOption } from '../kit/site-options.ts';
 import { documentText, withProgress, writeIdle } from '../kit/terminal.ts';
 import { durationText, parseSeconds } from '../kit/text.ts';
 
@@ -11,7 +11,7 @@ export const gcCommand = command({
   command: 'gc',
   describe: 'Remove the images that no profile names and no container uses',
   options: {
-    ...{ ...sshConfigOptions, output: outputOption },
+    ...{ ...configDirOption, output: outputOption },
     grace: text('TIME', 'How long to keep an image after the last profile that named it', {
       default: '7d',
     }),

@@ -4,14 +4,14 @@ import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
 import { outputOption, text, words } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
-import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
+import { loadSsh, configDirOption } from '../kit/site-options.ts';
 import { documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
 import { sizeText, textTable } from '../kit/text.ts';
 import { gcCommand } from './gc.ts';
 import { pullCommand } from './pull.ts';
 
 /** Options of each `berth images` command that reads the profiles. */
-const imagesOptions = { ...sshConfigOptions, output: outputOption };
+const imagesOptions = { ...configDirOption, output: outputOption };
 
 const listCommand = command({
   command: 'list',

@@ -7,7 +7,7 @@ import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
 import { asker } from '../kit/questions.ts';
-import { loadSsh, sshConfigOptions } from '../kit/site-options.ts';
+import { loadSsh, configDirOption } from '../kit/site-options.ts';
 import {
   type Terminal,
   documentError,
@@ -24,7 +24,7 @@ const helpOf = 'berth images pull';
 const positionals = { image: words('image', 'NAME[:TAG][@sha256:…]') };
 
 const options = {
-  ...{ ...sshConfigOptions, output: outputOption },
+  ...{ ...configDirOption, output: outputOption },
   'auth-file': text('file', 'Registry credentials: config.json of Docker or auth.json of Podman'),
   'from-archive': text('file', 'Load a Docker or OCI archive instead of pulling from a registry'),
   timeout: text('TIME', 'Time limit for all images together', { default: '1h' }),

@@ -116,8 +116,6 @@ export interface OptionNode extends Omit<PositionalNode, 'name'> {
   readonly default: unknown;
   /** Not in help. */
   readonly hidden: boolean;
-  /** The option that has taken its place. */
-  readonly replacedBy: string | undefined;
 }
 
 const rootExamples = [
@@ -170,7 +168,6 @@ function optionNodes(options: OptionSpecs): OptionNode[] {
     return {
       ...{ names, summary: spec.describe, takesValue: type !== 'boolean', isList: array },
       ...{ isNumber: type === 'number', kind, choices, default: spec.default, hidden },
-      replacedBy: spec.deprecated,
     };
   });
 }

@@ -29,8 +29,6 @@ export interface OptionSpec {
   readonly requiresArg?: boolean;
   readonly coerce?: (words: readonly string[]) => readonly string[];
   readonly hidden?: boolean;
-  /** The option that has taken its place. */
-  readonly deprecated?: string;
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
@@ -103,12 +101,6 @@ export function words(kind: ValueKind | undefined, describe: string) {
 /** The values in the words of a list: each word may have several, separated by commas. */
 export function listValues(given: readonly string[]): string[] {
   return given.flatMap((word) => word.split(',').filter((one) => one !== ''));
-}
-
-/** An option whose name has changed, which goes on with a notice. */
-export function former<const Name extends string>(replacedBy: Name) {
-  const option = { type: 'string', requiresArg: true, hidden: true, describe: '' } as const;
-  return { ...option, kind: 'file', deprecated: replacedBy } as const;
 }
 
 /** `-o`, for each command whose output scripts may read. */

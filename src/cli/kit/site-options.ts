@@ -7,7 +7,7 @@ import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { BerthError, asBerthError } from '../../errors/berth-error.ts';
-import { type ArgumentsOf, former, text } from './options.ts';
+import { type ArgumentsOf, text } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 const configDir = text(
@@ -25,9 +25,6 @@ export const siteOptions = {
 
 export type SiteArguments = Partial<ArgumentsOf<typeof siteOptions>>;
 type OverlayArguments = Pick<SiteArguments, 'config-dir'>;
-
-/** Of commands that read ssh.yml, which `--config` named. */
-export const sshConfigOptions = { ...configDirOption, config: former('--config-dir') };
 
 /** @throws {BerthError} those of `configOverlay` */
 export async function overlayOf(args: OverlayArguments): Promise<ConfigOverlay | undefined> {

@@ -3,7 +3,7 @@ import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
 import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
-import { readSessionSettings, sshConfigOptions } from '../kit/site-options.ts';
+import { readSessionSettings, configDirOption } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { parseSeconds } from '../kit/text.ts';
 import { openSessions } from '../sessions/select.ts';
@@ -18,7 +18,7 @@ const drainOptions = {
     'Message to the terminals of all sessions except your own and those whose profile has notices: false',
   ),
   'dry-run': flag('Print which listeners would be stopped, and stop none'),
-  ...sshConfigOptions,
+  ...configDirOption,
 };
 
 const drainCommand = command({

@@ -64,9 +64,6 @@ const checkTimeoutMs = 5_000;
 
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, profile, command, tty, port, output } = args;
-  // It named ssh.yml.
-  if (args.config !== undefined)
-    terminal.stderr.write('berth: --config is a former name with --ssh: use --config-dir\n');
   const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
     import('../../doctor/ssh-checks.ts'),
     import('../../ssh/open/plan-session.ts'),

@@ -1,6 +1,6 @@
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, flag, former, text } from '../kit/options.ts';
+import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
 import { outputFile } from '../kit/output-path.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
@@ -10,7 +10,6 @@ const options = {
     'file',
     'List of the nodes and the kinds of sessions [default: /etc/berth/balancer.yml]',
   ),
-  config: former('--list'),
   ...configDirOption,
   for: choice(['haproxy', 'kubernetes'], 'haproxy.cfg for a host, or the objects of a cluster', {
     default: 'haproxy',
@@ -94,7 +93,7 @@ async function output(
 
 async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { kind } = args;
-  const list = args.list ?? args.config ?? '/etc/berth/balancer.yml';
+  const list = args.list ?? '/etc/berth/balancer.yml';
   const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
   const { onlyKind } = await import('../../balancer/rules/placement.ts');
   const overlay = await overlayOf(args);

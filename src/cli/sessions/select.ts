@@ -10,7 +10,7 @@ import {
   type SettingsRead,
   type SiteArguments,
   readSessionSettings,
-  sshConfigOptions,
+  configDirOption,
 } from '../kit/site-options.ts';
 import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
 import { parseSeconds } from '../kit/text.ts';
@@ -20,7 +20,7 @@ export const scopeOptions = {
   'all-nodes': flag('Also the pods of sessions of all login nodes, from the clusters', {
     alias: 'A',
   }),
-  ...sshConfigOptions,
+  ...configDirOption,
 };
 
 /** Of all subcommands that select sessions. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { usageError } from '../../errors/usage-error.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, former, list, outputOption, text } from '../kit/options.ts';
+import { type ArgumentsOf, list, outputOption, text } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import { type Terminal, wantsColour, withProgress } from '../kit/terminal.ts';
@@ -10,7 +10,6 @@ const helpOf = 'berth sshd lint';
 
 const options = {
   'sshd-config': text('file', 'Configuration file of sshd [default: /etc/ssh/sshd_config]'),
-  config: former('--sshd-config'),
   user: list('user', 'Check only these accounts'),
   group: list('group', 'Check one member of each of these groups'),
   address: list('ADDRESS', 'Client addresses to check'),
@@ -19,7 +18,6 @@ const options = {
     default: '/usr/lib/berth/shell/login',
   }),
   ...configDirOption,
-  settings: former('--config-dir'),
   pam: text('file', 'PAM file to check instead of the one in /etc/pam.d'),
   sshd: text('file', 'Path of sshd', { default: '/usr/sbin/sshd' }),
   output: outputOption,
@@ -36,7 +34,7 @@ export const lintCommand = command({
     ['berth sshd lint', 'Check sshd_config before sshd is reloaded'],
     ['berth sshd lint --user alice --port 332', 'Check connections of alice to one port'],
     [
-      'berth sshd lint --config /etc/ssh/sshd_config.new',
+      'berth sshd lint --sshd-config /etc/ssh/sshd_config.new',
       'Check a new file before it is installed',
     ],
   ],
@@ -57,8 +55,7 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
   const { lintSshd } = await import('../../sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { sshd, login, pam } = args;
-  const config = args['sshd-config'] ?? args.config ?? '/etc/ssh/sshd_config';
-  const settings = args.settings ?? '/etc/berth/ssh.yml';
+  const config = args['sshd-config'] ?? '/etc/ssh/sshd_config';
   const overlay = (await overlayOf(args))?.resolve;
   const lint = await withProgress(
     terminal,
@@ -68,7 +65,7 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
         config: resolve(config),
         sshd: resolve(sshd),
         login: resolve(login),
-        settings: resolve(settings),
+        settings: '/etc/berth/ssh.yml',
         overlay,
         ...(pam === undefined ? {} : { pam: resolve(pam) }),
         users: args.user ?? [],

@@ -3,7 +3,7 @@ import { escapedForTerminal } from '../../log.ts';
 import type { InspectedKind } from '../../sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import { command } from '../kit/command.ts';
-import { former, outputOption, text, words } from '../kit/options.ts';
+import { outputOption, text, words } from '../kit/options.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import { documentText, withProgress } from '../kit/terminal.ts';
 import { textTable } from '../kit/text.ts';
@@ -34,7 +34,6 @@ export const checkCommand = command({
   positionals: { name: words('sshd-kind', 'Kinds [default: all]') },
   options: {
     ...configDirOption,
-    settings: former('--config-dir'),
     sshd: text('file', 'Path of sshd', { default: '/usr/sbin/sshd' }),
     output: outputOption,
   },
@@ -53,7 +52,7 @@ export const checkCommand = command({
           ...about,
           names: args.name ?? [],
           sshd: resolve(args.sshd),
-          settings: resolve(args.settings ?? '/etc/berth/ssh.yml'),
+          settings: '/etc/berth/ssh.yml',
           overlay,
         }),
     );

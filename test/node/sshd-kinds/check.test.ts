@@ -114,7 +114,7 @@ describe('berth sshd list and check', () => {
     expect(stdout).toContain('Nonsense');
     // sshd's last line only counts those before.
     const linted = await node.shell(
-      `${node.berth} lint sshd --config /etc/ssh/berth/broken.conf || true`,
+      `${node.berth} sshd lint --sshd-config /etc/ssh/berth/broken.conf || true`,
     );
     expect(linted.stderr).toMatch(/sshd refuses .*line 1: Bad configuration option: Nonsense; /);
     await node.shell('rm /etc/ssh/berth/{copy,broken}.conf');

@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { formerCodes } from '../../../src/errors/catalogue.ts';
 import { pages, pageText } from '../../rig/markdown-pages.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
@@ -24,11 +23,7 @@ function knownWords(): Set<string> {
   const { dependencies, devDependencies } = JSON.parse(
     readFileSync(`${root}package.json`, 'utf8'),
   ) as Record<'dependencies' | 'devDependencies', Record<string, string>>;
-  const words = new Set([
-    ...others,
-    ...formerCodes.keys(),
-    ...Object.keys({ ...dependencies, ...devDependencies }),
-  ]);
+  const words = new Set([...others, ...Object.keys({ ...dependencies, ...devDependencies })]);
   for (const { name, parentPath } of files) {
     const path = `${parentPath}/${name}`;
     for (const [word] of `${path} ${readFileSync(path, 'utf8')}`.matchAll(/[a-z]+(?:-[a-z0-9]+)+/g))

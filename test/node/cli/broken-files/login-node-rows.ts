@@ -32,7 +32,7 @@ export const loginNodeRows: readonly Rows[] = [
       'berth subid plan --directories',
       'berth subid apply --directories',
       'berth images pull',
-      'berth images check --config /etc/berth/ssh.yml',
+      'berth images check',
       'berth images gc',
       'berth reap',
       'berth render pages /root/pages',
@@ -48,7 +48,7 @@ export const loginNodeRows: readonly Rows[] = [
     file: '/etc/berth/ssh.yml',
     format: 'berth-yaml',
     status: 1,
-    commands: ['berth lint sshd'],
+    commands: ['berth sshd lint'],
   },
   {
     file: '/etc/berth/ssh.yml',
@@ -122,7 +122,7 @@ export const loginNodeRows: readonly Rows[] = [
     format: 'berth-yaml',
     status: 1,
     goesOn: true,
-    commands: ['berth lint sshd'],
+    commands: ['berth sshd lint'],
   },
   {
     file: '/etc/berth/profiles/base.yml',

@@ -5,7 +5,7 @@ const initClusterNow =
 const initCluster = `${initClusterNow} --dry-run`;
 const discover = 'berth clusters discover --kubeconfig /root/admin.kubeconfig';
 const tokenSetup = 'berth token setup --cluster prod --from /root/admin.kubeconfig';
-const renderSite = 'berth render --site /root/site --image r.example.org/berth:1';
+const renderSite = 'berth render site /root/site --image r.example.org/berth:1';
 const plan = 'berth plan --user alice';
 const render = 'berth render --user alice';
 const hook = 'hooks/pre-pun --user alice';
@@ -14,7 +14,7 @@ const credentials = 'hooks/set-k8s-creds alice /etc/ood/config/hook.env';
 const broker = 'echo "{}" | hooks/credential-broker';
 const ofSite = [
   ...[plan, render, renderSite, tokenSetup, hook, `${hook} --dry-run`],
-  ...['berth token rotate', 'berth reap --cluster prod', 'berth sessions list -A'],
+  ...['berth token rotate', 'berth clusters reap --cluster prod', 'berth sessions list -A'],
 ];
 
 /** Those that read hook.env where OnDemand has it. */
@@ -85,7 +85,7 @@ export const portalRows: readonly Rows[] = [
     commands: [
       ...[plan, hook, bootstrap],
       'berth token rotate',
-      'berth reap --cluster prod',
+      'berth clusters reap --cluster prod',
       'berth sessions list -A',
       'berth token rotate --kubeconfig /root/.kube/config',
     ],

@@ -4,7 +4,6 @@ import {
   explainJson,
   explainText,
   explanations,
-  presentCode,
 } from '../../../../src/cli/explain/explain-text.ts';
 import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
 import { catalogue } from '../../../../src/errors/catalogue.ts';
@@ -83,12 +82,6 @@ describe('berth explain', () => {
         !sources.some((text) => text.includes(`'${id}'`)),
     );
     expect(unused).toEqual([]);
-  });
-
-  it('is there for the former name of a code, as that of the present one', () => {
-    expect(explanations('code=oci-runtime-missing')).toEqual(explanations('program-missing'));
-    expect(presentCode('[hook-env-nul]')).toBe('config-not-utf8');
-    expect(presentCode('program-missing')).toBeUndefined();
   });
 
   it('is there for a finding of the linter, which has no exit status', () => {

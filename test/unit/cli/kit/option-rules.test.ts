@@ -85,13 +85,13 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   explain: { '': '--output' },
   help: { '': '' },
-  'images check': { '': '--config-dir --config --output' },
+  'images check': { '': '--config-dir --output' },
   'images files': { '': '--to' },
-  'images gc': { '': '--config-dir --config --output --grace --dry-run --timeout' },
-  'images list': { '': '--config-dir --config --output' },
+  'images gc': { '': '--config-dir --output --grace --dry-run --timeout' },
+  'images list': { '': '--config-dir --output' },
   'images pull': {
-    '--from-archive': '--config --config-dir --output --timeout --yes --dry-run',
-    '': '--config --config-dir --output --timeout --auth-file --dry-run',
+    '--from-archive': '--config-dir --output --timeout --yes --dry-run',
+    '': '--config-dir --output --timeout --auth-file --dry-run',
   },
   'init cluster': {
     '': '--yes --dry-run --output --config --config-dir --name --kubeconfig --context --credentials --apply --kubectl --ood-directory',
@@ -111,18 +111,18 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--in-cluster': '--config --config-dir --dry-run --accept-fewer --timeout --textfile --output',
     '': '--config --config-dir --cluster --dry-run --accept-fewer --timeout --textfile --output',
   },
-  'node drain': { '': '--reason --wait --deadline --message --dry-run --config-dir --config' },
+  'node drain': { '': '--reason --wait --deadline --message --dry-run --config-dir' },
   'node status': { '': '--output' },
   'node undrain': { '': '--dry-run' },
   plan: {
     '--ssh': '--config --config-dir --user --output --profile --command --tty --port',
     '': '--config --config-dir --user --output --cluster',
   },
-  reap: { '': '--config-dir --config --dry-run --unused --turns --alone --textfile --output' },
+  reap: { '': '--config-dir --dry-run --unused --turns --alone --textfile --output' },
   render: { '': '--config --config-dir --user --cluster --output --show-secrets' },
   'render balancer': {
-    '--for kubernetes': '--list --config --config-dir --kind --check-nodes',
-    '': '--list --config --config-dir --for --balancer --kind --check-nodes --write',
+    '--for kubernetes': '--list --config-dir --kind --check-nodes',
+    '': '--list --config-dir --for --balancer --kind --check-nodes --write',
   },
   'render ondemand-app': { '': '--config-dir --kind --command --cluster --backend' },
   'render pages': { '': '--config-dir --host --title --news --metrics --motd --config-map' },
@@ -141,29 +141,28 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--config --config-dir --cluster --components --image --git-url --gitops',
   },
   'sessions end': {
-    '': '--user --profile --from --idle-over --all-nodes --config-dir --config --all --grace --message --dry-run',
+    '': '--user --profile --from --idle-over --all-nodes --config-dir --all --grace --message --dry-run',
   },
   'sessions list': {
-    '--output json':
-      '--user --profile --from --idle-over --all-nodes --config-dir --config --watch',
-    '': '--user --profile --from --idle-over --all-nodes --config-dir --config --output --no-headers --watch',
+    '--output json': '--user --profile --from --idle-over --all-nodes --config-dir --watch',
+    '': '--user --profile --from --idle-over --all-nodes --config-dir --output --no-headers --watch',
   },
-  'sessions show': { '': '--all-nodes --config-dir --config --output' },
+  'sessions show': { '': '--all-nodes --config-dir --output' },
   'slurm-sync': {
     '': '--config --dry-run --yes --accept-fewer --adopt --timeout --textfile --output',
   },
   'sshd certify': {
     '': '--ca --agent --host-key --principal --validity --identity --force --dry-run --output',
   },
-  'sshd check': { '': '--config-dir --settings --sshd --output' },
+  'sshd check': { '': '--config-dir --sshd --output' },
   'sshd lint': {
-    '': '--sshd-config --config --user --group --address --port --login --config-dir --settings --pam --sshd --output',
+    '': '--sshd-config --user --group --address --port --login --config-dir --pam --sshd --output',
   },
   'sshd list': { '': '--output' },
   'sshd new': {
     '--mode login-shell':
-      '--port --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
-    '': '--port --profile --mode --address --banner --host-key --accept --config-dir --settings --sshd --dry-run --overwrite --output',
+      '--port --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite --output',
+    '': '--port --profile --mode --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite --output',
   },
   status: { '': '--output' },
   'subid apply': {
