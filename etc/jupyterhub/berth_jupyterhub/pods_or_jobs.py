@@ -62,8 +62,6 @@ class BerthSpawner(BerthKubeSpawner):
         super().load_state(state)
         if "job" in state:
             self._job = BerthSlurmSpawner(**self._made_with)
-            # Of which the job's spawner changes the address, to that of a new relay.
-            self._job.server = self.server
             self._job.load_state(state["job"])
 
     def clear_state(self) -> None:

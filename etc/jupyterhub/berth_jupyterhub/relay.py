@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import os
+import re
 import resource
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import cache
 
@@ -16,13 +20,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-LOOPBACK = "127.0.0.1"
-
 #: How long a server may take to accept a connection. Seconds.
 CONNECT_SECONDS = 20
 
-#: How long the port of a relay is kept after its end: the proxy has no route there any more before somebody else can have it.
-PORT_SECONDS = 60
+#: Connections to one server at the same time, so that its user's browsers do not take the hub's descriptors.
+MOST_CONNECTIONS = 500
 
 log = logging.getLogger("jupyterhub.berth")
 
@@ -49,35 +51,57 @@ def new_certificate() -> tuple[str, str]:
 
 
 class Relay:
-    """A port of this host's loopback for the server that has the key of a certificate.
+    """A socket for the server that has the key of a certificate.
 
     No byte of a request leaves before the other side has proved that it has the key: JupyterHub's proxy can only check
-    whether some certificate of the hub has the name of the node, as that of every user's server there has.
+    whether some certificate of the hub has the name of the node, as that of every user's server there has. The socket is in
+    a directory of the hub's account, so that nobody else can connect to it, or listen there while there is no hub, whose
+    proxy may still have the route.
     """
 
-    def __init__(self, node: str, port: int, certificate: str) -> None:
+    def __init__(self, directory: str, node: str, port: int, certificate: str) -> None:
         self._address = (node, port)
         self._context = ssl.create_default_context(cadata=certificate)
         self._context.check_hostname = False
-        listener = socket.create_server((LOOPBACK, 0), backlog=128)
-        self._is_closed = False
-        self.port: int = listener.getsockname()[1]
+        # The same after a restart of the hub, and never that of another start.
+        path = os.path.join(_private(directory), hashlib.sha256(certificate.encode()).hexdigest()[:16])
+        # JupyterHub puts a port behind each address, and its proxy takes it for a part of the path.
+        self._paths = (path, f"{path}:80")
+        self._remove()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        os.symlink(path, f"{path}:80")
+        listener.listen(128)
+        #: Its host is the path, of which JupyterHub lowers the case.
+        self.url = "http+unix://" + re.sub(rb"[^a-z0-9-]", lambda found: b"%%%02x" % found[0][0], os.fsencode(path)).decode()
+        self._connections = 0
         self._serving = asyncio.run_coroutine_threadsafe(self._serve(listener), _loop())
 
     def close(self) -> None:
         """Leads nowhere from now on."""
-        self._is_closed = True
-        loop = _loop()
-        loop.call_soon_threadsafe(loop.call_later, PORT_SECONDS, self._serving.cancel)
+        self._remove()
+        self._serving.cancel()
+
+    def _remove(self) -> None:
+        for path in self._paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
     async def _serve(self, listener: socket.socket) -> None:
-        async with await asyncio.start_server(self._connected, sock=listener) as server:
+        async with await asyncio.start_unix_server(self._connected, sock=listener) as server:
             await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._is_closed:
+        if self._connections >= MOST_CONNECTIONS:
             writer.close()
             return
+        self._connections += 1
+        try:
+            await self._lead(reader, writer)
+        finally:
+            self._connections -= 1
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             connecting = asyncio.open_connection(*self._address, ssl=self._context)
             from_server, to_server = await asyncio.wait_for(connecting, CONNECT_SECONDS)
@@ -86,6 +110,15 @@ class Relay:
             writer.close()
             return
         await asyncio.gather(_copy(reader, to_server), _copy(from_server, writer))
+
+
+def _private(directory: str) -> str:
+    """The absolute path of a directory in which nobody else can do anything; made if there is none. Raises PermissionError."""
+    os.makedirs(directory, 0o700, exist_ok=True)
+    found = os.stat(directory)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{directory} is not a directory of the hub's account with mode 0700")
+    return os.path.abspath(directory)
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Coroutine
 from html import escape
 from typing import Any
@@ -17,7 +18,7 @@ from traitlets import List, Unicode
 
 from .account import AccountError, look_up, look_up_for_form
 from .profiles import allowed_profiles, chosen_profile
-from .relay import LOOPBACK, Relay, new_certificate
+from .relay import Relay, new_certificate
 
 #: How often a job is looked at that has not told its port. Seconds.
 WATCH_SECONDS = 2.0
@@ -41,6 +42,7 @@ class BerthSlurmSpawner(SlurmSpawner):
     berth_profiles = List(help="What `berth render jupyterhub` writes.").tag(config=True)
     req_jobs = Unicode("/etc/jupyterhub/berth-jobs", help="Directory of the scripts, PROFILE.sh.").tag(config=True)
     req_profile = Unicode(help="The chosen profile.")
+    berth_relays = Unicode("berth-relays", help="Directory of the sockets by which the proxy reaches servers.").tag(config=True)
 
     exec_prefix = Unicode("").tag(config=True)
     batch_submit_cmd = Unicode(
@@ -53,6 +55,10 @@ class BerthSlurmSpawner(SlurmSpawner):
     batch_cancel_cmd = Unicode("sudo --non-interactive --user={username} /bin/sh {jobs}/end {job_id}").tag(config=True)
     # An answer that is no state is not the end of the job, unless Slurm does not know the job.
     state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
+
+    #: Where the server listens.
+    ip: str
+    port: int
 
     #: The certificate of the server's start, its key until the job is submitted, and the way to whoever has that.
     _certificate = ""
@@ -72,16 +78,17 @@ class BerthSlurmSpawner(SlurmSpawner):
         """What the form sends."""
         return {name: values[0] for name, values in formdata.items() if name == "profile" and values}
 
-    async def start(self) -> tuple[str, int]:
+    async def start(self) -> str:
         """Submits the job of the chosen profile, and waits until its server has a port."""
         account = await look_up(self.berth_socket, self.user.name)
         self.req_profile = chosen_profile(self.berth_profiles, account, self.user_options.get("profile")).name
         self._certificate, self._key = new_certificate()
         await self._while_running(super().start())
-        return LOOPBACK, self._open_relay().port
+        self.ip = await reachable_address(self.ip)
+        return self._open_relay().url
 
     def _open_relay(self) -> Relay:
-        self._relay = Relay(self.ip, self.port, self._certificate)
+        self._relay = Relay(self.berth_relays, self.ip, self.port, self._certificate)
         return self._relay
 
     async def submit_batch_script(self) -> str:
@@ -131,9 +138,9 @@ class BerthSlurmSpawner(SlurmSpawner):
         if not self._certificate:
             # A server of an earlier release: nothing tells it from another one at its port.
             self.job_id = ""
-        elif self.server:
+        elif self.job_id:
             self.ip, self.port = state["node"], state["port"]
-            self.server.ip, self.server.port = LOOPBACK, self._open_relay().port
+            self._open_relay()
 
     def clear_state(self) -> None:
         """After the end of the job."""
@@ -141,6 +148,20 @@ class BerthSlurmSpawner(SlurmSpawner):
         if self._relay is not None:
             self._relay.close()
             self._relay = None
+
+
+async def reachable_address(node: str) -> str:
+    """A node's name if this host can resolve it, else NodeAddr of slurm.conf, as for SSH sessions. Raises AccountError `slurm-node-unreachable`."""
+    try:
+        await asyncio.get_running_loop().getaddrinfo(node, None)
+        return node
+    except OSError:
+        asked = await asyncio.create_subprocess_exec("/usr/bin/scontrol", "show", "node", node, stdout=asyncio.subprocess.PIPE)
+        address = re.search(rb"\bNodeAddr=(\S+)", (await asked.communicate())[0])
+        if address is None or address[1].decode() == node:
+            message = f"this hub cannot resolve the name of the compute node {node}, and Slurm has no other address"
+            raise AccountError(message, "slurm-node-unreachable")
+        return address[1].decode()
 
 
 class PortHandler(APIHandler):

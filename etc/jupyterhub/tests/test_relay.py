@@ -3,8 +3,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from berth_jupyterhub.relay import LOOPBACK, Relay, new_certificate
+import pytest
+
+from berth_jupyterhub.relay import Relay, new_certificate
 
 
 def contexts(directory: Path) -> tuple[str, ssl.SSLContext]:
@@ -18,11 +21,11 @@ def contexts(directory: Path) -> tuple[str, ssl.SSLContext]:
 
 
 async def through(relay: Relay) -> bytes:
-    reader, writer = await asyncio.open_connection(LOOPBACK, relay.port)
-    writer.write(b"GET /\n")
+    reader, writer = await asyncio.open_unix_connection(unquote(urlsplit(relay.url).netloc))
     try:
+        writer.write(b"GET /\n")
         return await asyncio.wait_for(reader.read(), 20)
-    except ConnectionResetError:
+    except ConnectionError:
         return b""
     finally:
         writer.close()
@@ -41,9 +44,9 @@ def test_a_relay_leads_to_the_server_of_its_start_and_to_no_other(tmp_path: Path
             writer.close()
 
     async def answers(context: ssl.SSLContext | None) -> bytes:
-        server = await asyncio.start_server(answer, LOOPBACK, 0, ssl=context)
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
         async with server:
-            relay = Relay(LOOPBACK, server.sockets[0].getsockname()[1], certificate)
+            relay = Relay(str(tmp_path / "relays"), "127.0.0.1", server.sockets[0].getsockname()[1], certificate)
             try:
                 return await through(relay)
             finally:
@@ -57,7 +60,51 @@ def test_a_relay_leads_to_the_server_of_its_start_and_to_no_other(tmp_path: Path
     assert not any(b"GET" in request for request in requests)
 
 
-def test_a_relay_that_is_closed_leads_nowhere() -> None:
-    relay = Relay(LOOPBACK, 1, new_certificate()[0])
-    relay.close()
+def test_a_relay_has_a_bounded_number_of_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("berth_jupyterhub.relay.MOST_CONNECTIONS", 2)
+    certificate, own = contexts(tmp_path)
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            writer.write(data)
+        writer.close()
+
+    async def use() -> None:
+        async with await asyncio.start_server(echo, "127.0.0.1", 0, ssl=own) as server:
+            relay = Relay(str(tmp_path / "relays"), "127.0.0.1", server.sockets[0].getsockname()[1], certificate)
+            path = unquote(urlsplit(relay.url).netloc)
+            opened = [await asyncio.open_unix_connection(path) for _ in range(2)]
+            for reader, writer in opened:
+                writer.write(b"x")
+                assert await reader.read(1) == b"x"
+            assert await through(relay) == b""
+            opened[0][1].close()
+            while (reader_writer := await asyncio.open_unix_connection(path)) and not await asked(*reader_writer):
+                await asyncio.sleep(0.01)
+            relay.close()
+
+    asyncio.run(use())
+
+
+async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    try:
+        writer.write(b"x")
+        return await reader.read(1)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+def test_a_relay_that_is_closed_leads_nowhere_and_leaves_nothing(tmp_path: Path) -> None:
+    relays = tmp_path / "relays"
+    relay = Relay(str(relays), "127.0.0.1", 1, new_certificate()[0])
     assert asyncio.run(through(relay)) == b""
+    relay.close()
+    assert list(relays.iterdir()) == []
+
+
+def test_a_relay_is_in_a_directory_that_nobody_else_can_enter(tmp_path: Path) -> None:
+    (tmp_path / "relays").mkdir(0o755)
+    with pytest.raises(PermissionError):
+        Relay(str(tmp_path / "relays"), "127.0.0.1", 1, new_certificate()[0])

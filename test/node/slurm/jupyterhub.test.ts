@@ -45,6 +45,7 @@ beforeAll(async () => {
       ...['--slurm', profiles.join(','), '--socket', Hub.socketIn(directory)],
     ]),
     address: '127.0.0.1',
+    ownProxy: true,
     lines: [
       "c.JupyterHub.authenticator_class = 'dummy'",
       "c.DummyAuthenticator.password = 'x'",
@@ -165,6 +166,40 @@ describe('the port of a server', () => {
     const received = await taker.end();
     expect(received.length).toBeGreaterThan(0);
     expect(received.filter((text) => text.includes('HTTP/'))).toEqual([]);
+    await user.stopServer();
+  });
+});
+
+describe("the hub's way to a server", () => {
+  it("is nobody else's while the hub is dead and its proxy lives, and the next hub finds the server", async () => {
+    await user.startServer({ profile: 'notebook' });
+    const { protocol, port, host: path } = await hub.routeOf(alice);
+    await hub.killHub();
+    const place = protocol === 'http:' ? port : decodeURIComponent(path);
+    const taker = await takePort(host, bob, place, 3);
+    const outcome = await taker.outcome;
+    const { text } = await user.request('GET', `/user/${alice}/api/contents`);
+    const received = await taker.end();
+    await hub.startHub();
+    expect([outcome, text.includes('taken'), received]).toEqual(['in use', false, []]);
+    expect((await hub.routeOf(alice)).host).toBe(path);
+    expect(await user.runCell('print(6 * 7)')).toBe('42\n');
+  });
+
+  it('is closed to everybody else', async () => {
+    const { host: path } = await hub.routeOf(alice);
+    const connect = 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])';
+    const argv = ['python3', '-c', connect, decodeURIComponent(path)];
+    expect((await host.asUser(bob, argv)).stderr).toContain('PermissionError');
+    expect((await host.asUser('test-hub', argv)).exitCode).toBe(0);
+    await user.stopServer();
+  });
+
+  it('is the address of its node where the hub does not know the name', async () => {
+    await host.asRoot(['sed', '--in-place', '/node_1-/d', '/etc/hosts']);
+    await user.startServer({ profile: 'notebook' });
+    expect(await user.runCell('print(6 * 7)')).toBe('42\n');
+    expect(await hub.log()).not.toContain('slurm-node-unreachable');
     await user.stopServer();
   });
 });

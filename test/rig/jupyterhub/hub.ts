@@ -34,6 +34,8 @@ export interface HubOptions {
   readonly config: string;
   /** Files that the hub reads and nobody else, by name in `secretIn`. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** Whether the proxy is a service of its own, which goes on without the hub. */
+  readonly ownProxy?: boolean;
   /** Further lines of jupyterhub_config.py. */
   readonly lines?: readonly string[];
   /** The machine's address for servers that the hub starts. */
@@ -48,18 +50,26 @@ export class Hub {
   readonly #account: Account;
   readonly #software: string;
   readonly #token: string;
+  readonly #proxyApi: string;
   #processes: ChildProcess[] = [];
 
   private constructor(
     options: HubOptions,
-    own: { directory: string; account: Account; software: string; port: number; token: string },
+    own: {
+      readonly directory: string;
+      readonly account: Account;
+      readonly software: string;
+      readonly ports: Readonly<Record<'public' | 'proxy', number>>;
+      readonly token: string;
+    },
   ) {
     this.#options = options;
     this.#account = own.account;
     this.#software = own.software;
     this.#token = own.token;
     this.directory = own.directory;
-    this.url = `http://127.0.0.1:${own.port}`;
+    this.url = `http://127.0.0.1:${own.ports.public}`;
+    this.#proxyApi = `http://127.0.0.1:${own.ports.proxy}`;
   }
 
   /** Where `config` must have the socket of hub-bootstrap. */
@@ -86,7 +96,7 @@ export class Hub {
     const account = await ensureAccount('test-hub');
     const ports = await freePorts(['public', 'api', 'proxy']);
     const token = randomBytes(16).toString('hex');
-    const hub = new Hub(options, { directory, account, software, port: ports.public, token });
+    const hub = new Hub(options, { directory, account, software, ports, token });
     const state = join(directory, 'state');
     await mkdir(state);
     await chown(state, account.uid, account.gid);
@@ -110,7 +120,9 @@ export class Hub {
         'c.JupyterHub.init_spawners_timeout = -1',
         `c.JupyterHub.hub_bind_url = 'http://0.0.0.0:${ports.api}'`,
         `c.JupyterHub.hub_connect_url = 'http://${options.address}:${ports.api}'`,
-        `c.ConfigurableHTTPProxy.api_url = 'http://127.0.0.1:${ports.proxy}'`,
+        `c.ConfigurableHTTPProxy.api_url = '${hub.#proxyApi}'`,
+        `c.ConfigurableHTTPProxy.auth_token = '${token}'`,
+        ...(options.ownProxy === true ? ['c.ConfigurableHTTPProxy.should_start = False'] : []),
         `c.ConfigurableHTTPProxy.command = ['${process.execPath}', '${proxy}']`,
         `c.JupyterHub.db_url = 'sqlite:///${state}/hub.sqlite'`,
         `c.JupyterHub.cookie_secret_file = '${state}/cookie'`,
@@ -124,6 +136,7 @@ export class Hub {
     );
     try {
       if (options.bootstrap !== false) await hub.#startBootstrap();
+      if (options.ownProxy === true) await hub.#startProxy();
       await hub.startHub();
     } catch (error) {
       await hub.stop();
@@ -150,17 +163,28 @@ export class Hub {
     );
   }
 
+  async #startProxy(): Promise<void> {
+    const [own, api] = [new URL(this.url), new URL(this.#proxyApi)];
+    const argv = [
+      ...[process.execPath, proxy, '--ip', own.hostname, '--port', own.port],
+      ...['--api-ip', api.hostname, '--api-port', api.port],
+    ];
+    await this.#runAsHub('proxy', argv, { CONFIGPROXY_AUTH_TOKEN: this.#token });
+  }
+
+  /** Where the proxy leads a user. */
+  async routeOf(user: string): Promise<URL> {
+    const answer = await fetch(`${this.#proxyApi}/api/routes/user/${user}/`, {
+      headers: { authorization: `token ${this.#token}` },
+    });
+    return new URL(((await answer.json()) as { readonly target: string }).target);
+  }
+
   /** Starts the hub's own process, and waits until it and the servers that run answer through its proxy. */
   async startHub(): Promise<void> {
-    const argv = [
-      ...['env', '-C', join(this.directory, 'state'), 'setpriv', '--pdeathsig=TERM'],
-      ...[`--reuid=${this.#account.uid}`, `--regid=${this.#account.gid}`, '--init-groups', '--'],
-      ...[python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')],
-    ];
-    const [file = '', ...args] = this.#options.host?.entered(argv) ?? argv;
+    const argv = [python, '-m', 'jupyterhub', '-f', join(this.directory, 'jupyterhub_config.py')];
     const starts = (await this.log()).split('JupyterHub is now running').length;
-    const hub = await this.#run('hub', file, args, {
-      PATH: '/usr/bin:/bin',
+    const hub = await this.#runAsHub('hub', argv, {
       HOME: join(this.directory, 'state'),
       PYTHONPATH: `${this.#software}:${hubPackage}`,
       PYTHONDONTWRITEBYTECODE: '1',
@@ -175,6 +199,20 @@ export class Hub {
     );
   }
 
+  #runAsHub(
+    name: string,
+    command: readonly string[],
+    env: Record<string, string>,
+  ): Promise<ChildProcess> {
+    const argv = [
+      ...['env', '-C', join(this.directory, 'state'), 'setpriv', '--pdeathsig=TERM'],
+      ...[`--reuid=${this.#account.uid}`, `--regid=${this.#account.gid}`, '--init-groups', '--'],
+      ...command,
+    ];
+    const [file = '', ...args] = this.#options.host?.entered(argv) ?? argv;
+    return this.#run(name, file, args, { PATH: '/usr/bin:/bin', ...env });
+  }
+
   /** PID of the hub's own process. */
   get pid(): number {
     return this.#processes.at(-1)?.pid ?? Number.NaN;
@@ -187,6 +225,17 @@ export class Hub {
     if (hub.exitCode !== null) return;
     const exited = once(hub, 'exit');
     hub.kill('SIGTERM');
+    await exited;
+  }
+
+  /** Kills the hub and nothing else, as the kernel does without memory. */
+  async killHub(): Promise<void> {
+    const hub = this.#processes.pop();
+    if (hub === undefined) return;
+    const exited = once(hub, 'exit');
+    await this.#options.host?.asRoot([
+      ...['pkill', '-KILL', '-u', 'test-hub', '-f', `${this.directory}/jupyterhub_config.py`],
+    ]);
     await exited;
   }
 

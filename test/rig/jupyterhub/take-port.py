@@ -1,9 +1,12 @@
 """Takes the port of somebody else's server as soon as it can, and shows what it has been sent there. Arguments: PORT, SECONDS to try.
 
+PORT may be the path of a socket.
+
 With TLS it has a certificate of its own. Prints a line once it listens, and at the end of its input all that clients sent.
 """
 
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -12,7 +15,7 @@ import tempfile
 import threading
 import time
 
-port, seconds = int(sys.argv[1]), float(sys.argv[2])
+port, seconds = sys.argv[1], float(sys.argv[2])
 pair = tempfile.NamedTemporaryFile().name
 make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=notebook", "-keyout", pair, "-out", pair]
 subprocess.run(make, check=True, stderr=subprocess.DEVNULL)
@@ -39,8 +42,25 @@ def accept(listener):
         threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 
 
+def listen_at_path():
+    """Whether the socket could be replaced."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if os.path.lexists(port):
+            os.unlink(port)
+        listener.bind(port)
+        os.chmod(port, 0o777)
+        listener.listen(64)
+    except OSError:
+        return False
+    threading.Thread(target=accept, args=(listener,), daemon=True).start()
+    return True
+
+
 def listen():
     """Whether the port could be had at some address."""
+    if not port.isdigit():
+        return listen_at_path()
     had = False
     for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET6, "::1"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET, "127.0.0.1")):
         listener = socket.socket(family)
@@ -49,7 +69,7 @@ def listen():
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
-            listener.bind((address, port))
+            listener.bind((address, int(port)))
             listener.listen(64)
         except OSError:
             listener.close()
