@@ -48,7 +48,8 @@ export async function waitForSessions(
     if (sessions.length === 0) return;
     const { settings, error } = await readAgain();
     if (settings !== undefined) {
-      if ((await tellBySettings(sessions, text, settings)) > 0) toldAt = performance.now();
+      if ((await tellBySettings(sessions, text, settings, { isEnd: false })) > 0)
+        toldAt = performance.now();
     } else terminal.stderr.write(once(nobodyToldText(error)));
   };
   const once = onlyOnce();

@@ -29,14 +29,12 @@ const options = {
   all: flag(
     'All sessions of this node (with -A, all pods too), or all that the filters select; never your own',
   ),
-  grace: text(
-    'TIME',
-    'How long the sessions may go on; at least 1s if a terminal showed a message',
-    { default: '0s' },
-  ),
+  grace: text('TIME', 'How long the sessions may go on; at least 1s if a message was shown', {
+    default: '0s',
+  }),
   message: text(
     'TEXT',
-    'A line for the terminals of these sessions, unless their profile has notices: false',
+    'A line for the terminals of these sessions, and without --grace for the standard error of others, unless their profile has notices: false',
   ),
   'dry-run': flag('Print what would be ended, and end nothing'),
 };
@@ -90,7 +88,7 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   await endPodsAndReport(pods, terminal);
 }
 
-/** sshd does not send what it has not read from the terminal when it is told to end. Milliseconds. */
+/** sshd does not send what it has not read from the session when it is told to end. Milliseconds. */
 export const messageMs = 1000;
 
 interface EndAndReportOptions {
@@ -120,7 +118,9 @@ export async function endAndReport(
   if (message !== undefined || graceSeconds > 0) {
     const text = `This session ends ${when}. ${message ?? ''}`.trim();
     if (read.settings !== undefined) {
-      const told = await tellBySettings([...sessions, ...alsoTell], text, read.settings);
+      const told = await tellBySettings([...sessions, ...alsoTell], text, read.settings, {
+        isEnd: graceSeconds === 0,
+      });
       if (told > 0) graceMs = Math.max(graceMs, messageMs);
     } else terminal.stderr.write('warning: no session was told, because ssh.yml cannot be read\n');
   }
@@ -199,20 +199,22 @@ function whichSessions(): BerthError {
 /**
  * Writes a line to the terminals of these sessions whose profile does not say `notices: false`.
  *
- * @returns how many terminals showed it
+ * @param isEnd whether they end now, and those without a terminal are told, too
+ * @returns how many got it
  */
 export async function tellBySettings(
   sessions: readonly Session[],
   text: string,
   settings: SshSettings,
+  { isEnd }: { readonly isEnd: boolean },
 ): Promise<number> {
-  const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
-  const known = await withProfiles(sessions, settings);
-  return tellSessions(
-    known.filter((one) => wantsNotices(one, settings)),
-    text,
+  const { tellSessionsTheirEnd } = await import('../../ssh/sessions/session-stderr.ts');
+  const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
+  const known = (await withProfiles(sessions, settings)).filter((one) =>
+    wantsNotices(one, settings),
   );
+  return isEnd ? tellSessionsTheirEnd(known, text) : tellSessions(known, text);
 }
 
 /** Without a known profile, such as for a shell on the host, people are told. */

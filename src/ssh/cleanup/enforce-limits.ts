@@ -12,7 +12,8 @@ import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts'
 import { sessionTraffic } from '../../system/session-traffic.ts';
 import { endSessions } from '../sessions/end-sessions.ts';
 import { openConnectionsOf } from '../sessions/list-sessions.ts';
-import { connectionUsages } from '../sessions/session-processes.ts';
+import { connectionUsages, type WithoutTerminal } from '../sessions/session-processes.ts';
+import { tellSessionsTheirEnd } from '../sessions/session-stderr.ts';
 import { tellSessions } from '../sessions/session-terminal.ts';
 
 /** A connection with sessions in one place, which have limits. It may have more in others. */
@@ -26,6 +27,7 @@ interface LimitedConnection {
   /** Milliseconds since the epoch. */
   readonly endsAt: number | undefined;
   readonly terminals: readonly string[];
+  readonly withoutTerminal: readonly WithoutTerminal[];
   /** When this was last looked at. Milliseconds since the epoch. */
   readonly looked: number | undefined;
   /** Since when it has carried nothing, as far as this was looked at. Milliseconds since the epoch. */
@@ -41,11 +43,11 @@ type LastLook = Readonly<
   >
 >;
 
-/** sshd does not send what it has not read from the terminal when it is told to end. Milliseconds. */
+/** sshd does not send what it has not read from the session when it is told to end. Milliseconds. */
 const messageMs = 1_000;
 
 /**
- * The limits of a user's sessions while the user is connected: tells the terminals that the end comes near, and ends the
+ * The limits of a user's sessions while the user is connected: tells the terminals that the end comes near, and tells and ends the
  * sessions of containers whose time is over, and those that are idle. Clusters and Slurm end what runs there themselves.
  *
  * All connections to a container, pod or job count as one: while any of this node's carries something, none is idle. A
@@ -85,7 +87,7 @@ export async function enforceLimits(
       warn(place, there, now);
       continue;
     }
-    const told = tellSessions(there.filter(wantsNotices), end.text);
+    const told = tellSessionsTheirEnd(there.filter(wantsNotices), end.text);
     const ended = await endSessions(site, there, { graceMs: told > 0 ? messageMs : 0 });
     for (const { session, failed: left } of ended) {
       failed.push(...left);
@@ -160,7 +162,9 @@ async function limitedConnections(
     const { place, endsAt } = 'place' in session ? session : ofContainer(session);
     return {
       ...{ id, uid, user: user.name, place, profile, endsAt, looked, traffic },
-      ...{ terminals: usage.terminals, quietSince: isQuiet ? quietSince : time },
+      terminals: usage.terminals,
+      withoutTerminal: usage.withoutTerminal,
+      quietSince: isQuiet ? quietSince : time,
     };
   });
 }

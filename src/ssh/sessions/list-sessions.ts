@@ -21,6 +21,7 @@ import {
   type ConnectionOwner,
   type ConnectionUsage,
   connectionUsages,
+  type WithoutTerminal,
 } from './session-processes.ts';
 
 /** An open SSH connection of a user, with what it runs and uses. */
@@ -54,6 +55,7 @@ export interface Session {
   readonly unit: string | undefined;
   /** Paths of its terminals on this host. */
   readonly terminals: readonly string[];
+  readonly withoutTerminal: readonly WithoutTerminal[];
   readonly processes: number;
   /** CPU time of its running processes. */
   readonly cpuSeconds: number;
@@ -148,9 +150,10 @@ function sessionOf(
   },
 ): Session {
   const { user, opened, peer, local, unit, rhost } = record;
-  const { containers, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
+  const { containers, terminals, withoutTerminal, lastInput } = usage;
+  const { processes, cpuSeconds, memoryBytes } = usage;
   return {
-    ...{ id, user, uid, opened, peer, local, unit, terminals },
+    ...{ id, user, uid, opened, peer, local, unit, terminals, withoutTerminal },
     ...{ processes, cpuSeconds, memoryBytes, claimedName: containers[0] },
     ...{ profile: undefined, profiles: [], backend: undefined, name: undefined },
     idleSeconds:

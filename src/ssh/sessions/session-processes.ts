@@ -18,6 +18,13 @@ export interface ConnectionOwner {
   readonly session: number | undefined;
 }
 
+/** What sshd started for a session without a terminal. */
+export interface WithoutTerminal {
+  readonly pid: number;
+  /** PID of sshd's process that started it and sends on what it writes. */
+  readonly sshd: number;
+}
+
 /** What a connection runs, from the kernel. */
 export interface ConnectionUsage {
   readonly processes: number;
@@ -26,6 +33,7 @@ export interface ConnectionUsage {
   /** Berth's containers that the connection's processes are in. */
   readonly containers: readonly string[];
   readonly terminals: readonly string[];
+  readonly withoutTerminal: readonly WithoutTerminal[];
   /** The last input at any of its terminals. Milliseconds since the epoch. */
   readonly lastInput: number | undefined;
   /** PIDs of sshd's processes for it, the monitor's first. */
@@ -78,6 +86,7 @@ function usageOf(
   let [cpuSeconds, memoryBytes] = [0, 0];
   const containers = new Set<string>();
   const terminals = new Map<string, number>();
+  const withoutTerminal: WithoutTerminal[] = [];
   for (const facts of processes) {
     const usage = processUsage(facts.pid);
     if (usage === undefined) continue;
@@ -86,13 +95,18 @@ function usageOf(
     const container = facts.pids.length > 1 ? containerAround(facts, byPid, names) : undefined;
     if (container !== undefined && sessionNameParts(container) !== undefined)
       containers.add(container);
-    if (usage.pty === undefined || !isStartedBySshd(facts, owner, byPid)) continue;
+    if (!isStartedBySshd(facts, owner, byPid)) continue;
+    if (usage.pty === undefined) {
+      withoutTerminal.push({ pid: facts.pid, sshd: facts.parent });
+      continue;
+    }
     const terminal = lookAtTerminal(usage.pty, owner.uid);
     if (terminal !== undefined) terminals.set(terminal.path, terminal.lastInput);
   }
   return {
     ...{ processes: processes.length, cpuSeconds, memoryBytes, containers: [...containers] },
     terminals: [...terminals.keys()].sort(),
+    withoutTerminal,
     sshd: [owner.monitor, ...processes.filter((one) => one.parent === owner.monitor.pid)].map(
       ({ pid }) => pid,
     ),
@@ -101,7 +115,7 @@ function usageOf(
 }
 
 /**
- * Whether sshd started it at a terminal: it leads its terminal session, and its parent is the monitor, or sshd's process
+ * Whether sshd started it: it leads its terminal session, and its parent is the monitor, or sshd's process
  * for the user, which is the monitor's child. A process in a container can have a terminal of the same number there.
  */
 function isStartedBySshd(

@@ -78,6 +78,11 @@ function isTerminalOf(status: Stats, number: number, uid: number): boolean {
 /** The longest message, in characters, so that it fits into the buffer of a terminal that nobody reads. */
 const longestMessage = 400;
 
+/** As it is shown, without the end of the line. @param text one line; control characters are escaped */
+export function messageLine(text: string): string {
+  return `*** ${escapeControl(text.slice(0, longestMessage))} ***`;
+}
+
 /**
  * Writes a line to each terminal of these sessions.
  *
@@ -89,7 +94,7 @@ export function tellSessions(
   text: string,
 ): number {
   // BEL, and a line of its own: the user may be in the middle of one. `\r`, because the terminal may be in raw mode.
-  const line = `\r\n\u0007*** ${escapeControl(text.slice(0, longestMessage))} ***\r\n`;
+  const line = `\r\n\u0007${messageLine(text)}\r\n`;
   return sessions
     .flatMap(({ uid, terminals }) => terminals.map((path) => writeToTerminal(path, uid, line)))
     .filter((shown) => shown).length;

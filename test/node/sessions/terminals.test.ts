@@ -108,6 +108,21 @@ describe('sessions with terminals', () => {
     await ada.kill();
   });
 
+  it('and others are told on standard error that they end now, whatever their user makes of that', async () => {
+    const quiet = await LiveSession.startReady(host, 'bob', 'cat');
+    const file = '/run/of-root';
+    await host.asRoot(['sh', '-c', `echo kept >${file}`]);
+    // Root's file, open to read only.
+    const hostile = await LiveSession.startReady(host, 'ada', `exec sleep 9000 2<${file}`);
+    await berthOn(host, ['sessions', 'end', '--all', '--message', 'for all']);
+    expect(await quiet.outputAtEnd()).toMatch(
+      /^ready\n\*\*\* This session ends now\. for all \*\*\*\n/,
+    );
+    expect(quiet.stdout).toBe('ready\n');
+    expect(await hostile.outputAtEnd()).not.toContain('for all');
+    expect((await host.asRoot(['cat', file])).stdout.toString()).toBe('kept\n');
+  });
+
   it('are idle while their client sends nothing, whatever their user makes of the terminal', async () => {
     const ada = await withTerminal(
       ...(['ada', 'while :; do touch -a -d "+1 day" "$(tty)"; sleep 0.2; done'] as const),

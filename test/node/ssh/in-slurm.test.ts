@@ -215,12 +215,15 @@ describe('a session in a job of Slurm', () => {
     await reap();
     expect([terminal.client.exitCode, printing.client.exitCode]).toEqual([null, null]);
     await printing.kill();
+    const quiet = await start('echo ready; cat');
     const ended = /session ended at its limit.* limit=idle/;
     await expect.poll(async () => (await reap()).stderr, eventually).toMatch(ended);
-    expect(await terminal.outputAtEnd()).toMatch(
-      /\*\*\* Nothing was typed or shown on your connections to job \d+ for .* this session ends now\./,
-    );
-    expect(await terminal.exitCode()).toBe(255);
+    for (const session of [terminal, quiet]) {
+      expect(await session.outputAtEnd()).toMatch(
+        /\*\*\* Nothing was typed or shown on your connections to job \d+ for .* this session ends now\./,
+      );
+      expect(await session.exitCode()).toBe(255);
+    }
     await expect.poll(() => jobs(ann), eventually).not.toContain('berth-quiet');
   });
 

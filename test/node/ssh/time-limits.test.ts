@@ -61,8 +61,11 @@ describe('a container with time limits', () => {
     expect((await findLeftovers(host, 'dan')).containers).toEqual([]);
     expect(await terminal.outputAtEnd()).toContain('it ends now. Log in again for a new one. ***');
     expect([await terminal.exitCode(), await session.exitCode()]).toEqual([255, 255]);
-    // Nothing is written where a program may read.
-    expect(session.output).not.toContain('***');
+    // While it goes on, nothing is written where a program may read.
+    expect(await session.outputAtEnd()).toMatch(
+      /^ready\n\*\*\* The lifetime of your container berth-timed is over: it ends now\./,
+    );
+    expect(session.stdout).toBe('ready\n');
     await expectNothing('dan');
   });
 
@@ -77,6 +80,11 @@ describe('a container with time limits', () => {
     expect([terminal.client.exitCode, printing.client.exitCode]).toEqual([null, null]);
     await printing.kill();
     const quiet = await LiveSession.startReady(host, 'eve', 'cat');
+    const transfer = LiveSession.start(host, 'eve', ['-s', 'sftp']);
+    // SSH_FXP_INIT of version 3, and the server's answer.
+    transfer.client.stdin?.write(Buffer.from([0, 0, 0, 5, 1, 0, 0, 0, 3]));
+    await transfer.waitForOutput('posix-rename@openssh.com');
+    const answer = transfer.stdout;
     for (const word of ['one', 'two', 'three']) {
       await reap();
       terminal.client.stdin?.write(`${word}\n`);
@@ -89,11 +97,12 @@ describe('a container with time limits', () => {
     await sleep(longerMs);
     const { stdout, stderr } = await reap();
     expect(stdout.toString() + stderr).toMatch(/session ended at its limit.* limit=idle/);
-    expect(await terminal.outputAtEnd()).toMatch(
-      /\*\*\* Nothing was typed or shown on your connections to container berth-idle for .* this session ends now\./,
-    );
-    expect([await terminal.exitCode(), await quiet.exitCode()]).toEqual([255, 255]);
-    expect(quiet.output).not.toContain('***');
+    const why =
+      /\*\*\* Nothing was typed or shown on your connections to container berth-idle for .* this session ends now\./;
+    for (const session of [terminal, quiet]) expect(await session.outputAtEnd()).toMatch(why);
+    for (const session of [terminal, quiet, transfer]) expect(await session.exitCode()).toBe(255);
+    // Standard output is the program's. sshd sends nothing of a subsystem's standard error.
+    expect([quiet.stdout, transfer.stdout]).toEqual(['ready\n', answer]);
     await expectNothing('eve');
   });
 

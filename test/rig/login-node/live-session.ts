@@ -20,12 +20,16 @@ export class LiveSession {
   readonly #exit: Promise<unknown>;
   readonly #close: Promise<unknown>;
   #output = '';
+  #stdout = '';
 
   private constructor(client: ChildProcess) {
     this.client = client;
     this.#exit = once(client, 'exit');
     this.#close = once(client, 'close');
-    client.stdout?.on('data', (text: Buffer) => (this.#output += text.toString()));
+    client.stdout?.on('data', (text: Buffer) => {
+      this.#output += text.toString();
+      this.#stdout += text.toString('latin1');
+    });
     client.stderr?.on('data', (text: Buffer) => (this.#output += text.toString()));
     client.stdin?.on('error', () => undefined);
   }
@@ -49,6 +53,11 @@ export class LiveSession {
   /** All output on stdout and stderr so far. */
   get output(): string {
     return this.#output;
+  }
+
+  /** Its bytes, as Latin-1. */
+  get stdout(): string {
+    return this.#stdout;
   }
 
   async waitForOutput(text: string): Promise<void> {

@@ -136,6 +136,9 @@ describe('a session in a pod', () => {
     await reap();
     await sleep(5_000);
     expect((await reap()).stderr).toMatch(/session ended at its limit.* limit=idle/);
+    expect(await idle.outputAtEnd()).toMatch(
+      /^\*\*\* Nothing was typed or shown on your connections to pod berth-limited for /m,
+    );
     expect(await idle.exitCode()).toBe(255);
   });
 

@@ -13,7 +13,7 @@ const session = (claimedName: string | undefined): Session => ({
   ...{ id: '47.11', user: 'ada', uid: 1000, opened: 1, idleSeconds: undefined, from: '192.0.2.7' },
   ...{ profile: undefined, profiles: [], backend: undefined, name: undefined, claimedName },
   ...{ via: undefined, peer: undefined, local: undefined, unit: undefined, terminals: [] },
-  ...{ processes: 1, cpuSeconds: 0, memoryBytes: 0 },
+  ...{ withoutTerminal: [], processes: 1, cpuSeconds: 0, memoryBytes: 0 },
 });
 
 it('a session in the container of its profile has its name', async () => {
