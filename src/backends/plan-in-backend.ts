@@ -90,7 +90,7 @@ function planned(
   const name = containerName(profile, host.connection);
   const warm = runningContainer(host, name);
   const container: SessionContainer = warm ?? {
-    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalRelay: 'runtime' },
+    ...{ id: 'CONTAINER', pid: 0, pausePid: 0, env: [], terminalRelay: 'runtime' },
     ...{ shell: profile.shell ?? shellInside(host.user), cwd: host.user.home },
     hasBundledTools: mounts.some(({ source }) => source === toolsDir),
   };

@@ -7,6 +7,7 @@ import { sessionEnd } from '../../session/session-end.ts';
 import type { OwnSession } from '../own-session.ts';
 import { containerNotePath } from './container-notes.ts';
 import { type BerthContainer, listBerthContainers, removeContainers } from './remove-containers.ts';
+import { tellOwnSessions } from './tell-own-sessions.ts';
 import { belongsToConnection, readUserState, userProcesses } from './user-processes.ts';
 
 /**
@@ -35,6 +36,7 @@ export async function ownContainers(site: SessionContext, user: User): Promise<O
       connections: open.filter(isUsedBy).length,
       ends: sessionEnd(site.settings.profiles.get(profile), connection, created),
       end: async () => {
+        tellOwnSessions(userProcesses(state.owner), container);
         const { failed } = await removeContainers(state, [container]);
         if (failed[0] !== undefined) throw failed[0];
         await removeNote(user, container);

@@ -12,8 +12,7 @@ import type { SessionContainer } from './argv/session-command.ts';
 
 /** Data of a running container, in a file of the user's runtime directory. */
 export interface ContainerFile extends Omit<SessionContainer, 'pausePid'> {
-  /** PID of its first process on the host, and the start time of that process (`startOf`). */
-  readonly pid: number;
+  /** The start time of its first process. */
   readonly start: string;
 }
 

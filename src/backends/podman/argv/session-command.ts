@@ -9,6 +9,7 @@ import {
   type SessionRequest,
   transferProgram,
 } from '../../../session/session-request.ts';
+import { sourceText } from '../../../source-text.ts';
 import { setSizeCommands } from '../../../terminal-size.ts';
 import { podmanCommand, programName } from './podman-argv.ts';
 import {
@@ -29,6 +30,8 @@ type SessionCall = ProgramCall & { readonly startFile: StartFile };
 
 /** A running container, with what its image provides. */
 export interface SessionContainer extends ContainerHandle {
+  /** PID of its first process on the host. */
+  readonly pid: number;
   /** `NAME=VALUE` of the image. */
   readonly env: readonly string[];
   /** The user's shell inside the container. */
@@ -80,7 +83,7 @@ export function sessionCommand(
   file: string,
 ): SessionCall {
   if (session.tty && container.terminalRelay === 'podman')
-    return podmanExec(host, container.id, session, file);
+    return podmanExec(host, container, session, file);
   const startFile = { path: file, text: ociProcessFile(host, container, session) };
   return { ...runtimeExec(host, container, file), startFile };
 }
@@ -114,6 +117,13 @@ function withTerminalSize(session: ExecSession): ExecSession {
 }
 
 /**
+ * Runs `podman exec`, and says in a sentence that its container has ended, instead of podman's messages about itself. The first
+ * process of the container ends a moment after the others. Arguments: a path for podman's messages, the PID of the first process, and
+ * the command line. It has no comments, because `ps` shows it.
+ */
+const withSentence = sourceText('podman-exec.sh', import.meta.url);
+
+/**
  * The same session as with `runtimeExec`, with a terminal that podman relays.
  *
  * @param environmentFile Path of a file with the session's environment, one line per variable. The variables must
@@ -121,7 +131,7 @@ function withTerminalSize(session: ExecSession): ExecSession {
  */
 function podmanExec(
   host: SessionHost,
-  containerId: string,
+  { id, pid }: SessionContainer,
   session: ExecSession,
   environmentFile: string,
 ): SessionCall {
@@ -136,9 +146,23 @@ function podmanExec(
     ...['--user', `${user.uid}:${user.gid}`],
     ...['--workdir', cwd],
     ...['--env-file', environmentFile],
-    containerId,
+    id,
     ...(argv.some(holdsRawBytes) ? throughShell(argv) : argv),
   ]);
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
-  return { ...call, startFile: { path: environmentFile, text: lines.join('') } };
+  return {
+    file: '/bin/sh',
+    args: [
+      'sh',
+      '-c',
+      withSentence,
+      'login',
+      `${environmentFile}.messages`,
+      String(pid),
+      call.file,
+      ...call.args.slice(1),
+    ],
+    env: call.env,
+    startFile: { path: environmentFile, text: lines.join('') },
+  };
 }

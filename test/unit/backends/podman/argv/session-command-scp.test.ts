@@ -9,7 +9,13 @@ const host = { user, storage: '/s', runtimeDir: '/r', podman: {} } as never;
 
 const pathOf = (command: string, hasBundledTools: boolean): string | undefined => {
   const container = {
-    ...{ id: 'C', pausePid: 1, env: ['PATH=/opt/bin:/bin'], terminalRelay: 'runtime' as const },
+    ...{
+      id: 'C',
+      pid: 2,
+      pausePid: 1,
+      env: ['PATH=/opt/bin:/bin'],
+      terminalRelay: 'runtime' as const,
+    },
     ...{ shell: '/bin/sh', cwd: '/', hasBundledTools },
   };
   const request = sessionRequest(['-c', command], undefined, false);

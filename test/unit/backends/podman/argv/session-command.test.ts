@@ -11,6 +11,7 @@ import { host } from '../../../session/host.ts';
 
 const container: SessionContainer = {
   id: 'c'.repeat(64),
+  pid: 4710,
   pausePid: 4711,
   env: ['PATH=/opt/bin:/bin', 'MODULEPATH=/opt/modules', 'HOME=/root'],
   shell: '/bin/bash',
@@ -155,7 +156,8 @@ describe('what the login becomes', () => {
     const { file, args, startFile } = sessionCommand(
       ...([host, slow, session({ command, tty: true }, { env }), '/f'] as const),
     );
-    expect(file).toBe('/usr/bin/podman');
+    expect(file).toBe('/bin/sh');
+    expect(args.slice(3, 7)).toEqual(['login', '/f.messages', '4710', '/usr/bin/podman']);
     const words = args.slice(args.indexOf('exec'));
     expect(words.slice(0, 12)).toEqual([
       ...['exec', '--interactive', '--tty', '--detach-keys', ''],
