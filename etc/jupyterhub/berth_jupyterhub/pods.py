@@ -92,12 +92,6 @@ class BerthKubeSpawner(BriefWatches):
         async for event in super().progress():
             yield event
 
-    def _own_pod(self) -> Mapping[str, Any]:
-        """As the API server had it last; empty before there is one."""
-        pods = {} if self.pod_reflector is None else self.pod_reflector.pods
-        pod: Mapping[str, Any] = pods.get(f"{self.namespace}/{self.pod_name}", {})
-        return pod
-
     async def get_pod_manifest(self) -> Any:
         """The pod. KubeSpawner logs one that the API server refuses, and the environment has the server's token."""
         return unlogged(await super().get_pod_manifest())

@@ -36,6 +36,11 @@ class BerthSpawner(BerthKubeSpawner):
         """As of the job or the pod."""
         return await (super().poll() if self._job is None else self._job.poll())
 
+    async def _watch_pod(self) -> None:
+        """A job has none."""
+        if self._job is None:
+            await super()._watch_pod()
+
     async def stop(self, now: bool = False) -> None:
         """Ends the job or the pod."""
         await (super().stop(now) if self._job is None else self._job.stop(now))

@@ -106,7 +106,7 @@ class Relay:
             connecting = asyncio.open_connection(*self._address, ssl=self._context)
             from_server, to_server = await asyncio.wait_for(connecting, CONNECT_SECONDS)
         except (OSError, asyncio.TimeoutError) as error:
-            log.warning("no connection to the server that this hub started at %s:%s: %s", *self._address, error or "no answer")
+            log.warning("no connection to the server that this hub started at %s:%s: %s", *self._address, str(error) or "no answer")
             writer.close()
             return
         await asyncio.gather(_copy(reader, to_server), _copy(from_server, writer))

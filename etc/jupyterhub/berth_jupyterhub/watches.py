@@ -1,10 +1,11 @@
-"""Watches of users' namespaces that last no longer than a server starts or stops."""
+"""Watches of users' namespaces: a few while a server starts or stops, and one of the pod of a running server."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +13,12 @@ from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubespawner import KubeSpawner
 from kubespawner.spawner import PodReflector
+
+#: How long a watch of a running server's pod lasts before the next one. Seconds.
+WATCH_SECONDS = 240
+
+#: From the beginning of a watch to that of the next one, at least. Seconds.
+RETRY_SECONDS = 5.0
 
 
 class PodList(PodReflector):
@@ -31,6 +38,10 @@ class BriefWatches(KubeSpawner):
 
     #: How many starts and stops wait, by namespace.
     _waiting: Counter[str] = Counter()
+
+    #: Of the pod, while the server runs.
+    _watch: asyncio.Task[None] | None = None
+    _look: asyncio.Task[int | None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,25 +69,91 @@ class BriefWatches(KubeSpawner):
         return [self.reflectors.pop(key) for key in keys if key in self.reflectors]
 
     async def poll(self) -> int | None:
-        """As KubeSpawner's, from a list: JupyterHub asks every 30 seconds."""
+        """As KubeSpawner's, from a list: JupyterHub asks every 30 seconds. A pod that is being deleted has ended."""
         key = self._get_reflector_key("pods")
         if key in self.reflectors:
-            status: int | None = await super().poll()
-            return status
+            return await self._poll()
         listed = PodList(parent=self, namespace=self.namespace, labels={"component": self.component_label})
         await listed.start()
         self.reflectors.setdefault(key, listed)
         try:
-            status = await super().poll()
-            return status
+            return await self._poll()
         finally:
             if self.reflectors.get(key) is listed:
                 del self.reflectors[key]
+
+    async def _poll(self) -> int | None:
+        status: int | None = await super().poll()
+        return 1 if status is None and is_ending(self._own_pod()) else status
+
+    def _own_pod(self) -> Mapping[str, Any]:
+        """As the API server had it last; empty before there is one."""
+        pods = {} if self.pod_reflector is None else self.pod_reflector.pods
+        pod: Mapping[str, Any] = pods.get(f"{self.namespace}/{self.pod_name}", {})
+        return pod
+
+    def start_polling(self) -> None:
+        """As JupyterHub's, and takes the server's route from its proxy as soon as the pod ends: another pod may get the address."""
+        super().start_polling()
+        self._watch = asyncio.ensure_future(self._watch_pod())
+
+    def stop_polling(self) -> None:
+        """As JupyterHub's."""
+        super().stop_polling()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    async def _watch_pod(self) -> None:
+        loop = asyncio.get_running_loop()
+        # Whom `poll_and_notify` tells is known once the proxy has the route.
+        while not self._callbacks:
+            await asyncio.sleep(0.1)
+        while True:
+            again = loop.time() + RETRY_SECONDS
+            try:
+                await self._watch_once()
+            except Exception as error:
+                # One that lasted was cut on its way, as by a load balancer.
+                if loop.time() < again:
+                    self.log.warning("the pod %s of a running server is not watched: %r", self.pod_name, error)
+            await asyncio.sleep(again - loop.time())
+
+    async def _watch_once(self) -> None:
+        response = await self.api.list_namespaced_pod(
+            namespace=self.namespace,
+            field_selector=f"metadata.name={self.pod_name}",
+            watch=True,
+            timeout_seconds=WATCH_SECONDS,
+            _preload_content=False,
+            _request_timeout=2 * WATCH_SECONDS,
+        )
+        async with response:
+            response.raise_for_status()
+            # It begins with the pod as it is.
+            async for line in response.content:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise RuntimeError(event["object"]["message"])
+                if event["type"] == "DELETED" or is_ending(event["object"]):
+                    try:
+                        await self.user.settings["proxy"].delete_user(self.user, self.name)
+                    finally:
+                        # Which ends this task.
+                        self._look = asyncio.ensure_future(self.poll_and_notify())
 
     async def stop(self, now: bool = False) -> None:
         """As KubeSpawner's."""
         async with self.watching():
             await super().stop(now)
+
+
+def is_ending(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod (v1.Pod) that has run loses its address, or may have lost it."""
+    status = pod.get("status", {})
+    containers = status.get("containerStatuses") or []
+    has_ended = any("terminated" in one["state"] for one in containers if one["name"] == "notebook")
+    return "deletionTimestamp" in pod.get("metadata", {}) or has_ended or status.get("phase") in ("Failed", "Succeeded")
 
 
 def lift_limit(client: ApiClient) -> None:

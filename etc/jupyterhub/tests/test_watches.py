@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 
@@ -21,6 +22,9 @@ class Cluster:
 
     def __init__(self) -> None:
         self.watches = 0
+        #: What a watch says, and when.
+        self.ending: dict[str, object] = {}
+        self.ends = asyncio.Event()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """An empty list, or a watch in which nothing happens."""
@@ -30,7 +34,9 @@ class Cluster:
         await response.prepare(request)
         self.watches += 1
         try:
-            await asyncio.sleep(float(request.query["timeoutSeconds"]))
+            await asyncio.wait_for(self.ends.wait(), float(request.query["timeoutSeconds"]))
+            await response.write(json.dumps({"type": "MODIFIED", "object": self.ending}).encode() + b"\n")
+            await asyncio.sleep(60)
         finally:
             self.watches -= 1
         return response
@@ -97,7 +103,7 @@ def test_servers_that_start_together_do_not_wait_for_each_others_watches(with_sp
     with_spawners(use)
 
 
-def test_a_running_server_is_not_watched(with_spawners: Callable[[Use], None]) -> None:
+def test_a_look_at_a_server_leaves_no_watch(with_spawners: Callable[[Use], None]) -> None:
     async def use(cluster: Cluster, spawners: list[BerthKubeSpawner]) -> None:
         assert await asyncio.gather(*(spawner.poll() for spawner in spawners)) == [1] * USERS
         async with spawners[0].watching():
@@ -105,5 +111,28 @@ def test_a_running_server_is_not_watched(with_spawners: Callable[[Use], None]) -
             await cluster.reach(0)
         assert cluster.watches == 0
         assert BerthKubeSpawner.reflectors == {}
+
+    with_spawners(use)
+
+
+def test_a_running_server_has_one_watch_which_takes_its_route_when_its_pod_ends(with_spawners: Callable[[Use], None]) -> None:
+    async def use(cluster: Cluster, spawners: list[BerthKubeSpawner]) -> None:
+        spawner = spawners[0]
+        gone: asyncio.Queue[str] = asyncio.Queue()
+
+        class Proxy:
+            async def delete_user(self, user: SimpleNamespace, name: str) -> None:
+                gone.put_nowait(f"the route of {user.name}")
+
+        spawner.user.settings["proxy"] = Proxy()
+        metadata = {"namespace": spawner.namespace, "name": spawner.pod_name, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        cluster.ending = {"metadata": metadata, "status": {"phase": "Running", "containerStatuses": []}}
+        spawner.start_polling()
+        spawner.add_poll_callback(lambda: gone.put_nowait("the server"))
+        await cluster.reach(1)
+        assert gone.empty()
+        cluster.ends.set()
+        assert [await asyncio.wait_for(gone.get(), 8) for _ in range(2)] == ["the route of user0", "the server"]
+        await cluster.reach(0)
 
     with_spawners(use)

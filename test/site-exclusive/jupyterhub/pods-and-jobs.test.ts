@@ -6,17 +6,19 @@ import { hubEnvironment } from '../../rig/jupyterhub/hub-environment.ts';
 import { installHubJobs, renderHub } from '../../rig/jupyterhub/hub-jobs.ts';
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
 import { hubKey, installHub, removeHub } from '../../rig/jupyterhub/install-hub.ts';
+import { takePort } from '../../rig/jupyterhub/take-port.ts';
 import { testImageStore } from '../../rig/login-node/image-store.ts';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
-import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
+import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.ts';
 import { serviceAddress } from '../../rig/site/kubernetes/control-plane.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
+import { waitFor } from '../../../src/verify/wait-for.ts';
 import { slurmClientMounts, SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
 
 const alice = 'both-alice';
@@ -24,6 +26,7 @@ const bob = 'both-bob';
 const group = 'both-lab';
 
 let site: Site;
+let node: TestNode;
 let hub: Hub;
 let login: PodHost;
 let slurm: SlurmCluster;
@@ -32,7 +35,7 @@ let user: HubUser;
 beforeAll(async () => {
   await ensurePackages([...slurmPackages, 'sudo']);
   site = await openSite();
-  const node = await ensureNode(site);
+  node = await ensureNode(site);
   await node.routePods();
   await installHub(site);
   const software = await hubEnvironment();
@@ -124,6 +127,35 @@ describe('a hub whose profiles are for pods and for Slurm', () => {
     expect(await user.runCell(whereAmI, 'batch')).toContain('False');
     await user.stopServer('batch');
     await user.stopServer();
+  });
+
+  const namespace = `u-${alice}`;
+  it.each<[string, () => Promise<unknown>]>([
+    ['has ended', () => user.request('POST', `/user/${alice}/api/shutdown`)],
+    [
+      'was deleted',
+      () =>
+        new LiveCluster(site).kubectl(['delete', 'pods', '--all', '--wait=false', '-n', namespace]),
+    ],
+  ])('sends nothing to another pod that gets the address of one that %s', async (_, end) => {
+    const status = async (): Promise<string> => {
+      const pods = ['get', 'pods', '-n', namespace, '-o', 'jsonpath={.items[*].status}'];
+      return new LiveCluster(site).kubectl(pods);
+    };
+    await user.startServer({ profile: 'base' });
+    const [, address = ''] = /"podIP":"([^"]+)"/.exec(await status()) ?? [];
+    const inNode = { entered: (argv: readonly string[]) => [...node.enter, ...argv] };
+    const taker = await takePort(inNode, 'nobody', 8888, 1);
+    expect(await taker.outcome).toBe('listening');
+    await end();
+    await waitFor({ what: 'the end of the server', timeoutMs: 60_000, everyMs: 20 }, async () =>
+      /^$|"terminated"/.test(await status()) ? true : undefined,
+    );
+    await node.inside(['ip', 'address', 'add', address, 'dev', 'lo']);
+    await user.request('GET', `/user/${alice}/api/contents`);
+    await node.inside(['ip', 'address', 'delete', address, 'dev', 'lo']);
+    expect(await taker.end()).toEqual([]);
+    await expect.poll(() => user.servers(), { timeout: 20_000 }).toEqual({});
   });
 
   it('starts no job for a user who is in no group of its profile', async () => {
