@@ -2,12 +2,12 @@ import { readdirSync, realpathSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 
-/** Names in a directory; none if it does not exist. */
+/** Names in a directory; none if it does not exist, or is of a process in /proc that has ended. */
 export function directoryNames(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
+    if (isErrno(error, 'ENOENT', 'ESRCH')) return [];
     throw error;
   }
 }

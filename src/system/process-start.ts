@@ -28,7 +28,16 @@ export function procStatFields(pid: number): readonly string[] | undefined {
 }
 
 /** Whether it is a zombie: it has ended, but its parent has not waited for it. */
-export function isZombie([state]: readonly string[]): boolean {
+export function isZombie(fields: readonly string[]): boolean {
+  const threads = Number(fields[17]);
+  return hasEndedThread(fields) && threads <= 1;
+}
+
+/**
+ * Whether this thread has ended. If it is the first one of a process, others may live on: the process has its PID, but under that
+ * PID neither program, environment nor namespaces (proc_pid_task(5)).
+ */
+export function hasEndedThread([state]: readonly string[]): boolean {
   return state === 'Z' || state === 'X';
 }
 

@@ -1,10 +1,12 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
+import { directoryNames } from './if-present.ts';
 import { descriptorFacts, O_PATH } from './path-descriptor.ts';
-import { isZombie, processStartTime, procStatFields } from './process-start.ts';
+import { hasEndedThread, isZombie, processStartTime, procStatFields } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 
 /** A PID, which the kernel reuses, and the start time that makes it unique. */
 export interface ProcessId {
+  /** The ID of another thread if the first one has ended: /proc and kill(2) take it in place of the process's own. */
   readonly pid: number;
   /** Clock ticks since boot, /proc/PID/stat field 22; digits. */
   readonly start: string;
@@ -110,6 +112,8 @@ export function processFacts(
   if (!wanted(uid)) return undefined;
   const fields = procStatFields(pid);
   if (fields === undefined || isZombie(fields)) return undefined;
+  const thread = hasEndedThread(fields) ? livingThread(pid) : undefined;
+  if (thread !== undefined) return processFacts(thread, wanted);
   const pids = statusField(status, 'NSpid');
   return {
     pid,
@@ -121,6 +125,16 @@ export function processFacts(
     session: auditSession(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),
   };
+}
+
+/** ID of a thread that runs; undefined if all have ended meanwhile. */
+function livingThread(pid: number): number | undefined {
+  return directoryNames(`/proc/${pid}/task`)
+    .map(Number)
+    .find((thread) => {
+      const fields = procStatFields(thread);
+      return fields !== undefined && !hasEndedThread(fields);
+    });
 }
 
 /** The `NAME=value` that a process was started with; [] if it has ended. Only root can read it for other users. */

@@ -72,8 +72,8 @@ export async function processesOf(host: SshHost, user: string): Promise<string[]
       const id = Number(of);
       const theirs =
         id === uid || own.some(({ start, count }) => id >= start && id < start + count);
-      // A zombie, or a process that is exiting: its memory is already freed, and ps shows `[name]`.
-      const isGone = state.startsWith('Z') || command.startsWith('[');
+      // A zombie, or a process that is exiting: its memory is already freed, and ps shows `[name]`; not if another thread lives (`l`).
+      const isGone = (state.startsWith('Z') || command.startsWith('[')) && !state.includes('l');
       return of !== '' && theirs && !isGone ? [`${pid} ${command}`] : [];
     });
 }

@@ -1,12 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   endProcesses,
   signalProcess,
   type SignalTarget,
 } from '../../../src/system/end-processes.ts';
-import { processStartTime } from '../../../src/system/process-start.ts';
+import { processStartTime, procStatFields } from '../../../src/system/process-start.ts';
+import { endedFirstThread } from '../../rig/login-node/ended-first-thread.ts';
 import {
   processArguments,
   fileId,
@@ -16,6 +18,8 @@ import {
   runningProcesses,
   hasInitialVariable,
 } from '../../../src/system/processes.ts';
+
+const threadsOf = (pid: number): readonly number[] => readdirSync(`/proc/${pid}/task`).map(Number);
 
 const children: ChildProcess[] = [];
 afterEach(() => {
@@ -44,6 +48,26 @@ describe('a listing of /proc', () => {
     const found = [...runningProcesses()].find((one) => one.pid === pid);
     expect(found).toMatchObject({ pid, uid: process.getuid?.(), parent: process.pid });
     expect(found?.pids[0]).toBe(pid);
+  });
+
+  it('knows a process whose first thread has ended, by another one', async () => {
+    const script = endedFirstThread('/dev/null').replace('setsid ', '').replace(' &', '');
+    const { pid } = await shell(`READY; exec ${script}`);
+    await expect.poll(() => procStatFields(pid)?.[0]).toBe('Z');
+    const found = [...runningProcesses()].find(
+      ({ parent, pids }) =>
+        parent === process.pid && pids[0] !== pid && threadsOf(pid).includes(pids[0] ?? 0),
+    );
+    expect(found).toMatchObject({ uid: process.getuid?.() });
+    const { pid: thread = 0 } = found ?? {};
+    expect(executableId(thread)).toBe(fileId('/usr/bin/python3'));
+    expect(hasInitialVariable(thread, 'MARK=one two')).toBe(true);
+    expect(processStartTime(pid)).toBeDefined();
+    const { left } = await endProcesses(
+      () => [...runningProcesses()].filter((one) => one.pid === thread),
+      [['SIGKILL', 5_000]],
+    );
+    expect([left, isRunning({ pid, start: processStartTime(pid) ?? '' })]).toEqual([[], false]);
   });
 
   it('tells a process from a later one with the same PID', async () => {

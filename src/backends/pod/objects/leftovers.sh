@@ -6,8 +6,12 @@ ours() {
   case $group in */../*) return 1 ;; "$home"*) ;; *) return 1 ;; esac
 }
 each() { for place in /proc/[0-9]*; do pid=${place#/proc/}; if ours "$pid"; then $1; fi; done; }
+environment() {
+  case $state in Z) set -- "/proc/$pid/task/"* ;; *) set -- "/proc/$pid" ;; esac
+  for thread; do tr '\0' '\n' 2>/dev/null <"$thread/environ"; done
+}
 row() {
-  env=$nl$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ")$nl mark=-
+  env=$nl$(environment)$nl mark=-
   case $env in
     *"$nl"BERTH_CONNECTION=?*)
       mark=${env#*"$nl"BERTH_CONNECTION=} mark=${mark%%"$nl"*}
@@ -28,7 +32,7 @@ still() {
   n=0
   for pid in $rest; do
     while [ $n -lt 100 ] && facts "$pid"; do
-      case $state in [Tt]) break ;; esac
+      case $state in [TtZ]) break ;; esac
       n=$((n + 1))
       sleep 0.01
     done

@@ -6,6 +6,7 @@ import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../../src/verify/wait-for.ts';
 import { buildForkChain } from '../../../rig/login-node/fork-chain.ts';
 import { repetitions } from '../../../rig/soak.ts';
+import { endedFirstThread } from '../../../rig/login-node/ended-first-thread.ts';
 import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
@@ -133,14 +134,16 @@ describe('a relay that is killed with -9', () => {
       [
         `trap '' HUP; nohup sleep 300 >&- 2>&- & setsid sleep 301 & env -i sleep 302 & sleep 303 &`,
         // The mark of a connection that never was, and of one to come.
+        endedFirstThread('/tmp/life'),
         'env BERTH_CONNECTION=1.1 setsid sleep 304 & env BERTH_CONNECTION=1.99999999999 sleep 305',
       ].join(' '),
     );
+    await expect.poll(() => runs(user)).toContain('[python3] <defunct>');
     const [relay = ''] = (await relays(user)).filter((pid) => pid !== otherRelay);
     await pods.host.asRoot(['kill', '-9', relay]);
     expect(await session.exitCode()).toBe(255);
     const sleeps = async () =>
-      (await runs(user)).filter((line) => line.startsWith('sleep 3')).sort();
+      (await runs(user)).filter((line) => /^sleep 3|python3/.test(line)).sort();
     await expect.poll(sleeps).toEqual(['sleep 310', 'sleep 311']);
     other.client.stdin?.write('still here\n');
     await other.waitForOutput('still here');
