@@ -136,16 +136,21 @@ function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonl
   const known = new Set([...support, ...sshd, podman ?? '', node ?? '']);
   const programs = new Map(own.map(({ pid }) => [pid, executableId(pid, known)]));
   const isPause = (pid: number): boolean => pid === owner.pausePid && programs.get(pid) === podman;
+  // Sessions can run catatonit, too: it is their container's /run/podman-init.
+  const isSupport = (pid: number): boolean =>
+    support.has(programs.get(pid) ?? '') && namespaceInode(pid, 'pid') === here;
   const supporting = new Set(
-    own.flatMap(({ pid }) => (support.has(programs.get(pid) ?? '') || isPause(pid) ? [pid] : [])),
+    own.flatMap(({ pid }) => (isSupport(pid) || isPause(pid) ? [pid] : [])),
   );
   const { firsts, names } = containerStarts(own, (pid) => supporting.has(pid));
   const byPid = new Map(own.map((facts) => [facts.pid, facts]));
   return own.map((facts): BerthProcess => {
     const container = containerAround(facts, byPid, names);
     const part = (): BerthProcess['part'] => {
-      const { pid } = facts;
+      const { pid, parent, pids } = facts;
       if (supporting.has(pid) || firsts.has(pid)) return 'support';
+      // What podman's init waits for (podman-run.ts).
+      if (firsts.has(parent) && pids.at(-1) === 2) return 'support';
       if (namespaceInode(pid, 'pid') !== here) return 'inside';
       const program = programs.get(pid) ?? '';
       if (sshd.has(program)) return 'sshd';

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { endedFirstThread } from '../../rig/login-node/ended-first-thread.ts';
 import { findLeftovers, noLeftovers, processesOf } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -8,9 +8,15 @@ import { installDirectory } from '../../rig/site/portal.ts';
 let host: SshHost;
 afterEach(() => host.stop());
 
-it.each(['', ' --host-processes'])(
-  'a process whose first thread has ended ends with its connection: pam-session%s',
-  async (words) => {
+describe.each(['', ' --host-processes'])('with pam-session%s', (words) => {
+  it.each([
+    ['whose first thread has ended', endedFirstThread('~/life'), 'python3'],
+    [
+      "that runs podman's own init",
+      "setsid bash -c 'exec -a hidden /run/podman-init -P' </dev/null >/dev/null 2>&1 &",
+      'hidden -P',
+    ],
+  ])('a process %s ends with its connection', async (_, command, name) => {
     host = await SshHost.start({
       mode: 'forced',
       users: { bob: [] },
@@ -18,13 +24,13 @@ it.each(['', ' --host-processes'])(
       profiles: { base: sharedProfile },
     });
     const other = await LiveSession.startReady(host, 'bob', 'cat');
-    const session = await LiveSession.startReady(host, 'bob', `${endedFirstThread('~/life')} cat`);
-    const isLeft = async (): Promise<boolean> =>
-      (await processesOf(host, 'bob')).some((line) => line.includes('python3'));
-    await expect.poll(isLeft).toBe(true);
+    const session = await LiveSession.startReady(host, 'bob', `${command} cat`);
+    const left = async (): Promise<readonly string[]> =>
+      (await processesOf(host, 'bob')).filter((line) => line.includes(name));
+    await expect.poll(left).not.toEqual([]);
     await session.kill();
-    await expect.poll(isLeft, { timeout: 20_000 }).toBe(false);
+    await expect.poll(left, { timeout: 20_000 }).toEqual([]);
     await other.kill();
     await expect.poll(() => findLeftovers(host, 'bob')).toEqual(noLeftovers);
-  },
-);
+  });
+});
