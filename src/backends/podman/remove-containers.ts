@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
@@ -19,6 +18,7 @@ import {
   type UserState,
 } from './user-processes.ts';
 import { killProcesses } from './kill-processes.ts';
+import { lockDirectory } from './argv/podman-argv.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
 import { containerFilesDir, removePauseFile } from './running-container.ts';
@@ -36,7 +36,7 @@ export interface BerthContainer extends StoredContainer, Limits {
 
 const removalMs = 15_000;
 /** Files that are checked; a user has a few. */
-const mostNotes = 1_000;
+const mostFiles = 1_000;
 /** For a profile that was removed from the configuration: the container is removed. */
 const unknownProfile: Limits = {
   lifetime: { kind: 'user', graceMs: 0, linger: false },
@@ -110,9 +110,17 @@ export function removeContainerFiles(
 ): void {
   if (host === undefined) return;
   const directory = containerFilesDir(host.runtimeDir).slice(host.runtimeDir.length + 1);
+  removeFiles(host.runtimeDir, [directory], isOver);
+}
+
+function removeFiles(
+  runtimeDir: string,
+  directory: readonly string[],
+  isOver: (file: string) => boolean,
+): void {
   try {
-    const files = namesOnMount(host.runtimeDir, [directory], mostNotes);
-    unlinkOnMount(host.runtimeDir, [directory], files.filter(isOver));
+    const files = namesOnMount(runtimeDir, directory, mostFiles);
+    unlinkOnMount(runtimeDir, directory, files.filter(isOver));
   } catch (error) {
     // What a user puts there harms only that user.
     if (!(error instanceof BerthError) && !isErrno(error)) throw error;
@@ -167,7 +175,7 @@ export async function removeLeakedStorage(part: UserState): Promise<BerthError[]
 
 /**
  * Volumes, and podman's locks: a podman that was killed after it created a volume and before its container leaves
- * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew. One that was
+ * both. All volumes of this store are scratch space of sessions, and no lock is in use. One that was
  * killed while it removed a volume leaves a directory that is in no database: then the store is removed.
  */
 async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
@@ -178,8 +186,7 @@ async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
     );
   if (await isLeft()) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
   if (await isLeft()) await podmanAsUser(host, removeStoreArgs(host, 'all'), layersMs);
-  const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
-  await asUserThenRoot(user, () => rm(locks, { force: true }));
+  removeFiles(host.runtimeDir, lockDirectory, () => true);
 }
 
 /**

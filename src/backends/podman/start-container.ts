@@ -22,7 +22,7 @@ import {
 } from './running-container.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import type { LoginSession } from '../backend.ts';
-import { podmanCommand } from './argv/podman-argv.ts';
+import { ownLocks, podmanCommand } from './argv/podman-argv.ts';
 import { terminalRelay } from './argv/session-command.ts';
 import { containerPidFile, podmanRunCommand } from './argv/podman-run.ts';
 import {
@@ -125,6 +125,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   const run: Run = (call) => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
   assertOwnDirectory(host);
+  await writeContainersConf(host);
   validatedPausePid(host);
   const { mounts, checked } = resolveMounts(profile, host, toolsDir);
   const origins = mountOrigins(checked);
@@ -186,6 +187,15 @@ function assertOwnDirectory(host: SessionHost): void {
     code: 'session-directory-missing',
     fields: { file: directory },
   });
+}
+
+/** All podman commands of the user read it, also those of a cleanup. */
+async function writeContainersConf(host: SessionHost): Promise<void> {
+  const directory = `${userStorageDir(host)}/.config/containers`;
+  const file = `${directory}/containers.conf`;
+  if (existsSync(file)) return;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeAtomically(file, ownLocks, { mode: 0o600 });
 }
 
 /** From the file that podman has just written; NaN if it is not readable as such. */

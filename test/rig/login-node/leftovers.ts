@@ -19,8 +19,7 @@ export interface Leftovers {
   /** Berth's records of connections and their cgroups, locks and state files. */
   readonly files: readonly string[];
   readonly volumes: readonly string[];
-  /** Number of podman's locks in use. */
-  readonly podmanLocks: number;
+  readonly podmanLocks: readonly string[];
 }
 
 export const noLeftovers: Leftovers = {
@@ -31,7 +30,7 @@ export const noLeftovers: Leftovers = {
     layers: [],
     volumes: [],
     files: [],
-    podmanLocks: 0,
+    podmanLocks: [],
   },
 };
 
@@ -53,7 +52,7 @@ export async function findLeftovers(host: SshHost, user: string): Promise<Leftov
       ...(await filesIn(host, `/run/user/${uid}/berth`)),
       ...(await filesIn(host, `/run/berth/ending`)),
     ],
-    podmanLocks: await podmanLocks(host.path(`/dev/shm/libpod_rootless_lock_${uid}`)),
+    podmanLocks: await filesIn(host, `/run/user/${uid}/libpod/tmp/locks`),
   };
 }
 
@@ -96,16 +95,4 @@ function ifMissing<T>(instead: T): (error: unknown) => T {
 async function filesIn(host: SshHost, directory: string): Promise<string[]> {
   const found = await readdir(host.path(directory)).catch(ifMissing([]));
   return found.map((name) => `${directory}/${name}`);
-}
-
-/**
- * Counts the bits in podman's shared lock file (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for
- * each 32 locks a bitmap of 8 bytes and 32 mutexes of 40 bytes.
- */
-async function podmanLocks(file: string): Promise<number> {
-  const bytes = await readFile(file).catch(ifMissing(Buffer.alloc(0)));
-  let taken = 0;
-  for (let at = 56; at + 8 <= bytes.length; at += 8 + 32 * 40)
-    taken += bytes.readUInt32LE(at).toString(2).replaceAll('0', '').length;
-  return taken;
 }
