@@ -1,5 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { endProcesses, type SignalSteps } from '../../system/end-processes.ts';
+import { directoryNames } from '../../system/if-present.ts';
 import type { ProcessId } from '../../system/processes.ts';
 import { belongs, type BerthProcess, type ProcessOwner, userProcesses } from './user-processes.ts';
 
@@ -30,11 +31,13 @@ export async function killProcesses<Found extends BerthProcess>(
   const stay = new Set(left.map(({ pid }) => pid));
   const others = userProcesses(owner).filter(({ pid }) => !stay.has(pid));
   const inUse = new Set(others.flatMap(fuseMounts));
-  const waiting = new Set(left.flatMap(fuseMounts).filter((one) => isWaitedFor(one, owner)));
-  const over = [...waiting].filter((one) => !inUse.has(one));
-  if (over.length === 0) return { left, fuse: [...waiting] };
+  const theirs = new Set(left.flatMap(fuseMounts));
+  // One that is unmounted while a file of it is open is in no list of mounts.
+  const waiting = directoryNames(fuseConnections).filter((one) => isWaitedFor(one, owner));
+  const over = waiting.filter((one) => !inUse.has(one));
+  const fuse = waiting.filter((one) => inUse.has(one) && theirs.has(one));
+  if (over.length === 0) return { left, fuse };
   for (const one of over) abort(one);
-  const fuse = [...waiting].filter((one) => inUse.has(one));
   return { left: (await endProcesses(find, kill)).left, fuse };
 }
 

@@ -27,9 +27,9 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
   });
   afterAll(() => host.stop());
 
-  const held = async (user: string): Promise<{ session: LiveSession; pid: string }> => {
+  const held = async (user: string, how = ''): Promise<{ session: LiveSession; pid: string }> => {
     const session = LiveSession.start(host, user, [
-      `python3 - <<'END'\n${heldByFuse}\nEND\necho ready; exec sleep 1000`,
+      `python3 - ${how} <<'END'\n${heldByFuse}\nEND\necho ready; exec sleep 1000`,
     ]);
     await session.waitForOutput('ready');
     const [, pid = ''] = /held (\d+)/.exec(session.output) ?? [];
@@ -43,12 +43,15 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     });
   };
 
-  it('ends with its connection, whose file system it is', async () => {
-    const { session } = await held('fuse-ann');
-    await session.kill();
-    await gone('fuse-ann', () => Promise.resolve());
-    expect(await host.log()).not.toMatch(/level=error.*user=fuse-ann/);
-  });
+  it.each(['mounted', 'detached'])(
+    'ends with its connection, whose file system it is: %s',
+    async (how) => {
+      const { session } = await held('fuse-ann', how);
+      await session.kill();
+      await gone('fuse-ann', () => Promise.resolve());
+      expect(await host.log()).not.toMatch(/level=error.*user=fuse-ann/);
+    },
+  );
 
   it("stays while another session uses the file system, and root's log says which", async () => {
     const { session, pid } = await held('fuse-bob');
