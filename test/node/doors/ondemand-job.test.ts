@@ -91,6 +91,14 @@ describe('an app that runs in a job', () => {
       (await answer('/api')) === '200' ? true : undefined,
     );
 
+    // Nobody else of the node can listen at its other addresses, to which the name of the node may lead the portal.
+    const taker = `import socket
+s = socket.socket(socket.AF_INET6)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+s.bind(("::", ${port}))`;
+    const { stderr } = await host.asRoot(['python3', '-c', taker]);
+    expect(stderr.toString()).toContain('Address already in use');
+
     expect(await answer('/api/contents')).toBe('403');
     expect(await answer('/login', '--data', 'password=wrong')).toBe('401');
     expect(await answer('/login', '--data', `password=${password}`, '--cookie-jar', jar)).toBe(

@@ -11,7 +11,8 @@ class PortalLogin(LoginFormHandler):
 
 
 c = get_config()  # noqa: F821, which Jupyter defines
-c.ServerApp.ip = "0.0.0.0"
+# IPv6, too: otherwise another user of the node could listen at this port there, and get the password from the portal.
+c.ServerApp.ip = "*"
 c.ServerApp.port = int(os.environ["BERTH_PORT"])
 c.ServerApp.port_retries = 0
 c.ServerApp.base_url = os.environ["BERTH_BASE_URL"]
