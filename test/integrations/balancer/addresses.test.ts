@@ -213,8 +213,8 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
         if (exitCode !== 0) throw new Error(stderr);
         return true;
       });
-      // The speakers' gossip finds a failure within a few seconds.
-      expect(performance.now() - since).toBeLessThan(10_000);
+      // The speakers' gossip finds a failure within a few seconds; the rest is for a busy machine.
+      expect(performance.now() - since).toBeLessThan(20_000);
     } finally {
       await second.stop();
     }

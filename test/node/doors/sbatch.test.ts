@@ -87,7 +87,7 @@ describe('the job script of a profile', () => {
       'CONTAINER_HOST=x',
     ];
     const shown = await outputOf({ args: ['env'], env });
-    expect(shown).toContain(`\nODD=${odd}\n`);
+    expect(`\n${shown}`).toContain(`\nODD=${odd}\n`);
     for (const line of [`OF=${user}`, 'BERTH_PROFILE=base', 'SLURM_JOB_ID=12', 'MPLBACKEND=agg'])
       expect(shown.split('\n')).toContain(line);
     expect(shown).not.toMatch(/^(SECRET|CONTAINER_HOST|XDG_RUNTIME_DIR)=/m);

@@ -97,7 +97,7 @@ describe('berth init login-node on a host with systemd', () => {
     await ssh('true');
     // Not the end of a session before it.
     const whole =
-      /(?<=msg="session opened" user=alice session=)(\S+)[^]*msg="session closed" user=alice session=\1/;
+      /(?<=msg="session opened" user=alice session=)(\S+)\s[^]*msg="session closed" user=alice session=\1\s/;
     const lines = async (): Promise<string> => (await journal()).slice(earlier.length);
     await expect.poll(lines).toMatch(whole);
     const traced = await host.script(`${berth} trace ${whole.exec(await lines())?.[1] ?? ''}`);

@@ -178,7 +178,8 @@ it('a session in a pod has the name of its pod', async () => {
     name: `berth-remote-login1-${session?.id.replace('.', '-') ?? ''}`,
   });
   // What is missing for it is said, and the connection is open all the same.
-  expect(await host.log()).toMatch(/config-missing[^]*msg="session opened" user=ada/);
+  await expect.poll(() => host.log()).toMatch(/code=config-missing/);
+  expect(await host.log()).toMatch(/msg="session opened" user=ada/);
   await ada.kill();
   await host.stop();
 });

@@ -57,7 +57,7 @@ describe('when something fails under a session in a job of Slurm', () => {
       conf,
     );
     late = await open(ben);
-    await asRoot('scontrol', 'update', `JobId=${late.job}`, 'EndTime=now');
+    await asRoot('scontrol', 'update', `JobId=${late.job}`, 'EndTime=now+5');
     const live = await open(mute);
     await site.networkOf(live.node).silence();
     const began = performance.now();
