@@ -74,7 +74,8 @@ export async function syncCluster(
       listUserNamespaces(client, options.ldap.namespaceSelector),
       readConfigMap(client, memory),
     ]);
-    const before = JSON.parse(remembered?.data.held ?? '{}') as HeldRuns;
+    const held = JSON.parse(remembered?.data.held ?? '{}') as Record<string, number>;
+    const before = new Map(Object.entries(held));
     const plan = planNamespaces(namespaces, people, now, before);
     if (!options.acceptFewer)
       assertEnoughEntries(
@@ -115,7 +116,7 @@ async function remember(
 ): Promise<void> {
   const data = {
     ...{ users: String(people.users.size), groups: String(people.groupNames.length) },
-    ...(Object.keys(held).length === 0 ? {} : { held: JSON.stringify(held) }),
+    ...(held.size === 0 ? {} : { held: JSON.stringify(Object.fromEntries(held)) }),
   };
   if (!sameData(live?.data, data)) await writeConfigMap(client, memory, data, live);
 }

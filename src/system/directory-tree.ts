@@ -5,7 +5,6 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readFileSync,
   readlinkSync,
   type Stats,
   unlinkSync,
@@ -14,6 +13,10 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from './atomic-file.ts';
 import { O_PATH } from './path-descriptor.ts';
+import { readAtMostSync } from './user-file.ts';
+
+/** Bytes of a file that is read: some times what Berth ever writes. */
+const largestFile = 16 * 1024 * 1024;
 
 /** The kernel's limit (path_resolution(7)). */
 const mostLinks = 40;
@@ -52,8 +55,9 @@ export class DirectoryTree {
     try {
       const file = openSync(entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
       try {
-        if (!fstatSync(file).isFile()) throw unsafe(this.#shown(path));
-        return readFileSync(file, 'utf8');
+        const status = fstatSync(file);
+        if (!status.isFile() || status.size > largestFile) throw unsafe(this.#shown(path));
+        return readAtMostSync(file, status.size).toString('utf8');
       } finally {
         closeSync(file);
       }
@@ -190,7 +194,7 @@ function isTrusted(directory: Stats, link: Stats): boolean {
 
 function unsafe(path: string): BerthError {
   return new BerthError(
-    `${escapeControl(path)} is, or leads through, a symlink that is not followed, or is no regular file or directory`,
+    `${escapeControl(path)} is, or leads through, a symlink that is not followed, or is no regular file or directory, or larger than 16 MiB`,
     { code: 'site-directory-unsafe' },
   );
 }

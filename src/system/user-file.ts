@@ -75,14 +75,19 @@ export function readUserFileSync(
   try {
     const status = fstatSync(descriptor);
     assertDemands(path, status, demands);
-    const buffer = Buffer.alloc(status.size);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < buffer.length; length += read)
-      read = readSync(descriptor, buffer, length, buffer.length - length, null);
-    return buffer.subarray(0, length);
+    return readAtMostSync(descriptor, status.size);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** As `readAtMost`. */
+export function readAtMostSync(descriptor: number, bytes: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes; length += read)
+    read = readSync(descriptor, buffer, length, bytes - length, null);
+  return buffer.subarray(0, length);
 }
 
 /**

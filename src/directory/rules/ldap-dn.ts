@@ -23,13 +23,18 @@ function folded(text: string): string {
 }
 
 /** Other ways to write an attribute's type: RFC 4512, section 1.4, and the names of RFC 4519. */
-const types: Readonly<Record<string, string>> = {
-  ...{ '2.5.4.3': 'cn', commonname: 'cn' },
-  ...{ '2.5.4.10': 'o', organizationname: 'o' },
-  ...{ '2.5.4.11': 'ou', organizationalunitname: 'ou' },
-  ...{ '0.9.2342.19200300.100.1.1': 'uid', userid: 'uid' },
-  ...{ '0.9.2342.19200300.100.1.25': 'dc', domaincomponent: 'dc' },
-};
+const types: ReadonlyMap<string, string> = new Map([
+  ['2.5.4.3', 'cn'],
+  ['commonname', 'cn'],
+  ['2.5.4.10', 'o'],
+  ['organizationname', 'o'],
+  ['2.5.4.11', 'ou'],
+  ['organizationalunitname', 'ou'],
+  ['0.9.2342.19200300.100.1.1', 'uid'],
+  ['userid', 'uid'],
+  ['0.9.2342.19200300.100.1.25', 'dc'],
+  ['domaincomponent', 'dc'],
+]);
 
 /**
  * A distinguished name in canonical form, so that equal names compare equal: without RFC 4514's escapes, values as
@@ -75,7 +80,7 @@ function typeAndValue(part: string): [string, string] | undefined {
     .replace(/^oid\./, '');
   const value = unescaped(part.slice(at + 1));
   if (at < 0 || !/^[a-z0-9.-]+$/.test(written) || value === undefined) return undefined;
-  return [types[written] ?? written, value];
+  return [types.get(written) ?? written, value];
 }
 
 /** Splits at separators that are neither escaped nor within quotes (RFC 2253, section 4). */

@@ -46,7 +46,7 @@ interface Possibility {
 const mostRuns = 96;
 
 /** For how many runs each account was kept by such a word, by `caseIgnoreKey`. */
-export type HeldRuns = Readonly<Record<string, number>>;
+export type HeldRuns = ReadonlyMap<string, number>;
 
 /** Who of a directory may be the owner of a namespace, although no accepted user has exactly the owner's name. */
 export class PossiblePeople {
@@ -83,7 +83,7 @@ export class PossiblePeople {
   reasonToHold(
     { owner, uid }: NamedAccount,
     before: HeldRuns,
-    after: Record<string, number>,
+    after: Map<string, number>,
   ): string | undefined {
     const found = looseKeys(owner).flatMap((key) => this.#byName.get(key) ?? []);
     const named = found.find(({ isMere }) => !isMere) ?? found[0];
@@ -93,8 +93,8 @@ export class PossiblePeople {
       return `its owner ${owner} may have a new name: UID ${uid} is of ${same}`;
     if (named === undefined) return undefined;
     const key = caseIgnoreKey(owner);
-    const runs = (before[key] ?? 0) + 1;
-    after[key] = Math.min(runs, mostRuns + 1);
+    const runs = (before.get(key) ?? 0) + 1;
+    after.set(key, Math.min(runs, mostRuns + 1));
     if (runs > mostRuns) return undefined;
     return `its owner ${owner} may be ${named.description}, by the cn or mail of that entry alone: this is run ${runs} of ${mostRuns}, after which ${owner} counts as missing`;
   }

@@ -21,13 +21,14 @@ export interface OscKey {
  */
 export function oscKeys(env: HookEnv, settings: HookEnvSettings): OscKey[] {
   return [...env.values].map(([key, value]) => {
-    const becomes = key in known ? known[key]?.(settings, value) : undefined;
+    const isKnown = Object.hasOwn(known, key);
+    const becomes = isKnown ? known[key]?.(settings, value) : undefined;
     return {
       key,
       value: value === '' || isShownVariable(key) ? value : '(not shown)',
       becomes:
         becomes ??
-        (key in known
+        (isKnown
           ? "nothing: Kubernetes 1.25 removed PodSecurityPolicy; Berth's admission policies take its place"
           : 'nothing: a variable of your own, which Berth does not read'),
       counterpart: becomes !== undefined,

@@ -50,7 +50,7 @@ export function planNamespaces(
   const changes: NamespaceChange[] = [];
   const ownerless: string[] = [];
   const held = new Map<string, string>();
-  const heldRuns: Record<string, number> = {};
+  const heldRuns = new Map<string, number>();
   let unchanged = 0;
   let active = 0;
   for (const { metadata } of namespaces) {
@@ -161,18 +161,18 @@ export function directoryMap(
   { users, possible }: LdapUsers,
   { kind, userPrefix, live, before: heldRuns }: MapOptions,
 ): ConfigMapContents {
-  const data: Record<string, string> = {};
+  const data = new Map<string, string>();
   const unnameable: string[] = [];
   for (const [key, before] of Object.entries(live)) {
     const owner = key.startsWith(userPrefix) ? key.slice(userPrefix.length) : undefined;
     if (owner === undefined || users.has(caseIgnoreKey(owner))) continue;
-    if (possible.reasonToHold({ owner }, heldRuns, {}) !== undefined) data[key] = before;
+    if (possible.reasonToHold({ owner }, heldRuns, new Map()) !== undefined) data.set(key, before);
   }
   for (const [name, user] of users) {
     const key = userPrefix + name;
     // IsConfigMapKey of k8s.io/apimachinery: no `@`, no `:`.
-    if (/^[-._a-zA-Z0-9]{1,253}$/.test(key)) data[key] = values[kind](user);
+    if (/^[-._a-zA-Z0-9]{1,253}$/.test(key)) data.set(key, values[kind](user));
     else unnameable.push(user.name);
   }
-  return { name: `${kind}-map`, data, unnameable };
+  return { name: `${kind}-map`, data: Object.fromEntries(data), unnameable };
 }

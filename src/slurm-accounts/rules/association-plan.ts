@@ -1,6 +1,5 @@
 import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
-import type { HeldRuns } from '../../directory/rules/possible-people.ts';
 import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
 import { planAccounts } from './account-plan.ts';
 import { canBeAdded, type DesiredAccounts } from './desired-accounts.ts';
@@ -43,7 +42,7 @@ export interface SyncMemory {
   readonly accounts: readonly string[];
   readonly closed: readonly ClosedAssociation[];
   /** Who is open because of a `cn` or `mail`, and for how many runs. */
-  readonly held?: HeldRuns;
+  readonly held?: Readonly<Record<string, number>>;
 }
 
 /** An association that stays as it is, and the reason. */
@@ -111,11 +110,12 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       }
     }
 
-  const held: Record<string, number> = {};
+  const heldBefore = new Map(Object.entries(memory?.held ?? {}));
+  const held = new Map<string, number>();
   const reasonToKeep = (user: string, account: string): string | undefined => {
     const hold = desired.accounts.get(account)?.hold;
     if (hold !== undefined || people.users.has(caseIgnoreKey(user))) return hold;
-    return people.possible.reasonToHold({ owner: user }, memory?.held ?? {}, held);
+    return people.possible.reasonToHold({ owner: user }, heldBefore, held);
   };
   let losses = 0;
   let active = 0;
@@ -158,7 +158,7 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       groups: people.groupNames.length,
       accounts: [...managed].sort(),
       closed,
-      held,
+      held: Object.fromEntries(held),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { parseSlurmAccounts } from '../../../src/config/schema/slurm-accounts-settings.ts';
 import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
 import { ldapUsersOf } from '../../../src/directory/rules/ldap-users.ts';
-import type { HeldRuns, LdapEntry } from '../../../src/directory/rules/possible-people.ts';
+import type { LdapEntry } from '../../../src/directory/rules/possible-people.ts';
 import {
   type AssociationPlan,
   type LiveAssociation,
@@ -31,7 +31,7 @@ interface Given {
   readonly adopt?: boolean;
   /** Each user's cn. */
   readonly cn?: Readonly<Record<string, string>>;
-  readonly held?: HeldRuns;
+  readonly held?: SyncMemory['held'];
   /** Groups with an entry that is not accepted. */
   readonly broken?: readonly string[];
 }

@@ -37,7 +37,7 @@ function planOf(
   people: LdapUsers,
   owner: string,
   more: object = {},
-  heldRuns: HeldRuns = {},
+  heldRuns: HeldRuns = new Map(),
 ): ReturnType<typeof planNamespaces> {
   const annotations = { 'openondemand.org/owner': owner, ...more };
   const namespace = {
@@ -136,10 +136,10 @@ it.each<Readonly<Record<string, string>>>([{ cn: 'jsmith' }, { mail: 'jsmith@x' 
     const people = ad({ sAMAccountName: 'eve', ...words });
     const live = { 'hpc-jsmith': '5001', 'hpc-eve': '5001' };
     const map = { kind: 'user-uid', userPrefix: 'hpc-', live } as const;
-    let before: HeldRuns = {};
+    let before: HeldRuns = new Map();
     for (let run = 1; run <= 96; run += 1) {
       const { changes, held, heldRuns } = planOf(people, 'jsmith', {}, before);
-      expect([changes, heldRuns]).toEqual([[], { jsmith: run }]);
+      expect([changes, heldRuns]).toEqual([[], new Map([['jsmith', run]])]);
       expect(held.get('user-a')).toContain(
         `by the cn or mail of that entry alone: this is run ${run} of 96`,
       );
@@ -147,7 +147,7 @@ it.each<Readonly<Record<string, string>>>([{ cn: 'jsmith' }, { mail: 'jsmith@x' 
       before = heldRuns;
     }
     const { changes, heldRuns } = planOf(people, 'jsmith', {}, before);
-    expect([changes, heldRuns]).toMatchObject([[{ kind: 'mark' }], { jsmith: 97 }]);
+    expect([changes, heldRuns]).toMatchObject([[{ kind: 'mark' }], new Map([['jsmith', 97]])]);
     expect(directoryMap(people, { ...map, before }).data).toEqual({ 'hpc-eve': '5001' });
     const mark = { 'openondemand.org/removed': '1700000000' };
     expect(planOf(people, 'jsmith', mark, heldRuns)).toMatchObject({
@@ -157,11 +157,34 @@ it.each<Readonly<Record<string, string>>>([{ cn: 'jsmith' }, { mail: 'jsmith@x' 
   },
 );
 
+it.each<readonly [string, readonly Readonly<Record<string, string | string[]>>[]]>([
+  ['jsmith', [{ cn: 'jsmith' }, { sAMAccountName: ['eve', 'JSmith'] }]],
+  ['jsmith', [{ sAMAccountName: ['eve', 'JSmith'] }, { cn: 'jsmith' }]],
+  ['jsmith@x', [{ mail: 'jsmith@x' }, { sAMAccountName: ['eve', 'JSmith'] }]],
+])('%s, whom an entry names besides what people write, stays without an end', (owner, words) => {
+  const entries = words.map((attributes, n) =>
+    entry(`CN=Eve ${n},OU=Staff,DC=x`, { ...numbers, ...attributes }),
+  );
+  const people = peopleOf(entries, { name: 'sAMAccountName' });
+  const { held, heldRuns } = planOf(people, owner);
+  expect([held.size, heldRuns.size]).toEqual([1, 0]);
+});
+
+it.each(['constructor', '__proto__'])('and neither is one who is called %s', (cn) => {
+  const people = ad({ sAMAccountName: 'eve', cn });
+  const owner = cn;
+  const first = planOf(people, owner);
+  expect(first.held.get('user-a')).toContain('this is run 1 of 96');
+  expect(planOf(people, owner, {}, first.heldRuns).held.get('user-a')).toContain('run 2 of 96');
+  const last = new Map([[owner, 96]]);
+  expect(planOf(people, owner, {}, last).changes).toMatchObject([{ kind: 'mark' }]);
+});
+
 it('a key of a ConfigMap stays if its name may be of somebody in the directory', () => {
   const kind = { kind: 'user-uid', userPrefix: 'hpc-' } as const;
   const live = { 'hpc-jane.smith': '5001', 'hpc-JSmith': '5001', 'hpc-gone': '5003', jane: '1' };
   const people = ad({ sAMAccountName: 'JSmith', uid: 'jane.smith' });
-  expect(directoryMap(people, { ...kind, live, before: {} }).data).toEqual({
+  expect(directoryMap(people, { ...kind, live, before: new Map() }).data).toEqual({
     ...{ 'hpc-jane.smith': '5001', 'hpc-jsmith': '5001' },
   });
 });
@@ -207,7 +230,7 @@ it('a directory without any of the users of several namespaces is not believed',
       ...{ apiVersion: 'v1', kind: 'Namespace' },
       metadata: { name: `user-${owner}`, annotations: { 'openondemand.org/owner': owner } },
     }));
-    return planNamespaces(namespaces, ad({ sAMAccountName: 'JSmith' }), 1, {});
+    return planNamespaces(namespaces, ad({ sAMAccountName: 'JSmith' }), 1, new Map());
   };
   const check =
     (...owners: string[]) =>
