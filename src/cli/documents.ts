@@ -72,7 +72,7 @@ interface FailedToken extends DocumentError {
   readonly status: 'failed';
 }
 
-interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'held' | 'error'> {
+interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'held' | 'error' | 'failed'> {
   readonly cluster: string;
   readonly changes: readonly (Omit<NamespaceChange, 'wanted'> & {
     /** Annotations; null is one that is removed. */
@@ -82,6 +82,8 @@ interface LdapSyncOfCluster extends Omit<SyncedCluster, 'changes' | 'held' | 'er
   readonly held: readonly string[];
   /** Why each of them is held. */
   readonly holdReasons: Readonly<Record<string, string>>;
+  /** What the API server refused for single namespaces and ConfigMaps. */
+  readonly failures: readonly DocumentError[];
   readonly error?: DocumentError;
 }
 
@@ -314,6 +316,8 @@ export interface Documents {
     readonly commands: readonly (readonly string[])[];
     /** How many of them were run. */
     readonly done: number;
+    /** What slurmdbd refused, each for one name. */
+    readonly failures: readonly DocumentError[];
     readonly error?: DocumentError;
   };
   /** `berth sshd new` */

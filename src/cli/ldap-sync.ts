@@ -1,6 +1,6 @@
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
-import { asBerthError } from '../errors/berth-error.ts';
+import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/sync-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
@@ -73,6 +73,7 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
     for (const one of report.clusters) {
       const error = 'error' in one ? one.error : one.synced.error;
       if (error !== undefined) reportError(terminal, error);
+      if ('synced' in one) reportRefused(one.cluster, one.synced.failed, terminal);
     }
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth ldap-sync'));
@@ -85,6 +86,17 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   } catch (thrown) {
     reportError(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
   }
+}
+
+/** How many refused writes are printed for a cluster; JSON has all. */
+const mostRefused = 20;
+
+function reportRefused(cluster: string, failed: readonly BerthError[], terminal: Terminal): void {
+  for (const error of failed.slice(0, mostRefused)) reportError(terminal, error);
+  if (failed.length > mostRefused)
+    terminal.stderr.write(
+      `berth: ${cluster}: ${failed.length - mostRefused} more were not written; -o json has all\n`,
+    );
 }
 
 /** @param clusters gets their names before anything else can fail */
@@ -192,7 +204,7 @@ function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
     refused: people.refused,
     clusters: report.clusters.map((one) => {
       if ('error' in one) return { cluster: one.cluster, error: documentError(one.error) };
-      const { error, changes, unchanged, ownerless, held, configMaps } = one.synced;
+      const { error, failed, changes, unchanged, ownerless, held, configMaps } = one.synced;
       return {
         cluster: one.cluster,
         changes: changes.map(({ namespace, owner, kind, wanted, before }) => ({
@@ -203,6 +215,7 @@ function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
         })),
         ...{ unchanged, ownerless, held: [...held.keys()], configMaps },
         holdReasons: Object.fromEntries(held),
+        failures: failed.map(documentError),
         ...(error === undefined ? {} : { error: documentError(error) }),
       };
     }),

@@ -63,8 +63,10 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
       if (args.yes) writeRemarks(report, terminal);
       writeDone(report, terminal);
     }
-    if (report.error !== undefined) reportError(terminal, report.error);
-    else if (!args['dry-run'] && report.done < report.commands.length) {
+    const { commands, done, failed, error } = report;
+    for (const one of failed) reportError(terminal, one);
+    if (error !== undefined) reportError(terminal, error);
+    else if (!args['dry-run'] && done === 0 && commands.length > 0 && failed.length === 0) {
       terminal.stderr.write(
         'nothing was changed: only --yes runs the commands without a question\n',
       );
@@ -156,11 +158,12 @@ function writeDone({ cluster, commands, done }: SlurmSyncReport, terminal: Termi
 
 /** For scripts. */
 function reportJson(report: SlurmSyncReport, dryRun: boolean): string {
-  const { cluster, url, people, plan, skipped, commands, done, error } = report;
+  const { cluster, url, people, plan, skipped, commands, done, failed, error } = report;
   return documentText('SlurmSync', {
     ...{ dryRun, server: url, cluster },
     ...{ users: people.users.size, groups: people.groupNames.length, refused: people.refused },
     ...{ skipped, steps: plan.steps, kept: plan.kept, commands, done },
+    failures: failed.map(documentError),
     ...(error === undefined ? {} : { error: documentError(error) }),
   });
 }

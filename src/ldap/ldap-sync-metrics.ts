@@ -15,7 +15,9 @@ export async function writeLdapSyncMetrics(
   report: LdapSyncReport | undefined,
   times: Pick<SyncRun, 'started' | 'seconds'>,
 ): Promise<void> {
-  const done = report?.clusters.filter((one) => 'synced' in one && one.synced.error === undefined);
+  const done = report?.clusters.filter(
+    (one) => 'synced' in one && one.synced.error === undefined && one.synced.failed.length === 0,
+  );
   const names = new Set(done?.map(({ cluster }) => cluster));
   const success = new Map(clusters.map((cluster) => [cluster, names.has(cluster)]));
   const run = { ...times, prefix: 'berth_ldap_sync_', success, people: report?.people };
@@ -43,6 +45,11 @@ function clusterMetrics({ clusters }: LdapSyncReport): Metric[] {
       'held_namespaces',
       'Namespaces whose user was not found in LDAP, but may be somebody there.',
       each(({ held }) => held.size),
+    ),
+    gauge(
+      'refused_writes',
+      'Namespaces and ConfigMaps that the API server did not let the last run write.',
+      each(({ failed }) => failed.length),
     ),
     gauge(
       'ownerless_namespaces',

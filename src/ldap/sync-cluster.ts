@@ -38,6 +38,8 @@ export interface SyncedCluster {
   readonly ownerless: readonly string[];
   readonly held: ReadonlyMap<string, string>;
   readonly configMaps: readonly SyncedMap[];
+  /** What the API server refused for single namespaces and ConfigMaps. */
+  readonly failed: readonly BerthError[];
   /** The error that stopped the writing. */
   readonly error?: BerthError;
 }
@@ -85,28 +87,48 @@ export async function syncCluster(
         options.ldap.keepPercent,
       );
     const maps = await planMaps(client, people, options.ldap, before);
-    if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown) };
+    if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown), failed: [] };
 
     const changes: NamespaceChange[] = [];
+    const configMaps: SyncedMap[] = [];
+    const failed: BerthError[] = [];
     let done = 0;
     try {
       await mapConcurrent(plan.changes, writesAtOnce, async (change) => {
-        const written = await annotateNamespace(client, change, (live) =>
-          planNamespaces([live], people, now, before),
+        const written = await unlessRefused(failed, () =>
+          annotateNamespace(client, change, (live) => planNamespaces([live], people, now, before)),
         );
         if (written !== undefined) changes.push(written);
         done += 1;
         options.onProgress?.(done, plan.changes.length);
       });
-      for (const { write } of maps) await write();
+      for (const { shown, write } of maps)
+        await unlessRefused(failed, async () => {
+          await write();
+          configMaps.push(shown);
+        });
       await remember(client, { people, held: plan.heldRuns }, remembered);
     } catch (thrown) {
       // What was written stays: the next run continues from there.
       const error = asBerthError(thrown, `writing on cluster ${target.name}`);
-      return { ...plan, changes, configMaps: [], error };
+      return { ...plan, changes, configMaps, failed, error };
     }
-    return { ...plan, changes, configMaps: maps.map(({ shown }) => shown) };
+    return { ...plan, changes, configMaps, failed };
   });
+}
+
+/** A write that the API server answers with an error, such as that of an admission webhook, concerns one object only. */
+async function unlessRefused<Result>(
+  failed: BerthError[],
+  write: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await write();
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError && 'status' in thrown.fields)) throw thrown;
+    failed.push(thrown);
+    return undefined;
+  }
 }
 
 async function remember(

@@ -44,21 +44,32 @@ export async function readAccounts(slurm: SlurmAt, signal: AbortSignal): Promise
   return lists;
 }
 
-/** Runs one command, which slurmdbd does as a whole or not at all. @throws {BerthError} `slurm-accounts-failed` */
+/**
+ * Runs one command, which slurmdbd does as a whole or not at all.
+ *
+ * @returns Why slurmdbd refused it.
+ * @throws {BerthError} `slurm-accounts-failed` if slurmdbd does not answer
+ */
 export async function changeAccounts(
   slurm: SlurmAt,
   args: readonly string[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<BerthError | undefined> {
   const result = await sacctmgr(slurm, ['-i', ...args], signal);
-  if (result.error === undefined) return;
+  if (result.error === undefined && !result.stderr.includes(refusedWithZero)) return undefined;
   const command = `sacctmgr ${args.join(' ')}`;
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
-  throw new BerthError(`${shown}: ${wordsOf(result)}`, {
+  const failure = new BerthError(`${shown}: ${wordsOf(result)}`, {
     code: 'slurm-accounts-failed',
     cause: result.error,
   });
+  const { error: silent } = await sacctmgr(slurm, ['-n', 'list', 'cluster'], signal);
+  if (silent !== undefined) throw failure;
+  return failure;
 }
+
+/** A QOS that somebody below does not have: sacctmgr changes nothing, and its exit status is 0 (22.05). */
+const refusedWithZero = "don't have access to their default qos";
 
 function sacctmgr(
   { slurmConf }: SlurmAt,

@@ -17,7 +17,9 @@ export async function writeSlurmSyncMetrics(
   times: Pick<SyncRun, 'started' | 'seconds'>,
 ): Promise<void> {
   const success = new Map(
-    cluster === undefined ? [] : [[cluster, report !== undefined && report.error === undefined]],
+    cluster === undefined
+      ? []
+      : [[cluster, report?.error === undefined && report?.failed.length === 0]],
   );
   const run = { ...times, prefix: 'berth_slurm_sync_', success, people: report?.people };
   await writeSyncMetrics(file, run, report === undefined ? [] : planMetrics(report));

@@ -11,7 +11,7 @@ import {
   type SyncMemory,
 } from './rules/association-plan.ts';
 import { desiredAccounts, type SkippedName } from './rules/desired-accounts.ts';
-import { stepArguments } from './rules/sacctmgr-argv.ts';
+import { halves, stepArguments } from './rules/sacctmgr-argv.ts';
 import { memoryPath, readMemory, writeMemory } from './sync-memory.ts';
 
 export interface SlurmSyncInput extends DirectoryInput {
@@ -38,9 +38,14 @@ export interface PlannedSync extends DirectoryPeople {
 export interface SlurmSyncReport extends PlannedSync {
   /** How many of the commands were run. */
   readonly done: number;
+  /** What slurmdbd refused, each for one name. */
+  readonly failed: readonly BerthError[];
   /** What ended the run early. What was done until then stays, and the next run goes on. */
   readonly error?: BerthError;
 }
+
+/** After so many refusals a run ends: then it is not single names. */
+const mostRefusals = 20;
 
 /** Longest age of another host's lock in a shared state directory: that of the longest run. Milliseconds. */
 const longestRunMs = 24 * 60 * 60_000;
@@ -61,7 +66,7 @@ export async function syncAccounts(input: SlurmSyncInput): Promise<SlurmSyncRepo
     const memory = readMemory(path);
     const planned = await planSync(input, memory);
     if (planned.commands.length > 0 && !(await input.approve(planned)))
-      return { ...planned, done: 0 };
+      return { ...planned, done: 0, failed: [] };
     return await apply(planned, input, memory);
   } finally {
     await lock?.release();
@@ -73,7 +78,7 @@ export async function planAccountSync(
   input: Omit<SlurmSyncInput, 'approve'>,
 ): Promise<SlurmSyncReport> {
   const memory = readMemory(memoryPath(input.stateDir, input.accounts.cluster));
-  return { ...(await planSync(input, memory)), done: 0 };
+  return { ...(await planSync(input, memory)), done: 0, failed: [] };
 }
 
 async function planSync(
@@ -106,6 +111,16 @@ async function apply(
   const { cluster, plan, commands } = planned;
   const path = memoryPath(stateDir, cluster);
   let done = 0;
+  const failed: BerthError[] = [];
+  // Who cannot be changed stays as it is, and the others of the same command are changed.
+  const change = async (args: readonly string[]): Promise<void> => {
+    const refusal = await changeAccounts(accounts, args, deadline.signal);
+    if (refusal === undefined) return;
+    const parts = halves(args);
+    if (parts === undefined) failed.push(refusal);
+    if (failed.length > mostRefusals) throw refusal;
+    for (const part of parts ?? []) await change(part);
+  };
   try {
     // Before the first of them is closed: whoever is closed without being written down here would not be opened again.
     // What is opened stays in it until the run has ended.
@@ -118,14 +133,17 @@ async function apply(
         closed,
       });
     for (const args of commands) {
-      await changeAccounts(accounts, args, deadline.signal);
-      done += 1;
+      const before = failed.length;
+      await change(args);
+      if (failed.length === before) done += 1;
       onProgress?.(`${cluster}: ${done} of ${commands.length} commands`);
     }
-    if (JSON.stringify(memory) !== JSON.stringify(plan.memory))
-      await writeMemory(path, plan.memory);
-    return { ...planned, done };
+    // What was to be opened and is not stays known as closed by Berth.
+    const left = failed.length === 0 ? plan.memory : { ...plan.memory, closed };
+    if (JSON.stringify(memory) !== JSON.stringify(left)) await writeMemory(path, left);
+    return { ...planned, done, failed };
   } catch (thrown) {
-    return { ...planned, done, error: asBerthError(thrown, `changing the accounts of ${cluster}`) };
+    const error = asBerthError(thrown, `changing the accounts of ${cluster}`);
+    return { ...planned, done, failed, error };
   }
 }

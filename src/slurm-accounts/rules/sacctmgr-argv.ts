@@ -103,6 +103,17 @@ function argumentsOf(step: AccountStep | UserStep, name: string, cluster: string
   }
 }
 
+/** The same command in two, each with half of the names; undefined if it has one. */
+export function halves(args: readonly string[]): readonly (readonly string[])[] | undefined {
+  const at = args.findIndex((word) => word.startsWith('name='));
+  const names = (args[at] ?? '').slice('name='.length).split(',');
+  const middle = Math.ceil(names.length / 2);
+  if (names.length < 2) return undefined;
+  return [names.slice(0, middle), names.slice(middle)].map((some) =>
+    args.with(at, `name=${some.join(',')}`),
+  );
+}
+
 function portions(names: readonly string[]): string[][] {
   const all: string[][] = [];
   let length = 0;

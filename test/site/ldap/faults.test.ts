@@ -12,6 +12,7 @@ import {
   Slapd,
   type SlapdOptions,
 } from '../../rig/slapd.ts';
+import { RefusingPolicy } from './refusing-policy.ts';
 import { SyncSite, type LdapSection } from './sync-site.ts';
 
 let site: Site;
@@ -155,6 +156,37 @@ describe('a directory with an incomplete answer', () => {
 
     expect(await host.sync()).toMatchObject({ exitCode: 0, stderr: '' });
   });
+});
+
+it('a cluster that refuses one namespace gets the others, and is told which', async () => {
+  await host.configure(slapd);
+  // Far more than are written at once.
+  const users = Array.from({ length: 40 }, (_, n) => `user-${n}`);
+  await host.makeNamespaces(users);
+  const refused = host.namespaceOf('user-0');
+  const metrics = join(host.directory, 'refused.prom');
+  await using policy = await RefusingPolicy.make(host.cluster, refused);
+
+  const { exitCode, stdout, stderr } = await host.sync('--textfile', metrics);
+
+  expect(stdout).toContain('prod: 39 namespaces changed, 0 unchanged');
+  expect(stderr).toContain(`the annotations of namespace ${refused}: `);
+  expect(stderr).toContain('not in the exam week [api-forbidden]');
+  expect(exitCode).toBe(77);
+  const annotations = await host.allAnnotations();
+  const written = [...annotations].filter(([, { uid }]) => uid !== undefined);
+  expect(written).toHaveLength(39);
+  expect(annotations.get(refused)).not.toHaveProperty('uid');
+  const text = await readFile(metrics, 'utf8');
+  expect(text).toMatch(/^berth_ldap_sync_success\{cluster="prod"\} 0$/m);
+  expect(text).toMatch(/^berth_ldap_sync_refused_writes\{cluster="prod"\} 1$/m);
+  // The numbers of this run are the next one's measure.
+  const memory = await host.cluster.get('configmap', 'berth-ldap-sync', 'ondemand');
+  expect(memory).toMatchObject({ data: { users: '220' } });
+
+  await policy.remove();
+  expect(await host.sync()).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(await host.annotations('user-0')).toMatchObject({ uid: '20000' });
 });
 
 describe('the connection to the directory', () => {
