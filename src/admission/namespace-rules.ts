@@ -17,8 +17,6 @@ export function namespaceVariables(
   label: { readonly key: string; readonly value: string },
   stampers: readonly string[],
 ): Variable[] {
-  const { group, resource, verb } = stampRight;
-  const names = stampers.map((account) => celString(`system:serviceaccount:${account}`)).join(', ');
   const labelOf = (object: string): string =>
     `${object}.metadata.?labels[?'${label.key}'].orValue('')`;
   return [
@@ -41,12 +39,19 @@ export function namespaceVariables(
         ` + (variables.labelBefore != variables.labelAfter && '${label.value}' in [variables.labelBefore, variables.labelAfter] ? ['label ${label.key}'] : [])`,
       ].join(''),
     },
-    {
-      name: 'mayStamp',
-      expression: `authorizer.group('${group}').resource('${resource}').check('${verb}').allowed()`,
-      byName: `request.userInfo.username in [${names}] || 'system:masters' in request.userInfo.?groups.orValue([])`,
-    },
+    mayStamp(stampers),
   ];
+}
+
+/** Whether the requester is the login hook, or an admin. */
+export function mayStamp(stampers: readonly string[]): Variable {
+  const { group, resource, verb } = stampRight;
+  const names = stampers.map((account) => celString(`system:serviceaccount:${account}`)).join(', ');
+  return {
+    name: 'mayStamp',
+    expression: `authorizer.group('${group}').resource('${resource}').check('${verb}').allowed()`,
+    byName: `request.userInfo.username in [${names}] || 'system:masters' in request.userInfo.?groups.orValue([])`,
+  };
 }
 
 /** The right to edit a namespace does not include changing its identity. */

@@ -2,6 +2,7 @@ import {
   type AdmissionParameters,
   reservedResources,
 } from '../config/schema/admission-parameters.ts';
+import { userVolumeLabel } from '../kube/objects/well-known-names.ts';
 import { annotationRules, annotationVariables, isOrder } from './annotation-rules.ts';
 import {
   adminByName,
@@ -22,6 +23,7 @@ import {
   type Rule,
   type Variable,
 } from './policy-types.ts';
+import { mayStamp } from './namespace-rules.ts';
 import { claimRules, isClaimOrder } from './volume-rules.ts';
 
 const routes: readonly MatchedRequests[] = [
@@ -51,6 +53,16 @@ const newService = changedByUser(`${newAnnotations} || object.spec != oldObject.
 const newVolume =
   'object.spec.?volumeName != oldObject.spec.?volumeName || object.spec.?volumeAttributesClassName != oldObject.spec.?volumeAttributesClassName';
 
+const mark = (object: string): string => `${object}.metadata.?labels[?'${userVolumeLabel}']`;
+const newMark = `${mark('object')} != ${mark('oldObject')}`;
+
+/** With the label of the hook's own claims, a user would keep the namespace from the reaper. */
+const markRule: Rule = {
+  holds: `request.operation == 'CREATE' ? !${mark('object')}.hasValue() : !(${newMark})`,
+  when: { applies: '!variables.mayStamp', mayApply: 'true' },
+  message: celString(`metadata.labels ${userVolumeLabel} may only be changed by the login hook`),
+};
+
 /**
  * Binding a claim to a volume is left to those who may create volumes: the controller and admins. Other controllers make
  * claims for users, from StatefulSets for instance: by name, Kyverno knows none that does not.
@@ -58,7 +70,7 @@ const newVolume =
 const newClaim: readonly Variable[] = [
   {
     name: 'claims-anew',
-    expression: `request.operation == 'CREATE' || ${newVolume} || ${newAnnotations}`,
+    expression: `request.operation == 'CREATE' || ${newVolume} || ${newAnnotations} || ${newMark}`,
   },
   {
     name: 'by-a-user',
@@ -114,7 +126,7 @@ export function objectPolicies(parameters: AdmissionParameters): Policy[] {
     {
       name: 'claims',
       about:
-        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume, and no annotation configures its provisioner.',
+        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume, and no annotation configures its provisioner. Only the login hook makes claims that keep a namespace.',
       matched: [
         {
           apiGroups: [''],
@@ -124,8 +136,11 @@ export function objectPolicies(parameters: AdmissionParameters): Policy[] {
       ],
       ofUsers: true,
       conditions: newClaim,
-      variables: annotationVariables('pod', isClaimOrder(parameters)),
-      rules: [...claimRules(parameters), ...annotationRules()],
+      variables: [
+        ...annotationVariables('pod', isClaimOrder(parameters)),
+        mayStamp(parameters.stampers),
+      ],
+      rules: [...claimRules(parameters), ...annotationRules(), markRule],
     },
     {
       name: 'device-claims',

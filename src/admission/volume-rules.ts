@@ -1,5 +1,6 @@
 import type { AdmissionParameters } from '../config/schema/admission-parameters.ts';
 import { isForeign } from './annotation-rules.ts';
+import { userVolumeLabel } from '../kube/objects/well-known-names.ts';
 import { owner, volumes } from './cel-variables.ts';
 import {
   allowedValues,
@@ -189,6 +190,11 @@ function templateFaults(
       violated: `${template}.?metadata.?annotations.orValue({}).exists(k, ${isClaimOrder(parameters)})`,
       wanted:
         "' must only have keys that this site allows: annotations can configure the provisioner'",
+    },
+    {
+      field: 'metadata.labels',
+      violated: `${template}.?metadata.?labels[?'${userVolumeLabel}'].hasValue()`,
+      wanted: celString(` must not have ${userVolumeLabel}: only the login hook sets it`),
     },
   ];
 }

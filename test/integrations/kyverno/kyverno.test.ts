@@ -138,6 +138,13 @@ describe('Kyverno refuses also what a controller makes for a user:', () => {
 });
 
 describe('Kyverno accepts', () => {
+  it('a claim of the login hook that keeps its namespace', async () => {
+    const [account = ''] = settings.parameters.stampers;
+    const made = claimOf({}, { labels: { 'berth.dev/user-volume': 'true' } });
+    const found = await apply([named(made, 'made')], `system:serviceaccount:${account}`);
+    expect(found.get('made')).toBeUndefined();
+  });
+
   it.each(friendly.map(([name], index) => [name, index] as const))('%s', (_, index) => {
     expect(refusals.get(`friendly-${index}`)).toBeUndefined();
   });

@@ -257,7 +257,7 @@ export class AdmissionSite {
 
   /** Gives the user the right to create namespaces, as some sites do. */
   async allowNamespaceCreation(): Promise<void> {
-    await this.#grantClusterWide('namespaces', this.#userName, {
+    await this.grantClusterWide('namespaces', this.#userName, {
       resources: ['namespaces'],
       verbs: ['create'],
     });
@@ -269,18 +269,15 @@ export class AdmissionSite {
    */
   async createClusterComponent(): Promise<string> {
     const name = `${this.settings.prefix}component`;
-    await this.#grantClusterWide('component', name, {
+    await this.grantClusterWide('component', name, {
       resources: ['pods', 'pods/status', 'services', 'services/status'],
       verbs: ['get', 'patch'],
     });
     return name;
   }
 
-  async #grantClusterWide(
-    right: string,
-    user: string,
-    rule: { readonly resources: readonly string[]; readonly verbs: readonly string[] },
-  ): Promise<void> {
+  /** @param right ends the name of the role: `namespaces`, `component` or `hook` */
+  async grantClusterWide(right: string, user: string, rule: object): Promise<void> {
     const name = this.settings.prefix + right;
     const rbac = 'rbac.authorization.k8s.io';
     await this.cluster.create(
@@ -316,7 +313,7 @@ export class AdmissionSite {
   }
 
   async remove(): Promise<void> {
-    const rights = ['namespaces', 'component']
+    const rights = ['namespaces', 'component', 'hook']
       .map((right) => this.settings.prefix + right)
       .flatMap((name) => [`clusterrole/${name}`, `clusterrolebinding/${name}`]);
     const names = this.#policies.map(

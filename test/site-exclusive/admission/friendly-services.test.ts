@@ -95,6 +95,33 @@ describe('new volumes', () => {
     expect(made.spec).toMatchObject({ storageClassName: 'scratch' });
   });
 
+  it('keep their namespace only if the login hook made them', async () => {
+    const { cluster, namespace, settings } = admission;
+    const key = 'berth.dev/user-volume';
+    const made = claimOf({}, { name: 'home', labels: { [key]: 'true' } });
+    const [account = ''] = settings.parameters.stampers;
+    const hook = `system:serviceaccount:${account}`;
+    await admission.grantClusterWide('hook', hook, {
+      apiGroups: ['openondemand.org', ''],
+      resources: ['identities', 'persistentvolumeclaims'],
+      verbs: ['stamp', 'create'],
+    });
+    const asHook = ['create', `--as=${hook}`, '-n', namespace, '-f', '-'];
+    await cluster.kubectl(asHook, JSON.stringify(made));
+    await admission.create(claimOf({}, { name: 'own' }), { keep: true });
+
+    const label = (name: string, labels: object): ReturnType<AdmissionSite['request']> => {
+      const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
+      return admission.request('PATCH', path, { metadata: { labels } });
+    };
+    const says = expect.stringContaining(`metadata.labels ${key} may only be changed`) as unknown;
+    const refused = { status: 403, message: says };
+    expect(await label('own', { [key]: 'true' })).toMatchObject(refused);
+    expect(await label('own', { [key]: '' })).toMatchObject(refused);
+    expect(await label('home', { [key]: null })).toMatchObject(refused);
+    expect(await label('home', { note: 'mine' })).toMatchObject({ status: 200 });
+  });
+
   it('can be claimed, and accounts that may create volumes may bind one', async () => {
     const { status, message } = await admission.create(claimOf({}));
     expect([status, message]).toEqual([201, '']);

@@ -92,6 +92,14 @@ const notes: readonly Row[] = [
   ],
 ];
 
+/** Berth never deletes a claim with it, and so not its namespace. */
+const marks: readonly Row[] = ['true', ''].map((value): Row => [
+  `a claim that keeps its namespace from the reaper, by the value '${value}'`,
+  'metadata.labels berth.dev/user-volume',
+  'may only be changed by the login hook',
+  claimOf({}, { labels: { 'berth.dev/user-volume': value } }),
+]);
+
 const devices = (kind: string, requests: readonly Fields[]): Manifest => {
   const spec = { devices: { requests } };
   return {
@@ -143,7 +151,7 @@ export const friendlyDevices: readonly Manifest[] = ['ResourceClaim', 'ResourceC
 
 /** PersistentVolumeClaims that lead to what others made. */
 export const hostileClaims: readonly HostileObject[] = [
-  ...rowsOf('claims', [...rows, ...notes]),
+  ...rowsOf('claims', [...rows, ...notes, ...marks]),
   ...rowsOf(
     'claims',
     [
@@ -163,7 +171,9 @@ const account = (name: string): string => `system:serviceaccount:kube-system:${n
 /** What controllers make for users, with rights of their own: it is checked like a user's. */
 export const hostileByControllers: readonly (readonly [string, HostileObject])[] = [
   ...['statefulset-controller', 'ephemeral-volume-controller'].flatMap((name) =>
-    rowsOf('claims', [...rows, ...notes]).map((hostile) => [account(name), hostile] as const),
+    rowsOf('claims', [...rows, ...notes, ...marks]).map(
+      (hostile) => [account(name), hostile] as const,
+    ),
   ),
   // For a pod with the resource that a DeviceClass calls its `extendedResourceName`.
   ...[account('resource-claim-controller'), 'system:kube-scheduler'].flatMap((name) =>

@@ -195,6 +195,12 @@ const claims: readonly Row[] = [
     'must only have keys that this site allows',
     claiming({ annotations: { 'nfs.io/storage-path': '../user-bob' } }, {}),
   ],
+  [
+    'a StatefulSet whose claims keep their namespace from the reaper',
+    'metadata.labels of volumeClaimTemplates data',
+    'must not have berth.dev/user-volume',
+    claiming({ labels: { 'berth.dev/user-volume': 'true' } }, {}),
+  ],
 ];
 
 /** Workloads whose pods or claims would be refused. */

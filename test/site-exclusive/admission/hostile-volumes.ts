@@ -176,6 +176,12 @@ const made = 'must be absent: users get a new volume, not an existing one';
 /** Claims that a pod brings with it: what binds them is no kind of volume, and asks no RBAC. */
 const ephemeral: readonly Row[] = [
   [
+    'an ephemeral claim that keeps its namespace from the reaper',
+    'ephemeral.volumeClaimTemplate.metadata.labels of volume v',
+    'must not have berth.dev/user-volume',
+    claiming({}, { labels: { 'berth.dev/user-volume': 'true' } }),
+  ],
+  [
     "an admin's volume by an ephemeral claim",
     'ephemeral.volumeClaimTemplate.spec.volumeName of volume v',
     made,
