@@ -285,6 +285,7 @@ export const exitClasses = {
   'pod-quota': 'temporary',
   'pod-namespace-gone': 'temporary',
   'pod-refused': 'permission',
+  'pod-changed': 'config',
   'pod-lost': 'temporary',
   'pod-cleanup-failed': 'temporary',
   'pod-shell-ended': 'temporary',

@@ -100,6 +100,14 @@ export function podRejected(status: number, said: string): BerthError | undefine
   return undefined;
 }
 
+/** @param what `label KEY` or `annotation KEY` */
+export function podChanged(what: string, namespace: string): BerthError {
+  return new BerthError(
+    `the cluster changed the ${what} of your session's pod while it was created in ${namespace}`,
+    { code: 'pod-changed' },
+  );
+}
+
 /** A message of a server, on one line. */
 function plain(text: string): string {
   return text.trim().replace(/\s+/g, ' ').slice(0, 500);

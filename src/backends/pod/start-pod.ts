@@ -3,13 +3,14 @@ import { collectionPath } from '../../kube/objects/kube-object.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { podState, type PodState, type PodStatus } from './objects/pod-state.ts';
 import type { PodObject } from './objects/pod-object.ts';
+import { podAnnotations } from './objects/profile-pod.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { deletePod, type PodId } from '../../kube/delete-object.ts';
 import { watchObject } from '../../kube/watch-object.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';
-import { podFailed, podRejected, podStartTimeout } from './pod-start-errors.ts';
+import { podChanged, podFailed, podRejected, podStartTimeout } from './pod-start-errors.ts';
 
 export interface StartPodInput {
   readonly grant: PodGrant;
@@ -27,13 +28,18 @@ export interface StartPodInput {
  *
  * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
  *   `pod-time-limit`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
- *   `pod-namespace-gone`, and the `api-…` errors
+ *   `pod-changed`, `pod-namespace-gone`, and the `api-…` errors
  */
 export async function startPod({ grant, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
   const deadline = deadlineIn(deadlineMs);
   await withApiClient(grant.server, deadline.signal, async (client) => {
     for (;;) {
       const made = await create(client, pod, deadline.signal);
+      const changed = made && changedKey(pod, made);
+      if (changed !== undefined) {
+        await deletePod(client, { ...pod.metadata, uid: made?.uid ?? '' });
+        throw podChanged(changed, pod.metadata.namespace);
+      }
       const { end, uid = made?.uid ?? '' } = await awaited(grant, pod, {
         ...{ signal: deadline.signal, onState },
         since: made?.resourceVersion,
@@ -81,7 +87,7 @@ async function create(
   client: ApiClient,
   pod: PodObject,
   signal: AbortSignal,
-): Promise<PodStatus['metadata']> {
+): Promise<PodMetadata | undefined> {
   const answer = await client.send({
     ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
     body: JSON.stringify(pod),
@@ -96,6 +102,19 @@ async function create(
   throw podRejected(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
 }
 
+/** What Berth finds its pods by, and the account in them: admission webhooks of the site may write it. */
+function changedKey({ metadata }: PodObject, made: PodMetadata): string | undefined {
+  const label = Object.entries(metadata.labels).find(
+    ([key, value]) => made.labels?.[key] !== value,
+  );
+  if (label !== undefined) return `label ${label[0]}`;
+  const found = Object.values(podAnnotations).find(
+    (key) => made.annotations?.[key] !== metadata.annotations[key],
+  );
+  return found === undefined ? undefined : `annotation ${found}`;
+}
+
+type PodMetadata = NonNullable<PodStatus['metadata']>;
 type Waiting = Extract<PodState, { kind: 'waiting' }>;
 type Ending = Extract<PodState, { kind: 'ending' }>;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { hasMutatingPolicies } from '../../../rig/site/kubernetes/versions.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
@@ -10,7 +11,18 @@ vi.setConfig({ hookTimeout: 600_000 });
 
 /** Each user has the profile of the same fault. */
 const faults = [
-  ...['away', 'denied', 'never', 'place', 'quota', 'uncounted', 'policy', 'mount', 'crowd'],
+  ...[
+    'away',
+    'denied',
+    'never',
+    'place',
+    'quota',
+    'uncounted',
+    'policy',
+    'label',
+    'mount',
+    'crowd',
+  ],
 ] as const;
 const userOf = (fault: string): string => `pf-${fault}`;
 const namespaceOf = (fault: string): string => `u-${userOf(fault)}`;
@@ -33,20 +45,20 @@ beforeAll(async () => {
       never: { image: 'localhost/never-built:1', pull: 'never' },
       place: { pod: { node_selector: { 'example.org/gpus': 'many' } }, deadline: '3s' },
       mount: { mounts: [{ source: '/home/of/nobody', target: '/data' }], deadline: '5s' },
-      ...{ quota: {}, uncounted: {}, policy: {}, crowd: {} },
+      ...{ quota: {}, uncounted: {}, policy: {}, label: {}, crowd: {} },
     },
   });
 });
 afterAll(async () => {
-  await cluster.kubectl(['delete', ...policyNames, '--ignore-not-found']);
+  await cluster.kubectl(['delete', ...policyNames(), '--ignore-not-found']);
   await cluster.deleteNamespaces(faults.map(namespaceOf));
   await pods.stop();
 });
 
-const policyNames = [
-  'validatingadmissionpolicybinding/pf-policy',
-  'validatingadmissionpolicy/pf-policy',
-];
+const policyNames = (): string[] =>
+  ['validating', 'mutating']
+    .filter((kind) => kind === 'validating' || hasMutatingPolicies(site.record.kubernetesMinor))
+    .flatMap((kind) => [`${kind}admissionpolicybinding/pf`, `${kind}admissionpolicy/pf`]);
 const podNames = async (fault: string): Promise<string> =>
   (await site.kubectl(['-n', namespaceOf(fault), 'get', 'pods', '-o', 'name'])).stdout;
 /** What the session's one line says, and that nothing of it stays on the cluster. */
@@ -69,6 +81,34 @@ const refusedPods = async (): Promise<number> => {
 /** The first login makes the namespace; what is in it is the fault. */
 const makeNamespace = async (fault: string): Promise<void> => {
   expect(await pods.host.ssh(userOf(fault), ['true'])).toMatchObject({ exitCode: 0 });
+};
+
+/** An admission policy of the site, for the pods of one user. */
+const makePolicy = (
+  kind: 'Validating' | 'Mutating',
+  fault: string,
+  spec: object,
+): Promise<void> => {
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const metadata = { name: 'pf' };
+  const rule = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'] };
+  const resourceRules = [{ ...rule, operations: ['CREATE'] }];
+  const matchLabels = { 'kubernetes.io/metadata.name': namespaceOf(fault) };
+  const binding = { policyName: 'pf', matchResources: { namespaceSelector: { matchLabels } } };
+  return cluster.create(
+    {
+      apiVersion,
+      kind: `${kind}AdmissionPolicy`,
+      metadata,
+      spec: { matchConstraints: { resourceRules }, ...spec },
+    },
+    {
+      apiVersion,
+      kind: `${kind}AdmissionPolicyBinding`,
+      metadata,
+      spec: kind === 'Validating' ? { ...binding, validationActions: ['Deny'] } : binding,
+    },
+  );
 };
 
 describe('a pod that cannot start', () => {
@@ -142,40 +182,34 @@ describe('a pod that cannot start', () => {
 
   it('tells what a policy of the cluster says', async () => {
     await makeNamespace('policy');
-    const kubernetes = { apiVersion: 'admissionregistration.k8s.io/v1' };
-    await cluster.create(
-      {
-        ...{ ...kubernetes, kind: 'ValidatingAdmissionPolicy', metadata: { name: 'pf-policy' } },
-        spec: {
-          matchConstraints: {
-            resourceRules: [
-              { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] },
-            ],
-          },
-          validations: [{ expression: 'false', message: 'no sessions on Sundays' }],
-        },
-      },
-      {
-        ...kubernetes,
-        kind: 'ValidatingAdmissionPolicyBinding',
-        metadata: { name: 'pf-policy' },
-        spec: {
-          policyName: 'pf-policy',
-          validationActions: ['Deny'],
-          matchResources: {
-            namespaceSelector: {
-              matchLabels: { 'kubernetes.io/metadata.name': namespaceOf('policy') },
-            },
-          },
-        },
-      },
-    );
+    const refusal = { expression: 'false', message: 'no sessions on Sundays' };
+    await makePolicy('Validating', 'policy', { validations: [refusal] });
     await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, async () =>
       (await pods.host.ssh(userOf('policy'), ['true'])).exitCode === 0 ? undefined : true,
     );
     const { line, code } = await refused('policy');
     expect(code).toBe('pod-refused');
     expect(line).toMatch(/the cluster refuses your session: .*: no sessions on Sundays/);
+  });
+
+  it('names the label by which Berth finds it, if a policy of the cluster writes another', async () => {
+    if (!hasMutatingPolicies(site.record.kubernetesMinor)) return;
+    await makeNamespace('label');
+    await expect.poll(() => podNames('label')).toBe('');
+    const patch =
+      '{op: "add", path: "/metadata/labels/app.kubernetes.io~1managed-by", value: "us"}';
+    const jsonPatch = { expression: `[JSONPatch${patch}]` };
+    await makePolicy('Mutating', 'label', {
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'JSONPatch', jsonPatch }],
+    });
+    await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, async () =>
+      (await pods.host.ssh(userOf('label'), ['true'])).exitCode === 0 ? undefined : true,
+    );
+    const { line, code } = await refused('label');
+    expect(code).toBe('pod-changed');
+    expect(line).toContain('changed the label app.kubernetes.io/managed-by of your session');
   });
 });
 
