@@ -30,7 +30,7 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest {
       ...(policy.conditions.length === 0 ? {} : { matchConditions: named(policy.conditions) }),
       variables: named(policy.variables),
       validations: policy.rules.map(({ holds, message, when }) => ({
-        expression: when === undefined ? holds : `!(${when.applies}) || ${holds}`,
+        expression: when === undefined ? holds : `!(${when.applies}) || (${holds})`,
         messageExpression: `${message} + ${contactText(settings)}`,
       })),
     },
