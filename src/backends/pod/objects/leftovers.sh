@@ -5,13 +5,22 @@ ours() {
   facts "$1" && read -r group 2>/dev/null <"/proc/$1/cgroup" || return 1
   case $group in */../*) return 1 ;; "$home"*) ;; *) return 1 ;; esac
 }
-each() { for place in /proc/[0-9]*; do pid=${place#/proc/}; if ours "$pid"; then $1; fi; done; }
-environment() {
-  case $state in Z) set -- "/proc/$pid/task/"* ;; *) set -- "/proc/$pid" ;; esac
-  for thread; do tr '\0' '\n' 2>/dev/null <"$thread/environ"; done
+# Of a process whose first thread has ended, another one may live on: the kernel takes its number for the process's own.
+another() {
+  [ "$state" = Z ] || return 1
+  for thread in "/proc/$pid/task/"*; do
+    ours "${thread##*/}" && pid=${thread##*/} && return
+  done
+  return 1
+}
+each() {
+  for place in /proc/[0-9]*; do
+    pid=${place#/proc/}
+    if ours "$pid" || another; then $1; fi
+  done
 }
 row() {
-  env=$nl$(environment)$nl mark=-
+  env=$nl$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ")$nl mark=-
   case $env in
     *"$nl"BERTH_CONNECTION=?*)
       mark=${env#*"$nl"BERTH_CONNECTION=} mark=${mark%%"$nl"*}
@@ -32,7 +41,7 @@ still() {
   n=0
   for pid in $rest; do
     while [ $n -lt 100 ] && facts "$pid"; do
-      case $state in [TtZ]) break ;; esac
+      case $state in [Tt]) break ;; esac
       n=$((n + 1))
       sleep 0.01
     done
