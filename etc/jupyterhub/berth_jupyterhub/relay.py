@@ -23,8 +23,8 @@ from cryptography.x509.oid import NameOID
 #: How long a server may take to accept a connection. Seconds.
 CONNECT_SECONDS = 20
 
-#: Connections to one server at the same time, so that its user's browsers do not take the hub's descriptors.
-MOST_CONNECTIONS = 500
+#: Connections to one server at the same time: each takes descriptors of the hub, and a quarter of a MiB.
+MOST_CONNECTIONS = 200
 
 log = logging.getLogger("jupyterhub.berth")
 
