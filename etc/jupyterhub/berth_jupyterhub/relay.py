@@ -14,6 +14,7 @@ import threading
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import cache
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -74,7 +75,8 @@ class Relay:
         listener.listen(128)
         #: Its host is the path, of which JupyterHub lowers the case.
         self.url = "http+unix://" + re.sub(rb"[^a-z0-9-]", lambda found: b"%%%02x" % found[0][0], os.fsencode(path)).decode()
-        self._connections = 0
+        # asyncio itself would let one be collected whose client has gone.
+        self._connections: set[asyncio.Task[Any] | None] = set()
         self._serving = asyncio.run_coroutine_threadsafe(self._serve(listener), _loop())
 
     def close(self) -> None:
@@ -92,14 +94,15 @@ class Relay:
             await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections >= MOST_CONNECTIONS:
+        if len(self._connections) >= MOST_CONNECTIONS:
             writer.close()
             return
-        self._connections += 1
+        task = asyncio.current_task()
+        self._connections.add(task)
         try:
             await self._lead(reader, writer)
         finally:
-            self._connections -= 1
+            self._connections.remove(task)
 
     async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -38,6 +38,21 @@ def bind_sockets(port, *args, **named):
 
 netutil.bind_sockets = tcpserver.bind_sockets = bind_sockets
 
+make_context = netutil.ssl_options_to_context
+own_contexts = []
+
+
+def ssl_options_to_context(options, server_side=None):
+    """As tornado's, which reads the files anew for each connection, and the proxy makes one for each request."""
+    if not isinstance(options, dict) or options.get("certfile") != os.environ["JUPYTERHUB_SSL_CERTFILE"] or not server_side:
+        return make_context(options, server_side)
+    if not own_contexts:
+        own_contexts.append(make_context(options, server_side))
+    return own_contexts[0]
+
+
+netutil.ssl_options_to_context = ssl_options_to_context
+
 # Key and certificate. Nothing of them is on a disk, and no kernel inherits them.
 identity = os.memfd_create("identity")
 os.write(identity, base64.b64decode(os.environ.pop("JUPYTERHUB_SERVER_IDENTITY")))
