@@ -174,7 +174,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
 }
 
 /** A Match can name another stack (OpenSSH 9.8 and later). */
-function pamServices(
+export function pamServices(
   { usePam, pamServiceName }: SshdOptions,
   directives: readonly SshdDirective[],
 ): string[] {

@@ -11,6 +11,7 @@ import { keywordFindings } from '../../../../src/sshd-lint/rules/keyword-finding
 import { parseSshdOptions } from '../../../../src/sshd-lint/rules/options.ts';
 import { relevantPaths } from '../../../../src/sshd-lint/rules/relevant-paths.ts';
 import { anybody } from '../../../../src/sshd-lint/lint-connections.ts';
+import { pamServices } from '../../../../src/sshd-lint/lint-sshd.ts';
 import { parseSshdConfigFiles } from '../../../../src/sshd-lint/sshd-effective.ts';
 import { matchesConnection } from '../../../../src/sshd-lint/rules/match.ts';
 import type { SshdSample } from '../../../../src/sshd-lint/rules/sshd-finding.ts';
@@ -45,6 +46,14 @@ function optionsWith(line: string) {
   const options = parseSshdOptions(printed.replace(new RegExp(`^${keyword} .*$`, 'm'), line));
   if (options === undefined) throw new Error(`no options: ${line}`);
   return options;
+}
+
+function directivesOf(...lines: readonly string[]) {
+  return parseSshdConfigLines(lines.join('\n')).map((line) => ({
+    ...line,
+    file: '/etc/ssh/sshd_config',
+    criteria: [],
+  }));
 }
 
 const sample: SshdSample = {
@@ -91,8 +100,10 @@ describe('options of OpenSSH 9.3 to 10.5', () => {
     expect(refusingKeyword(options, { user: 'ann', groups: [] }, false)).toBeUndefined();
   });
 
-  it('PAMServiceName names the file of PAM', () => {
-    expect(optionsWith('PAMServiceName ssh-berth').pamServiceName).toBe('ssh-berth');
+  it('PAMServiceName names a file of PAM, also in a Match', () => {
+    const options = optionsWith('PAMServiceName ssh-berth');
+    const directives = directivesOf('Match User bob', 'PAMServiceName ssh-bob');
+    expect(pamServices(options, directives)).toEqual(['ssh-berth', 'ssh-bob']);
   });
 
   it('RefuseConnection keeps the account out', () => {
@@ -126,12 +137,7 @@ describe('options of OpenSSH 9.3 to 10.5', () => {
 
   it('an option of a later release is named, with its line', () => {
     const lines = ['RefuseConnection no', 'GSSAPIDelegateCredentials no', 'AllowTeleport yes now'];
-    const directives = parseSshdConfigLines(lines.join('\n')).map((line) => ({
-      ...line,
-      file: '/etc/ssh/sshd_config',
-      criteria: [],
-    }));
-    expect(keywordFindings(directives)).toMatchObject([
+    expect(keywordFindings(directivesOf(...lines))).toMatchObject([
       { code: 'option-not-judged', severity: 'advice', place: '/etc/ssh/sshd_config:3' },
     ]);
   });
