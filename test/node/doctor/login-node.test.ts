@@ -112,6 +112,11 @@ describe('berth doctor on a login node', () => {
       ['ssh-mounts failed'],
     ],
     [
+      'a profile adds what reaches further than a session',
+      edit('/etc/berth/profiles/base.yml', '$a podman: { devices: [/dev/fuse] }'),
+      ['ssh-profile warning'],
+    ],
+    [
       'the init program is missing',
       edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
       ['podman-runtime failed'],
