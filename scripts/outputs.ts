@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { dirname, isAbsolute, join, relative } from 'node:path';
@@ -96,15 +97,19 @@ export function nodeOptionsFor(entry: string): readonly string[] {
   return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
 }
 
+const closeQueue = readFileSync(join(root, 'src/ssh/cleanup/close-queue.sh'), 'utf8');
+
 /**
- * The first two lines, for the kernel and for a shell. OSC's example of a pre-hook calls its scripts with `/bin/bash SCRIPT`,
- * and still does so when only the path is replaced. In JavaScript the second line is a string and a comment.
+ * The first lines, for the kernel and for a shell. OSC's example of a pre-hook calls its scripts with `/bin/bash SCRIPT`,
+ * and still does so when only the path is replaced. In JavaScript what follows the first line is a string and a comment.
  */
 function banner(node: string, entry: string): string {
   const options = nodeOptionsFor(entry).join(' ');
   const run = `exec '${node}' ${options} "$0" "$@"`;
-  if (entry === 'hooks/pam-session.ts')
-    return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' //; ${closesQueue(`'${node}' ${options}`)}; ${run}`;
+  if (entry === 'hooks/pam-session.ts') {
+    if (closeQueue.includes('*/')) throw new Error('close-queue.sh: it would end the comment');
+    return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' /*; node='${node}' options='${options}'\n${closeQueue}${run}\n*/`;
+  }
   if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts')
     return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
@@ -112,26 +117,6 @@ function banner(node: string, entry: string): string {
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
   const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; ' : '';
   return `${line}\n':' //; ${shell}${run}`;
-}
-
-/** How many closes of connections run at the same time, of different users. */
-const closesAtOnce = 4;
-
-/** Longer, and the close is left to `berth reap`, which looks after hundreds in one process. Seconds. */
-const longestQueue = 40;
-
-/**
- * A close waits here for its turn: hundreds of Node processes at once would take the memory and the processor time that logins
- * need. Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other closes
- * of its user, who cannot hold up those of others by more than one. Only root can open the locks.
- */
-function closesQueue(node: string): string {
-  const isClose = '[ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }';
-  const user = 'case "$PAM_USER" in "" | *[!A-Za-z0-9_.@-]*) u=other ;; *) u=$PAM_USER ;; esac';
-  const wait = (lock: string): string =>
-    `/usr/bin/flock --no-fork -w ${longestQueue} -E 75 "/run/berth/close-${lock}.lock"`;
-  const turn = `${wait('of-$u')} ${wait(`$(($$ % ${closesAtOnce}))`)}`;
-  return `if { ${isClose}; } && [ -d /run/berth ]; then umask 077; ${user}; exec ${turn} /usr/bin/nice -n 10 ${node} "$0" "$@"; fi`;
 }
 
 /**

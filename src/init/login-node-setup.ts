@@ -70,6 +70,7 @@ const units: Readonly<Record<string, string>> = {
     import.meta.url,
   ),
   'berth-sshd@.service': sourceText('../../etc/systemd/berth-sshd@.service', import.meta.url),
+  'berth-close.slice': sourceText('../../etc/systemd/berth-close.slice', import.meta.url),
   'berth-reap.service': sourceText('../../etc/systemd/berth-reap.service', import.meta.url),
   'berth-reap.timer': sourceText('../../etc/systemd/berth-reap.timer', import.meta.url),
 };

@@ -104,6 +104,22 @@ describe('berth init login-node on a host with systemd', () => {
     expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
   });
 
+  it('cleans up after connections in a slice with limits', async () => {
+    const slice = '/sys/fs/cgroup/berth.slice/berth-close.slice';
+    const look = `until cat ${slice}/berth-close-*.scope/cgroup.procs | xargs -r ps -o args= -p | grep pam-session
+      do :; done 2>/dev/null`;
+    const seen = host.asRoot(['timeout', '30', 'sh', '-c', look]);
+    await ssh('true');
+    expect((await seen).stdout.toString()).toMatch(/^\S+\/node .*\/hooks\/pam-session close\n/m);
+    const limits = '--property=CPUQuotaPerSecUSec --property=MemoryMax';
+    expect(await host.script(`systemctl show ${limits} berth-close.slice | sort`)).toBe(
+      `CPUQuotaPerSecUSec=1s\nMemoryMax=${2 ** 29}\n`,
+    );
+    const units = (): Promise<string> =>
+      host.script("systemctl list-units --all --no-legend 'berth-close-*.scope'");
+    await expect.poll(units).toBe('');
+  });
+
   it('ends what forks too fast in a container of the manager, which other sessions use', () =>
     endsForkChain(host, { address, port, network: undefined, clientOptions: () => options('-p') }));
 

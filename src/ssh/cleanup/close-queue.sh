@@ -1,0 +1,37 @@
+# The first lines of hooks/pam-session: the close of a connection waits here for its turn, because hundreds of Node processes
+# at once would take the memory and the processor time that logins need. scripts/outputs.ts sets $node and $options; the
+# arguments are the hook's. In JavaScript all of this is a comment.
+
+# How many closes run at the same time, of different users.
+at_once=4
+
+# Longer, and the close is left to `berth reap`, which looks after hundreds in one process. Seconds.
+longest=40
+
+# Moves itself to root's own slice, whatever cgroup sshd is in, and lets logins go first. Where systemd refuses, it stays there.
+in_slice='
+  if [ -d /run/systemd/system ]; then
+    systemd=org.freedesktop.systemd1
+    /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 $systemd.Manager \
+      StartTransientUnit "ssa(sv)a(sa(sv))" berth-close-$$.scope fail \
+      4 Description s "Cleanup after an SSH connection" Slice s berth-close.slice PIDs au 1 $$ \
+      CollectMode s inactive-or-failed 0
+  fi >/dev/null 2>&1
+  # sched(7): between sessions (setsid) with an autogroup each, only the nice value of the group counts.
+  { echo 10 >/proc/self/autogroup; } 2>/dev/null
+  exec /usr/bin/nice -n 10 "$@"'
+
+is_close() {
+  [ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }
+}
+
+if is_close "$1" && [ -d /run/berth ]; then
+  # Only root can open the locks.
+  umask 077
+  case $PAM_USER in '' | *[!A-Za-z0-9_.@-]*) user=other ;; *) user=$PAM_USER ;; esac
+  # Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other
+  # closes of its user, who cannot hold up those of others by more than one.
+  exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-of-$user.lock" \
+    /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-$(($$ % at_once)).lock" \
+    /bin/sh -c "$in_slice" "$0" "$node" $options "$0" "$@"
+fi
