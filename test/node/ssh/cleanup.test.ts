@@ -1,11 +1,8 @@
 import { readdir } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { seededRandom } from '../../rig/seeded-random.ts';
 import { waitFor } from '../../../src/verify/wait-for.ts';
-import { repetitions } from '../../rig/soak.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -235,53 +232,6 @@ describe('what a connection started', () => {
     await session.kill();
     await expectNothing('bob');
   });
-
-  it(`is gone after ${repetitions(12, 100)} connections that are cut at random moments`, async () => {
-    const commands = [
-      ['sleep 1000'],
-      ['-tt'],
-      ['setsid sleep 1000 & nohup sleep 1000'],
-      ['cat'],
-      [`trap '' HUP TERM; while :; do sleep 1; done`],
-      ['-N'],
-    ];
-    const random = seededRandom(20261122);
-    const moments = Array.from({ length: repetitions(12, 100) }, () => random() * 3_000);
-    // Another connection of the same user may be hit.
-    const monitor = (user: string): Promise<string> =>
-      waitFor({ what: 'a connection', timeoutMs: 30_000 }, async () => (await monitors(user))[0]);
-    const cut = async (number: number): Promise<void> => {
-      const user = number % 2 === 0 ? 'ada' : 'bob';
-      const session = LiveSession.start(host, user, commands[number % 6] ?? []);
-      await sleep(moments[number]);
-      switch (Math.floor(number / 2) % 4) {
-        case 0:
-          session.freeze();
-          break;
-        case 1:
-          await host.asRoot(['kill', '-9', await monitor(user)]);
-          break;
-        case 2:
-          await host.asRoot(['pkill', '-9', '-P', await monitor(user), '-u', user]);
-          break;
-        default:
-      }
-      await sleep(500);
-      await session.kill();
-    };
-    let next = 0;
-    const worker = async (): Promise<void> => {
-      while (next < moments.length) await cut(next++);
-    };
-    await Promise.all(Array.from({ length: 6 }, worker));
-    // The reaper handles connections whose sshd was killed; the others close by themselves meanwhile.
-    await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
-      await reap();
-      for (const user of ['ada', 'bob'])
-        expect(await findLeftovers(host, user)).toEqual(noLeftovers);
-      return true;
-    });
-  }, 300_000);
 });
 
 interface Report {
