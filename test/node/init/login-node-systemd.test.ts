@@ -105,19 +105,16 @@ describe('berth init login-node on a host with systemd', () => {
   });
 
   it('cleans up after connections in a slice with limits', async () => {
-    const slice = '/sys/fs/cgroup/berth.slice/berth-close.slice';
-    const look = `until cat ${slice}/berth-close-*.scope/cgroup.procs | xargs -r ps -o args= -p | grep pam-session
-      do :; done 2>/dev/null`;
-    const seen = host.asRoot(['timeout', '30', 'sh', '-c', look]);
+    const scopes = '/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-*.scope';
+    const look = `cat ${scopes}/cgroup.procs | xargs -r ps -o args= -p | grep pam-session`;
+    const wait = `until ${look}; do :; done 2>/dev/null`;
+    const seen = host.asRoot(['timeout', '30', 'sh', '-c', wait]);
     await ssh('true');
     expect((await seen).stdout.toString()).toMatch(/^\S+\/node .*\/hooks\/pam-session close\n/m);
-    const limits = '--property=CPUQuotaPerSecUSec --property=MemoryMax';
-    expect(await host.script(`systemctl show ${limits} berth-close.slice | sort`)).toBe(
-      `CPUQuotaPerSecUSec=1s\nMemoryMax=${2 ** 29}\n`,
-    );
-    const units = (): Promise<string> =>
-      host.script("systemctl list-units --all --no-legend 'berth-close-*.scope'");
-    await expect.poll(units).toBe('');
+    const limits = 'systemctl show -p CPUQuotaPerSecUSec,MemoryMax berth-close.slice | sort';
+    expect(await host.script(limits)).toBe(`CPUQuotaPerSecUSec=1s\nMemoryMax=${2 ** 29}\n`);
+    const list = () => host.script('systemctl list-units berth-close-*.scope');
+    await expect.poll(list).toMatch(/^0 /m);
   });
 
   it('ends what forks too fast in a container of the manager, which other sessions use', () =>
