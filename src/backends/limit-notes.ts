@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 import type { SessionHost } from '../session/session-host.ts';
-import { firstDirectoryNames, readUserFile } from '../system/user-file.ts';
-import { containerFilesDir } from './podman/running-container.ts';
+import { ifUsable, namesOnMount, readOnMount } from '../system/user-file.ts';
+import { containerFilesDir, notesDirectory } from './podman/running-container.ts';
 
 /**
  * What a login says of its session in a pod or a job, for the reaper, which sees no more than its connection. The user can
@@ -47,18 +47,15 @@ const mostFiles = 1_000;
 const longestNote = 1024;
 
 /** The notes of a user's logins. Call it with the user's rights. Files that are no notes are left out. */
-export async function readLimitNotes(runtimeDir: string, uid: number): Promise<LimitNote[]> {
-  const directory = containerFilesDir(runtimeDir);
-  const names = await firstDirectoryNames(directory, mostFiles);
-  const notes = names
+export function readLimitNotes(runtimeDir: string, uid: number): readonly LimitNote[] {
+  const names = ifUsable(() => namesOnMount(runtimeDir, [notesDirectory], mostFiles)) ?? [];
+  return names
     .filter((name) => name.startsWith(prefix))
-    .map(async (name) => {
-      const text = await readUserFile(`${directory}/${name}`, {
-        ...{ uid, maximumBytes: longestNote },
-      }).catch(() => undefined);
-      return parseLimitNote(name, text?.toString('utf8') ?? '');
+    .flatMap((name) => {
+      const demands = { uid, maximumBytes: longestNote };
+      const text = ifUsable(() => readOnMount(runtimeDir, [notesDirectory, name], demands));
+      return parseLimitNote(name, text?.toString('utf8') ?? '') ?? [];
     });
-  return (await Promise.all(notes)).filter((note) => note !== undefined);
 }
 
 /** Parses a note. Its text goes to a terminal, so names must be names. @returns undefined if the text is no note */

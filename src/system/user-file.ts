@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  mkdirSync,
   opendirSync,
   openSync,
   readSync,
@@ -115,12 +116,20 @@ export function unlinkOnMount(
   names: readonly string[],
   files: readonly string[],
 ): void {
-  try {
+  ifUsable(() =>
     onMount(directory, names, (path) => {
       for (const file of files) unlinkQuietly(`${path}/${file}`);
-    });
+    }),
+  );
+}
+
+/** For what harms only the user who put it there. @returns undefined after an error of the file system or a file that is refused */
+export function ifUsable<T>(work: () => T): T | undefined {
+  try {
+    return work();
   } catch (error) {
-    if (!(error instanceof BerthError) && !isErrno(error)) throw error;
+    if (error instanceof BerthError || isErrno(error)) return undefined;
+    throw error;
   }
 }
 
@@ -156,12 +165,58 @@ function onMount<Result>(
   names: readonly string[],
   work: (path: string) => Result,
 ): Result | undefined {
-  let descriptor = -1;
+  let descriptor: number | undefined;
   try {
-    descriptor = openSync(directory, pathOnly);
+    descriptor = openOnMount(directory, names);
+    return work(`/proc/self/fd/${descriptor}`);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes directories of the user, mode 0700, where they are missing, with the rules of `readOnMount`, and works in the last one.
+ *
+ * @param work is called with the path of the directory in /proc/self/fd, which leads there until the work ends
+ * @throws {BerthError} `user-file-unreadable`; system errors
+ */
+export async function inDirectoryOnMount(
+  directory: string,
+  names: readonly string[],
+  work: (path: string) => Promise<unknown>,
+): Promise<void> {
+  const descriptor = openOnMount(directory, names, makePrivateDirectory);
+  try {
+    await work(`/proc/self/fd/${descriptor}`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function makePrivateDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
+}
+
+/** @param before is called with the path of each name before it is opened */
+function openOnMount(
+  directory: string,
+  names: readonly string[],
+  before: (path: string) => void = () => undefined,
+): number {
+  let descriptor = openSync(directory, pathOnly);
+  try {
     const { mount } = descriptorFacts(descriptor);
     for (const name of names) {
-      const below = openSync(`/proc/self/fd/${descriptor}/${name}`, pathOnly);
+      const path = `/proc/self/fd/${descriptor}/${name}`;
+      before(path);
+      const below = openSync(path, pathOnly);
       closeSync(descriptor);
       descriptor = below;
       if (descriptorFacts(descriptor).mount !== mount)
@@ -169,12 +224,10 @@ function onMount<Result>(
           code: 'user-file-unreadable',
         });
     }
-    return work(`/proc/self/fd/${descriptor}`);
+    return descriptor;
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
+    closeSync(descriptor);
     throw error;
-  } finally {
-    if (descriptor !== -1) closeSync(descriptor);
   }
 }
 

@@ -37,7 +37,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
   const umask = process.umask(0o022);
   const loginHost = hostname();
   const connection = host.connection && sessionId(host.connection, loginHost);
-  const received = await receivedGrant(host.user, profile.pod.cluster);
+  const received = receivedGrant(host.user, profile.pod.cluster);
   const server = { ...received.server, session: connection };
   const grant = { ...received, server };
   const { namespace } = grant;

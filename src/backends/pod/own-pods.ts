@@ -81,7 +81,7 @@ export async function onEachCluster<T>(
   user: User,
   work: (client: ApiClient, grant: PodGrant) => Promise<T>,
 ): Promise<{ readonly found: readonly T[]; readonly failed: readonly BerthError[] }> {
-  const { grants, failed } = await receivedGrants(user);
+  const { grants, failed } = receivedGrants(user);
   const outcomes = await Promise.all(
     grants.map(async (grant) => {
       try {

@@ -1,8 +1,8 @@
-import { mkdir, truncate } from 'node:fs/promises';
+import { truncate } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
-import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
+import { ifUsable, inDirectoryOnMount, namesOnMount, readOnMount } from '../../system/user-file.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
@@ -12,21 +12,19 @@ import { forwardSocketDirs } from '../../forwarding/forwarding-directories.ts';
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
  * user's quota. The user may change it. Root only checks whether it is unchanged.
  */
-function handoverDirectory(runtimeDir: string): string {
-  return `${runtimeDir}/berth-pods`;
+const directory = 'berth-pods';
+
+function grantFile(cluster: string): string {
+  return `${encodeURIComponent(cluster)}.json`;
 }
 
-function grantFile(runtimeDir: string, cluster: string): string {
-  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.json`;
-}
-
-function refusalFile(runtimeDir: string, cluster: string): string {
-  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.refused`;
+function refusalFile(cluster: string): string {
+  return `${encodeURIComponent(cluster)}.refused`;
 }
 
 /** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
 export async function handOverGrant(user: User, grant: PodGrant): Promise<void> {
-  await give(user, grantFile, grant.cluster, grant);
+  await give(user, grantFile(grant.cluster), grant);
 }
 
 /** Hands over why there is no grant, so that the login can report it. @throws as `handOverGrant` */
@@ -35,26 +33,23 @@ export async function handOverError(
   cluster: string,
   { message, hint }: BerthError,
 ): Promise<void> {
-  await give(user, refusalFile, cluster, { message, hint });
+  await give(user, refusalFile(cluster), { message, hint });
 }
 
-async function give(
-  user: User,
-  fileOf: (runtimeDir: string, cluster: string) => string,
-  cluster: string,
-  content: object,
-): Promise<void> {
+async function give(user: User, file: string, content: object): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) throw noRuntimeDirectory(user);
   await asUserThenRoot(user, async () => {
-    await mkdir(handoverDirectory(runtimeDir), { mode: 0o700 }).catch((error: unknown) => {
-      if (!isErrno(error, 'EEXIST')) throw error;
-    });
-    const { local, remote } = forwardSocketDirs(runtimeDir);
-    for (const directory of [local, remote])
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-    const options = { mode: 0o600, replaceable: true };
-    await writeAtomically(fileOf(runtimeDir, cluster), JSON.stringify(content), options);
+    const { local, remote } = forwardSocketDirs('');
+    for (const sockets of [local, remote])
+      await inDirectoryOnMount(runtimeDir, sockets.slice(1).split('/'), () => Promise.resolve());
+    await inDirectoryOnMount(runtimeDir, [directory], (path) =>
+      writeAtomically(`${path}/${file}`, JSON.stringify(content), {
+        mode: 0o600,
+        replaceable: true,
+        shownAs: `${runtimeDir}/${directory}/${file}`,
+      }),
+    );
   });
 }
 
@@ -62,7 +57,9 @@ async function give(
 export async function isGrantUnchanged(user: User, grant: PodGrant): Promise<boolean> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return false;
-  const held = await asUserThenRoot(user, () => readHandover(runtimeDir, user, grant.cluster));
+  const held = await asUserThenRoot(user, () =>
+    Promise.resolve(readHandover(runtimeDir, user, grant.cluster)),
+  );
   return JSON.stringify(held) === JSON.stringify(grant);
 }
 
@@ -72,18 +69,18 @@ export async function isGrantUnchanged(user: User, grant: PodGrant): Promise<boo
  * @param cluster any cluster if absent
  * @throws {BerthError} `pod-access-missing`
  */
-export async function receivedGrant(user: User, cluster?: string): Promise<PodGrant> {
+export function receivedGrant(user: User, cluster?: string): PodGrant {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) throw missing(undefined, cluster);
-  const names = await firstDirectoryNames(handoverDirectory(runtimeDir), mostNames);
+  const names = handedOver(runtimeDir);
   const clusters = (end: string): string[] =>
     names.filter((name) => name.endsWith(end)).map((name) => name.slice(0, -end.length));
   for (const name of cluster === undefined ? clusters('.json') : [encodeURIComponent(cluster)]) {
-    const grant = await readHandover(runtimeDir, user, decodeURIComponent(name));
+    const grant = readHandover(runtimeDir, user, decodeURIComponent(name));
     if (grant !== undefined) return grant;
   }
   const refused = cluster ?? clusters('.refused').map(decodeURIComponent)[0];
-  throw missing(refused && (await readText(refusalFile(runtimeDir, refused), user)), cluster);
+  throw missing(refused && readText(runtimeDir, refusalFile(refused), user), cluster);
 }
 
 /**
@@ -91,19 +88,17 @@ export async function receivedGrant(user: User, cluster?: string): Promise<PodGr
  *
  * @returns also an error for each cluster that refused one, and if there is neither
  */
-export async function receivedGrants(
-  user: User,
-): Promise<{ readonly grants: readonly PodGrant[]; readonly failed: readonly BerthError[] }> {
+export function receivedGrants(user: User): {
+  readonly grants: readonly PodGrant[];
+  readonly failed: readonly BerthError[];
+} {
   const runtimeDir = findRuntimeDir(user);
-  const names =
-    runtimeDir === undefined
-      ? []
-      : await firstDirectoryNames(handoverDirectory(runtimeDir), mostNames);
+  const names = runtimeDir === undefined ? [] : handedOver(runtimeDir);
   const clusters = new Set(names.map((name) => decodeURIComponent(name.replace(/\.\w+$/, ''))));
   const [grants, failed]: [PodGrant[], BerthError[]] = [[], []];
   for (const cluster of clusters.size === 0 ? [undefined] : clusters) {
     try {
-      grants.push(await receivedGrant(user, cluster));
+      grants.push(receivedGrant(user, cluster));
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       failed.push(error);
@@ -115,6 +110,10 @@ export async function receivedGrants(
 /** A site has a few clusters, so this is never reached. */
 const mostNames = 256;
 
+function handedOver(runtimeDir: string): readonly string[] {
+  return ifUsable(() => namesOnMount(runtimeDir, [directory], mostNames)) ?? [];
+}
+
 /**
  * Marks a grant as invalid, because the cluster does not accept its token. PAM's hook then creates a new one at the next
  * login, even if this one has not expired.
@@ -122,27 +121,19 @@ const mostNames = 256;
 export async function invalidateGrant(user: User, { cluster }: PodGrant): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return;
-  await truncate(grantFile(runtimeDir, cluster)).catch((error: unknown) => {
+  await truncate(`${runtimeDir}/${directory}/${grantFile(cluster)}`).catch((error: unknown) => {
     // The user's last connection was closed meanwhile.
     if (!isErrno(error, 'ENOENT')) throw error;
   });
 }
 
-async function readHandover(
-  runtimeDir: string,
-  user: User,
-  cluster: string,
-): Promise<PodGrant | undefined> {
-  return parsePodGrant(await readText(grantFile(runtimeDir, cluster), user));
+function readHandover(runtimeDir: string, user: User, cluster: string): PodGrant | undefined {
+  return parsePodGrant(readText(runtimeDir, grantFile(cluster), user));
 }
 
-async function readText(path: string, { uid }: User): Promise<string | undefined> {
-  try {
-    return (await readUserFile(path, { uid, maximumBytes: maxGrantBytes }))?.toString('utf8');
-  } catch (error) {
-    if (error instanceof BerthError) return undefined;
-    throw error;
-  }
+function readText(runtimeDir: string, file: string, { uid }: User): string | undefined {
+  const demands = { uid, maximumBytes: maxGrantBytes };
+  return ifUsable(() => readOnMount(runtimeDir, [directory, file], demands))?.toString('utf8');
 }
 
 function noRuntimeDirectory({ name }: User): BerthError {

@@ -1,6 +1,6 @@
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
-import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import {
@@ -8,7 +8,7 @@ import {
   type StoredContainer,
   storedContainers,
 } from '../../system/stored-containers.ts';
-import { namesOnMount, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
+import { ifUsable, namesOnMount, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import type { RemovalResult } from '../backend.ts';
 import { sessionNameParts } from '../own-session.ts';
 import {
@@ -21,7 +21,7 @@ import { killProcesses } from './kill-processes.ts';
 import { lockDirectory } from './argv/podman-argv.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
-import { containerFilesDir, removePauseFile } from './running-container.ts';
+import { notesDirectory, removePauseFile } from './running-container.ts';
 
 /** When the container of a profile ends. */
 type Limits = Pick<Profile, 'lifetime' | 'timeouts'>;
@@ -109,8 +109,7 @@ export function removeContainerFiles(
   isOver: (file: string) => boolean,
 ): void {
   if (host === undefined) return;
-  const directory = containerFilesDir(host.runtimeDir).slice(host.runtimeDir.length + 1);
-  removeFiles(host.runtimeDir, [directory], isOver);
+  removeFiles(host.runtimeDir, [notesDirectory], isOver);
 }
 
 function removeFiles(
@@ -118,13 +117,8 @@ function removeFiles(
   directory: readonly string[],
   isOver: (file: string) => boolean,
 ): void {
-  try {
-    const files = namesOnMount(runtimeDir, directory, mostFiles);
-    unlinkOnMount(runtimeDir, directory, files.filter(isOver));
-  } catch (error) {
-    // What a user puts there harms only that user.
-    if (!(error instanceof BerthError) && !isErrno(error)) throw error;
-  }
+  const files = ifUsable(() => namesOnMount(runtimeDir, directory, mostFiles)) ?? [];
+  unlinkOnMount(runtimeDir, directory, files.filter(isOver));
 }
 
 /**

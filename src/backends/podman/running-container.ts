@@ -1,13 +1,7 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';
-import {
-  type FileRequirements,
-  readOnMount,
-  readUserFileSync,
-  unlinkOnMount,
-} from '../../system/user-file.ts';
-import { pausePidFile } from './argv/podman-argv.ts';
+import { ifUsable, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import type { SessionContainer } from './argv/session-command.ts';
 
 /** Data of a running container, in a file of the user's runtime directory. */
@@ -21,8 +15,11 @@ const formerNotes = { hasBundledTools: false, cwd: '/', terminalRelay: 'podman' 
 
 /** Directory of locks and container files. It belongs to the user and is empty after a reboot, as containers are gone. */
 export function containerFilesDir(runtimeDir: string): string {
-  return `${runtimeDir}/berth`;
+  return `${runtimeDir}/${notesDirectory}`;
 }
+
+/** Of `containerFilesDir`, below the runtime directory. */
+export const notesDirectory = 'berth';
 
 export function containerFilePath(runtimeDir: string, name: string): string {
   return `${containerFilesDir(runtimeDir)}/${name}.json`;
@@ -38,7 +35,7 @@ export function runningContainer(
 ): (ContainerFile & SessionContainer) | undefined {
   try {
     const demands = { uid: host.user.uid, maximumBytes: longestNote };
-    const text = readUserFileSync(containerFilePath(host.runtimeDir, name), demands);
+    const text = readOnMount(host.runtimeDir, [notesDirectory, `${name}.json`], demands);
     if (text === undefined) return undefined;
     const note = { ...formerNotes, ...(JSON.parse(text.toString('utf8')) as ContainerFile) };
     if (!isRunning(note)) return undefined;
@@ -47,7 +44,8 @@ export function runningContainer(
     return { ...note, pausePid: pause };
   } catch (error) {
     // Truncated, or not written by Berth: the container is started again.
-    if (error instanceof BerthError || error instanceof SyntaxError) return undefined;
+    if (error instanceof BerthError || error instanceof SyntaxError || isErrno(error))
+      return undefined;
     throw error;
   }
 }
@@ -60,21 +58,23 @@ type Host = Pick<SessionHost, 'runtimeDir' | 'user'>;
 
 /** PID of the process that holds the user's user namespace open, if podman has recorded one. */
 export function pausePid(host: Host): number | undefined {
-  try {
-    return pidIn(readUserFileSync(pausePidFile(host), demandsOf(host)));
-  } catch (error) {
-    if (error instanceof BerthError) return undefined;
-    throw error;
-  }
+  return ifUsable(() => readPausePid(host));
+}
+
+function readPausePid({ runtimeDir, user }: Host): number | undefined {
+  const demands = { uid: user.uid, maximumBytes: 32 };
+  const text = readOnMount(runtimeDir, [...pauseDirectory, 'pause.pid'], demands);
+  const pid = Number(text?.toString('latin1').trim());
+  return Number.isInteger(pid) && pid > 1 ? pid : undefined;
 }
 
 /**
- * Like `pausePid`, for root or before podman is run: without a look at what the user has mounted. Removes a file that podman cannot have
+ * Like `pausePid`, for root or before podman is run. Removes a file that podman cannot have
  * written: podman would block on a FIFO and read /dev/zero forever.
  */
 export function validatedPausePid(host: Host): number | undefined {
   try {
-    return pidIn(readOnMount(host.runtimeDir, [...pauseDirectory, 'pause.pid'], demandsOf(host)));
+    return readPausePid(host);
   } catch (error) {
     if (!(error instanceof BerthError) && !isErrno(error)) throw error;
     removePauseFile(host);
@@ -89,12 +89,3 @@ export function removePauseFile({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>)
 
 /** Of `pausePidFile`, below the runtime directory. */
 const pauseDirectory = ['libpod', 'tmp'];
-
-function demandsOf({ user }: Host): FileRequirements {
-  return { uid: user.uid, maximumBytes: 32 };
-}
-
-function pidIn(text: Buffer | undefined): number | undefined {
-  const pid = Number(text?.toString('latin1').trim());
-  return Number.isInteger(pid) && pid > 1 ? pid : undefined;
-}

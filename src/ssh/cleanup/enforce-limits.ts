@@ -135,7 +135,9 @@ async function limitedConnections(
   const notes =
     host === undefined
       ? []
-      : await asUserThenRoot(user, () => readLimitNotes(host.runtimeDir, user.uid));
+      : await asUserThenRoot(user, () =>
+          Promise.resolve(readLimitNotes(host.runtimeDir, user.uid)),
+        );
   const time = now();
   const usages = connectionUsages(open, (uid) => belongs(uid, owner), looks);
   const sessions = [...usages].flatMap(([connection, usage]) =>

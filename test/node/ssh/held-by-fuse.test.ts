@@ -17,7 +17,7 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
       ...{ mode: 'forced', users: { 'fuse-ann': [], 'fuse-bob': [] } },
       sshYml: { rules: [{ users: ['fuse-bob'], profile: 'shared' }, { profile: 'own' }] },
       profiles: {
-        own: { ...standardProfile, ...withFuse },
+        own: { ...standardProfile, ...withFuse, timeouts: { idle: '4h' } },
         shared: { ...sharedProfile, ...withFuse },
       },
     });
@@ -80,5 +80,31 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     expect(listed.stdout.toString()).toContain('fuse-ann');
     await session.kill();
     await gone('fuse-ann', () => Promise.resolve());
+  });
+
+  it('a link of the user to such a file system, in place of notes, holds up neither the reaper nor a plan', async () => {
+    const user = 'fuse-ann';
+    const session = await LiveSession.startReady(host, user, 'cat');
+    const { uid, home } = host.account(user);
+    // What the user can run on the host: with a shell there, or in a job on this node.
+    const program = overlayOnFuse.replaceAll('/tmp/', `${home}/`);
+    const start = `cat >overlay.py; setsid python3 overlay.py wholly >out 2>&1 </dev/null &
+      until grep -q silent out; do sleep 0.1; done; sed -n 's/silent //p' out`;
+    const { stdout } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
+      input: program,
+    });
+    const link = `cd /run/user/${uid} && mv berth berth.away && ln -s "/proc/$0/root${home}/overlay" berth`;
+    await host.asUser(user, ['sh', '-c', link, stdout.toString().trim()]);
+    const berth = `${installDirectory}/berth`;
+    for (const words of [['reap'], ['plan', '--ssh', '--user', user], ['sessions', 'list']]) {
+      const { exitCode } = await host.asRoot(['timeout', '40', berth, ...words], {
+        timeout: 60_000,
+      });
+      expect(exitCode, words.join(' ')).toBeLessThan(2);
+    }
+    await host.asUser(user, ['sh', '-c', `cd /run/user/${uid} && rm berth && mv berth.away berth`]);
+    await session.kill();
+    await host.asRoot(['pkill', '-9', '-u', user]);
+    await gone(user, () => host.asRoot([berth, 'reap']));
   });
 });

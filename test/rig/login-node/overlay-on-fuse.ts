@@ -1,10 +1,11 @@
 /**
  * A Python program for a container with /dev/fuse: it runs sleep(1) from an overlay on a FUSE file system, in namespaces of its own,
  * and then answers no question about the file any more. An overlay asks with the rights of who mounted it, so that whoever
- * calls stat(2) for the program waits for ever, root on the host too. It prints `silent`.
+ * calls stat(2) for the program waits for ever, root on the host too. It prints `silent PID`, and with the argument
+ * `wholly` it answers no question at all any more.
  */
 export const overlayOnFuse = String.raw`
-import ctypes, os, struct, threading, time
+import ctypes, os, struct, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 def check(result):
     if result != 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -39,7 +40,7 @@ def serve():
     while True:
         request = os.read(fuse, 1 << 18)
         _, operation, unique, node = struct.unpack_from('<IIQQ', request)
-        if operation in (2, 42) or (silent and operation == 3): continue
+        if operation in (2, 42) or (silent and (operation == 3 or 'wholly' in sys.argv)): continue
         error, body = answer(operation, node, request[40:])
         os.write(fuse, struct.pack('<IiQ', 16 + len(body), error, unique) + body)
 threading.Thread(target=serve, daemon=True).start()
@@ -49,6 +50,6 @@ if child == 0:
     os.execv('/tmp/overlay/sleep', ['sleep', '1000'])
 while not os.readlink(f'/proc/{child}/exe').endswith('/overlay/sleep'): time.sleep(0.05)
 silent = True
-print('silent', flush=True)
+print('silent', child, flush=True)
 time.sleep(1000)
 `;
