@@ -134,13 +134,15 @@ function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonl
   const node = executableId(process.pid);
   const here = namespaceInode(process.pid, 'pid');
   const known = new Set([...support, ...sshd, podman ?? '', node ?? '']);
-  const programs = new Map(own.map(({ pid }) => [pid, executableId(pid, known)]));
+  // Of those in containers none is looked at: their mounts, which are the user's, would have to be read for it.
+  const onHost = new Set(
+    own.flatMap(({ pid }) => (namespaceInode(pid, 'pid') === here ? [pid] : [])),
+  );
+  const programs = new Map([...onHost].map((pid) => [pid, executableId(pid, known)]));
   const isPause = (pid: number): boolean => pid === owner.pausePid && programs.get(pid) === podman;
-  // Sessions can run catatonit, too: it is their container's /run/podman-init.
-  const isSupport = (pid: number): boolean =>
-    support.has(programs.get(pid) ?? '') && namespaceInode(pid, 'pid') === here;
+  // Not in a container, where sessions can run catatonit, too: it is /run/podman-init.
   const supporting = new Set(
-    own.flatMap(({ pid }) => (isSupport(pid) || isPause(pid) ? [pid] : [])),
+    own.flatMap(({ pid }) => (support.has(programs.get(pid) ?? '') || isPause(pid) ? [pid] : [])),
   );
   const { firsts, names } = containerStarts(own, (pid) => supporting.has(pid));
   const byPid = new Map(own.map((facts) => [facts.pid, facts]));
@@ -151,7 +153,7 @@ function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonl
       if (supporting.has(pid) || firsts.has(pid)) return 'support';
       // What podman's init waits for (podman-run.ts).
       if (firsts.has(parent) && pids.at(-1) === 2) return 'support';
-      if (namespaceInode(pid, 'pid') !== here) return 'inside';
+      if (!onHost.has(pid)) return 'inside';
       const program = programs.get(pid) ?? '';
       if (sshd.has(program)) return 'sshd';
       const isBerths = isBerthSupport(owner, pid);
@@ -224,7 +226,10 @@ export function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): b
  */
 export function containerNames(all: readonly ProcessFacts[]): ReadonlyMap<number, string> {
   const conmon = filesOf(supportPrograms.filter((path) => path.endsWith('/conmon')));
-  return containerStarts(all, (pid) => conmon.has(executableId(pid, conmon) ?? '')).names;
+  const here = namespaceInode(process.pid, 'pid');
+  const isConmon = (pid: number): boolean =>
+    namespaceInode(pid, 'pid') === here && conmon.has(executableId(pid, conmon) ?? '');
+  return containerStarts(all, isConmon).names;
 }
 
 /** The first processes of containers, whose parents `isSupport`, and the names as `containerNames`. */
