@@ -68,7 +68,7 @@ export async function hostSshdNext(users: readonly string[]): Promise<string[]> 
       const door = findings.find(({ severity }) => severity === 'door');
       return door === undefined
         ? []
-        : `what ${user} can do at the host's own sshd, outside of sessions: ${door.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or: ${door.closedBy}`;
+        : `what ${user} can do at the host's own sshd, outside of sessions: ${door.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or, below a Match of these users: ${door.closedBy}`;
     });
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;

@@ -87,5 +87,5 @@ export function removePauseFile({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>)
   unlinkOnMount(runtimeDir, pauseDirectory, ['pause.pid']);
 }
 
-/** Of `pausePidFile`, below the runtime directory. */
+/** Where podman writes the PID of the process that keeps the user's user namespace open, below the runtime directory. */
 const pauseDirectory = ['libpod', 'tmp'];

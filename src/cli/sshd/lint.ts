@@ -77,7 +77,10 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
   const { hostConfig, kindNames } = await import('../../sshd-kinds/kind.ts');
   const isHostsOwn = resolve(config) === hostConfig && kindNames().length > 0;
   const next = isHostsOwn
-    ? ["this is the host's own sshd; for those of sessions: berth sshd check"]
+    ? [
+        "this is the host's own sshd; for those of sessions: berth sshd check",
+        'a ForceCommand that is not below a Match is for everybody, also for root',
+      ]
     : [];
   const text =
     args.output === 'json'

@@ -97,7 +97,7 @@ s = socket.socket(socket.AF_INET6)
 s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
 s.bind(("::", ${port}))`;
     const { stderr } = await host.asRoot(['python3', '-c', taker]);
-    expect(stderr.toString()).toContain('Address already in use');
+    expect(stderr).toContain('Address already in use');
 
     expect(await answer('/api/contents')).toBe('403');
     expect(await answer('/login', '--data', 'password=wrong')).toBe('401');

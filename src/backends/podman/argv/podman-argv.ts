@@ -57,11 +57,6 @@ export const lockDirectory = ['libpod', 'tmp', 'locks'] as const;
 /** Podman's other locks are in /dev/shm, under a name that another user can take first (containers.conf(5), `lock_type`). */
 export const ownLocks = '[engine]\nlock_type = "file"\n';
 
-/** Where podman writes the PID of the process that keeps the user's user namespace open. */
-export function pausePidFile(host: Pick<SessionHost, 'runtimeDir'>): string {
-  return `${temporaryDirectory(host)}/pause.pid`;
-}
-
 /** The whole environment of podman, the OCI runtime and nsenter: nothing from the client or the user. */
 export function podmanEnvironment(host: SessionHost): Readonly<Record<string, string>> {
   return {
