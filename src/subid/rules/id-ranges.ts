@@ -73,8 +73,20 @@ export function lowerBound(ascending: readonly number[], bound: number): number 
 const alignment = 65_536;
 /** systemd reserves lower IDs for accounts and for itself (UIDS-GIDS in its documentation). */
 const lowestBase = 524_288;
+/** sssd maps the accounts of a directory to IDs below this (sssd-ldap(5), ldap_idmap_range_max), a domain to a slice. */
+const mappedEnd = 2_000_200_000;
+const mappedSlice = 200_000;
 /** An image has at least so many users. */
 const smallestSize = 1024;
+
+/**
+ * Where to look for room. A directory lists nobody: beside users with IDs of one, there are others who must not be in a range.
+ */
+function firstBases({ base }: SubordinateLayout, highestUid: number): readonly number[] {
+  return highestUid < lowestBase
+    ? [base, lowestBase]
+    : [Math.max(base, mappedEnd, highestUid + mappedSlice)];
+}
 
 /**
  * A layout in which every UID from the first to the last of these users has a range that contains no account, group or
@@ -104,7 +116,7 @@ export function suggestLayout({
   for (let { size } = layout; size >= smallestSize; size = 2 ** Math.ceil(Math.log2(size) - 1)) {
     for (const firstUid of firsts) {
       const length = (highest - firstUid + 1) * size;
-      for (const from of [layout.base, lowestBase]) {
+      for (const from of firstBases(layout, highest)) {
         const base = firstGap(taken, { from, length, alignment, end: idCount });
         if (base !== undefined) return { firstUid, base, size };
       }

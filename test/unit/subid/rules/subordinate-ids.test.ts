@@ -147,6 +147,16 @@ describe('a user without room', () => {
     expect(plan(ldap, {}, found.suggestion).problems).toEqual([]);
   });
 
+  it.each([690_400_001, 2_000_199_000])(
+    'is kept away from accounts that a directory maps to IDs and does not list: %i',
+    (uid) => {
+      const found = plan([user('ann', uid), user('ben', uid + 700)]);
+      const { base = 0 } = found.suggestion ?? {};
+      // sssd's IDs end at 2000200000, and those of a domain are 200000 beside each other.
+      expect(base).toBeGreaterThanOrEqual(Math.max(2_000_200_000, uid + 200_000));
+    },
+  );
+
   it('has no suggestion where UIDs lie too far apart', () => {
     const found = plan([alice, user('far', 4_294_967_294)]);
     expect(codes(found.problems)).toEqual(['subid-uid-does-not-fit']);
