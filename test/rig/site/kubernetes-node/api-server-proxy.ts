@@ -1,7 +1,9 @@
 import type { ProcessStart } from '../processes.ts';
 
+const relay = new URL('api-server-relay.ts', import.meta.url).pathname;
+
 /**
- * The API server listens on loopback, which the node cannot reach. socat(1) accepts the node's connections at
+ * The API server listens on loopback, which the node cannot reach. A relay accepts the node's connections at
  * the machine's end of the veth pair and forwards them.
  *
  * @param server URL of the API server on loopback
@@ -14,11 +16,8 @@ export function apiServerProxy(
   const { hostname, port } = new URL(server);
   const start: ProcessStart = {
     name: 'api-server-for-node',
-    command: 'socat',
-    args: [
-      `TCP-LISTEN:${port},bind=${gateway},fork,reuseaddr,nodelay`,
-      `TCP:${hostname}:${port},nodelay`,
-    ],
+    command: process.execPath,
+    args: [relay, gateway, port, hostname],
     directory,
   };
   return { start, url: `https://${gateway}:${port}` };
