@@ -106,7 +106,7 @@ describe('berth init login-node on a host with systemd', () => {
 
   it('cleans up after connections in a slice with limits', async () => {
     const scopes = '/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-*.scope';
-    const look = `cat ${scopes}/cgroup.procs | xargs -r ps -o args= -p | grep pam-session`;
+    const look = `cat ${scopes}/cgroup.procs | xargs -r ps -o args= -p | grep -E '^[^ ]+/node .*/hooks/pam-session close'`;
     const wait = `until ${look}; do :; done 2>/dev/null`;
     const seen = host.asRoot(['timeout', '30', 'sh', '-c', wait]);
     await ssh('true');
