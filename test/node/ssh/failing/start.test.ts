@@ -174,17 +174,14 @@ describe('a session fails with a message for the user and one for the admin, giv
   it('a lock: of a dead process it is ignored, of a live one it is waited for until the deadline', async () => {
     await profile({ lifetime: 'user', deadline: '3s' });
     const { uid } = host.account('fay');
-    const world = `${(await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()} ${await readlink(`/proc/${host.init}/ns/pid`)}`;
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).slice(0, 8);
+    const world = `${boot}-${(await readlink(`/proc/${host.init}/ns/pid`)).replace(/\D/g, '')}`;
+    const file = `/run/user/${uid}/berth/berth-base.lock`;
+    // As `newHolder` in src/system/file-lock.ts.
     const lock = async (pid: number, start: string) => {
-      await runAsRoot(host, `install -d -m 700 -o fay /run/user/${uid}/berth`);
-      const owner = { host: 'login1', world, pid, start, nonce: '0123456789abcdef01' };
-      await writeOnHost(
-        host,
-        `/run/user/${uid}/berth/berth-base.lock`,
-        JSON.stringify(owner),
-        0o600,
-      );
-      await runAsRoot(host, `chown fay /run/user/${uid}/berth/berth-base.lock`);
+      await runAsRoot(host, `install -d -m 700 -o fay /run/user/${uid}/berth; rm -f ${file}`);
+      const holder = `berth:${world}-${pid}:${start}:0123456789ab:login1`;
+      await runAsRoot(host, `ln -s ${holder} ${file}; chown -h fay ${file}`);
     };
     const start = (await runAsRoot(host, 'cut -d" " -f22 /proc/1/stat')).trim();
     await lock(1, start);
