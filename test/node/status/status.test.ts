@@ -65,6 +65,8 @@ describe('berth status on a login node', () => {
   });
 
   it('counts sessions without their profile if sshd does not name it in time', async () => {
+    // Those of the test before close one after the other.
+    await expect.poll(async () => (await status()).sessions).toEqual([]);
     const session = await LiveSession.startReady(host, 'ada', 'sleep 9000');
     // What hangs in a directory service cannot be had at will.
     await root(
