@@ -14,7 +14,11 @@ const credentials = 'hooks/set-k8s-creds alice /etc/ood/config/hook.env';
 const broker = 'echo "{}" | hooks/credential-broker';
 const ofSite = [
   ...[plan, render, renderSite, tokenSetup, hook, `${hook} --dry-run`],
-  ...['berth token rotate', 'berth clusters reap --cluster prod', 'berth sessions list -A'],
+  ...[
+    'berth token rotate --config /etc/berth/berth.yml',
+    'berth clusters reap --cluster prod',
+    'berth sessions list -A',
+  ],
 ];
 
 /** Those that read hook.env where OnDemand has it. */
