@@ -53,6 +53,7 @@ async function helm(...args: string[]): Promise<string> {
 }
 
 async function expectGreen(): Promise<void> {
+  await (await StolenToken.take(site, cluster)).waitForGuardPolicy();
   const report = await runDoctor(portal);
   expect(problems(report, 'prod')).toEqual([]);
   expect(report.exitCode).toBe(0);
