@@ -3,7 +3,6 @@ import {
   constants,
   fstatSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readlinkSync,
   type Stats,
@@ -12,6 +11,7 @@ import {
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from './atomic-file.ts';
+import { makeIfMissing } from './if-present.ts';
 import { O_PATH } from './path-descriptor.ts';
 import { readAtMostSync } from './user-file.ts';
 
@@ -104,7 +104,7 @@ export class DirectoryTree {
     if (above === undefined) return undefined;
     const entry = entryOf(above, names.at(-1) ?? '');
     try {
-      if (make) makeDirectory(entry);
+      if (make) makeIfMissing(entry, 0o755);
       const descriptor = openDirectory(entry);
       this.#opened.set(path, descriptor);
       return descriptor;
@@ -141,14 +141,6 @@ function openDirectory(path: string): number {
   return openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
 
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o755 });
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  }
-}
-
 function openFromRoot(path: string): number {
   const names = path.split('/');
   let directory = openDirectory('/');
@@ -167,7 +159,7 @@ function openFromRoot(path: string): number {
         if (!target.startsWith('/')) continue;
         next = openDirectory('/');
       } else {
-        if (names.every((one) => one === '')) makeDirectory(entry);
+        if (names.every((one) => one === '')) makeIfMissing(entry, 0o755);
         next = openDirectory(entry);
       }
       closeSync(directory);

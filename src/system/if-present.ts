@@ -1,4 +1,4 @@
-import { readdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readdirSync, realpathSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 
@@ -9,6 +9,15 @@ export function directoryNames(directory: string): readonly string[] {
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ESRCH')) return [];
     throw error;
+  }
+}
+
+/** Makes a directory, unless something is there already, whatever it is. @throws system errors */
+export function makeIfMissing(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
   }
 }
 

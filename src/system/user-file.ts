@@ -2,7 +2,6 @@ import {
   closeSync,
   constants,
   fstatSync,
-  mkdirSync,
   opendirSync,
   openSync,
   readSync,
@@ -13,6 +12,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
+import { makeIfMissing } from './if-present.ts';
 import { descriptorFacts, O_PATH } from './path-descriptor.ts';
 
 /** Requirements that are checked before a file is read. */
@@ -188,19 +188,11 @@ export async function inDirectoryOnMount(
   names: readonly string[],
   work: (path: string) => Promise<unknown>,
 ): Promise<void> {
-  const descriptor = openOnMount(directory, names, makePrivateDirectory);
+  const descriptor = openOnMount(directory, names, (path) => makeIfMissing(path, 0o700));
   try {
     await work(`/proc/self/fd/${descriptor}`);
   } finally {
     closeSync(descriptor);
-  }
-}
-
-function makePrivateDirectory(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
   }
 }
 
