@@ -1,9 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { notesDirectory } from '../connections/runtime-dir.ts';
 import { isErrno } from '../errors/berth-error.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { ifUsable, namesOnMount, readOnMount } from '../system/user-file.ts';
-import { containerFilesDir, notesDirectory } from './podman/running-container.ts';
+import { containerFilesDir } from './podman/running-container.ts';
 
 /**
  * What a login says of its session in a pod or a job, for the reaper, which sees no more than its connection. The user can

@@ -11,6 +11,9 @@ export function runtimeDirCandidates(user: Pick<User, 'uid'>): readonly [string,
   return [mountedRuntimeDir(user), systemdRuntimeDir(user)];
 }
 
+/** The directory of a user's notes, locks and container files, below the runtime directory. */
+export const notesDirectory = 'berth';
+
 /** Where systemd-logind mounts one. */
 export function systemdRuntimeDir({ uid }: Pick<User, 'uid'>): string {
   return `/run/user/${uid}`;

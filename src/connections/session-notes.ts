@@ -6,11 +6,11 @@ import {
   type Profile,
   type SshSettings,
 } from '../config/schema/profile/profile.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { isErrno } from '../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { User } from '../identity/nss.ts';
-import { readOnMount, unlinkOnMount } from '../system/user-file.ts';
-import { findRuntimeDir } from './runtime-dir.ts';
+import { ifUsable, readOnMount, unlinkOnMount } from '../system/user-file.ts';
+import { findRuntimeDir, notesDirectory } from './runtime-dir.ts';
 
 /** What a login says of its session: that it began, how it ended, or why it did not begin. */
 export type SessionNote =
@@ -41,9 +41,6 @@ const mostCounted = 100;
 /** A week: a job of Slurm may start days later. Milliseconds. */
 const longestStart = 604_800_000;
 
-/** The directory of a user's notes, below the runtime directory. */
-const directory = 'berth';
-
 function notesFile(connection: string): string {
   return `sessions.${connection}`;
 }
@@ -63,7 +60,7 @@ const mostOfProfiles = 4096;
 
 /** The user's part: a note for root, who reads it when the connection closes. What fails here fails no session. */
 export function noteSession(runtimeDir: string, connection: string, note: SessionNote): void {
-  append(`${runtimeDir}/${directory}/${notesFile(connection)}`, note);
+  append(`${runtimeDir}/${notesDirectory}/${notesFile(connection)}`, note);
 }
 
 /** The user's part, before a session starts: for root, who asks who is on. What fails here fails no session. */
@@ -72,7 +69,7 @@ export function noteProfile(
   connection: string,
   { name: profile, backend }: Profile,
 ): void {
-  const path = `${runtimeDir}/${directory}/${profilesFile(connection)}`;
+  const path = `${runtimeDir}/${notesDirectory}/${profilesFile(connection)}`;
   const note: NotedProfile = { profile, backend };
   try {
     if (readFileSync(path, 'utf8').includes(JSON.stringify(note))) return;
@@ -104,20 +101,15 @@ function append(path: string, note: SessionNote | NotedProfile): void {
  * user has mounted is looked at.
  */
 export function notedProfiles(uid: number, connection: string): readonly NotedProfile[] {
-  try {
-    const runtimeDir = findRuntimeDir({ uid });
-    if (runtimeDir === undefined) return [];
-    const path = [directory, profilesFile(connection)];
-    const demands = { uid, maximumBytes: mostOfProfiles };
-    const text = readOnMount(runtimeDir, path, demands)?.toString('utf8') ?? '';
-    return text.split('\n').flatMap((line) => {
-      const { profile, backend } = parsed(line);
-      return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
-    });
-  } catch (error) {
-    if (error instanceof BerthError || isErrno(error)) return [];
-    throw error;
-  }
+  const runtimeDir = findRuntimeDir({ uid });
+  if (runtimeDir === undefined) return [];
+  const path = [notesDirectory, profilesFile(connection)];
+  const demands = { uid, maximumBytes: mostOfProfiles };
+  const text = ifUsable(() => readOnMount(runtimeDir, path, demands))?.toString('utf8') ?? '';
+  return text.split('\n').flatMap((line) => {
+    const { profile, backend } = parsed(line);
+    return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
+  });
 }
 
 /**
@@ -132,17 +124,11 @@ export function takeSessionNotes(
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return noSessions;
   const notes = notesFile(connection);
-  try {
-    const demands = { uid: user.uid, maximumBytes: mostOfNotes };
-    const bytes = readOnMount(runtimeDir, [directory, notes], demands);
-    return bytes === undefined ? noSessions : parseNotes(bytes.toString('utf8'), profiles);
-  } catch (error) {
-    if (error instanceof BerthError || isErrno(error)) return noSessions;
-    throw error;
-  } finally {
-    // Whatever it is; a directory stays, for the user.
-    unlinkOnMount(runtimeDir, [directory], [notes, profilesFile(connection)]);
-  }
+  const demands = { uid: user.uid, maximumBytes: mostOfNotes };
+  const bytes = ifUsable(() => readOnMount(runtimeDir, [notesDirectory, notes], demands));
+  // Whatever it is; a directory stays, for the user.
+  unlinkOnMount(runtimeDir, [notesDirectory], [notes, profilesFile(connection)]);
+  return bytes === undefined ? noSessions : parseNotes(bytes.toString('utf8'), profiles);
 }
 
 const noSessions: NotedSessions = { started: [], failed: [] };

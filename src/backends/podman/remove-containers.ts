@@ -1,4 +1,5 @@
 import type { Profile } from '../../config/schema/profile/profile.ts';
+import { notesDirectory } from '../../connections/runtime-dir.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
@@ -21,7 +22,7 @@ import { killProcesses } from './kill-processes.ts';
 import { lockDirectory } from './argv/podman-argv.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import { removeStoreArgs } from './repair-store.ts';
-import { notesDirectory, removePauseFile } from './running-container.ts';
+import { removePauseFile } from './running-container.ts';
 
 /** When the container of a profile ends. */
 type Limits = Pick<Profile, 'lifetime' | 'timeouts'>;

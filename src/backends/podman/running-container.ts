@@ -1,7 +1,9 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { notesDirectory } from '../../connections/runtime-dir.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { ifUsable, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
+import { temporaryNames } from './argv/podman-argv.ts';
 import type { SessionContainer } from './argv/session-command.ts';
 
 /** Data of a running container, in a file of the user's runtime directory. */
@@ -17,9 +19,6 @@ const formerNotes = { hasBundledTools: false, cwd: '/', terminalRelay: 'podman' 
 export function containerFilesDir(runtimeDir: string): string {
   return `${runtimeDir}/${notesDirectory}`;
 }
-
-/** Of `containerFilesDir`, below the runtime directory. */
-export const notesDirectory = 'berth';
 
 export function containerFilePath(runtimeDir: string, name: string): string {
   return `${containerFilesDir(runtimeDir)}/${name}.json`;
@@ -63,7 +62,7 @@ export function pausePid(host: Host): number | undefined {
 
 function readPausePid({ runtimeDir, user }: Host): number | undefined {
   const demands = { uid: user.uid, maximumBytes: 32 };
-  const text = readOnMount(runtimeDir, [...pauseDirectory, 'pause.pid'], demands);
+  const text = readOnMount(runtimeDir, [...temporaryNames, 'pause.pid'], demands);
   const pid = Number(text?.toString('latin1').trim());
   return Number.isInteger(pid) && pid > 1 ? pid : undefined;
 }
@@ -84,8 +83,5 @@ export function validatedPausePid(host: Host): number | undefined {
 
 /** Leaves a directory there: podman rejects it at once. */
 export function removePauseFile({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): void {
-  unlinkOnMount(runtimeDir, pauseDirectory, ['pause.pid']);
+  unlinkOnMount(runtimeDir, temporaryNames, ['pause.pid']);
 }
-
-/** Where podman writes the PID of the process that keeps the user's user namespace open, below the runtime directory. */
-const pauseDirectory = ['libpod', 'tmp'];

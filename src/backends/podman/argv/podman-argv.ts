@@ -29,7 +29,7 @@ export function podmanOptions(
   return [
     ...['--root', `${own}/storage`],
     ...['--runroot', `${runtimeDir}/containers`],
-    ...['--tmpdir', temporaryDirectory(host)],
+    ...['--tmpdir', [runtimeDir, ...temporaryNames].join('/')],
     ...['--runtime', podman.runtime],
     ...['--cgroup-manager', podman.cgroupManager],
     ...['--events-backend', 'none'],
@@ -42,17 +42,16 @@ export function podmanOptions(
   ];
 }
 
-function temporaryDirectory(host: Pick<SessionHost, 'runtimeDir'>): string {
-  return `${podmanStateDir(host)}/tmp`;
-}
+/** Podman's directory below `runtimeDir` for what ends with the host, such as pause.pid. */
+export const temporaryNames = ['libpod', 'tmp'] as const;
 
 /** Podman makes it when it runs for the first time. */
 export function podmanStateDir({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
-  return `${runtimeDir}/libpod`;
+  return `${runtimeDir}/${temporaryNames[0]}`;
 }
 
 /** Directory with podman's lock files, below `runtimeDir`. */
-export const lockDirectory = ['libpod', 'tmp', 'locks'] as const;
+export const lockDirectory = [...temporaryNames, 'locks'];
 
 /** Podman's other locks are in /dev/shm, under a name that another user can take first (containers.conf(5), `lock_type`). */
 export const ownLocks = '[engine]\nlock_type = "file"\n';
