@@ -1,6 +1,6 @@
 import type { SshSettings } from '../../../config/schema/profile/profile.ts';
-import { bashLines, bashVariable } from '../../../session/bash-words.ts';
-import { podmanOptions } from '../../podman/argv/podman-argv.ts';
+import { bashLines, bashVariable, bashWord } from '../../../session/bash-words.ts';
+import { ownLocks, podmanOptions } from '../../podman/argv/podman-argv.ts';
 
 const state = bashVariable('state');
 
@@ -18,7 +18,7 @@ export function podmanDirectoryScript({
 state=$(mktemp -d "\${TMPDIR:-/tmp}/berth-job-\${SLURM_JOB_ID:-none}-XXXXXX")
 # The locks in /dev/shm are those of all podmans of the user on this node, and go with the last session there.
 mkdir -p "$state/.config/containers"
-printf '[engine]\\nlock_type = "file"\\n' >"$state/.config/containers/containers.conf"
+printf %s ${bashWord(ownLocks)} >"$state/.config/containers/containers.conf"
 podman_of_job() (
   export -n "\${dropped[@]}"
   export HOME="$state" XDG_RUNTIME_DIR="$state" PATH=/usr/sbin:/usr/bin:/sbin:/bin
