@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 let host: SshHost;
@@ -14,6 +15,10 @@ beforeAll(async () => {
   });
 });
 afterAll(() => host.stop());
+// In a user namespace that podman still has, a login needs no newuidmap.
+beforeEach(async () => {
+  await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 30_000 }).toEqual(noLeftovers);
+});
 
 async function root(script: string): Promise<void> {
   const { exitCode, stderr } = await host.asRoot(['sh', '-ec', script]);
