@@ -24,7 +24,7 @@ beforeAll(async () => {
   await cluster.kubectl(['create', 'namespace', 'argocd']);
 }, 300_000);
 afterAll(async () => {
-  await cluster.kubectl(['delete', '-f', crd, '--ignore-not-found']);
+  await cluster.deleteCrds(['-f', crd]);
   await cluster.deleteNamespaces(['argocd']);
   await rm(directory, { recursive: true });
   await portal.remove();

@@ -99,8 +99,7 @@ export class FluxControllers {
       await this.#cluster.kubectl(['delete', kind, ...all, '--timeout=60s']);
     }
     for (const daemon of this.#daemons) await daemon.stop();
-    for (const { crds } of this.#controllers)
-      await this.#cluster.kubectl(['delete', '-f', crds, '--ignore-not-found', '--timeout=60s']);
+    for (const { crds } of this.#controllers) await this.#cluster.deleteCrds(['-f', crds]);
     await this.#cluster.deleteNamespaces(['flux-system']);
   }
 

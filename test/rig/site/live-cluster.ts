@@ -61,6 +61,16 @@ export class LiveCluster {
     await waitFor({ what: 'the CRDs', timeoutMs: 30_000 }, () => this.kubectl(established));
   }
 
+  /** Deletes CustomResourceDefinitions, and waits until nothing of them is left. @param files as kubectl's arguments */
+  async deleteCrds(files: readonly string[]): Promise<void> {
+    await this.kubectl(['delete', ...files, '--ignore-not-found', '--wait=false']);
+    await waitFor({ what: 'the end of the CRDs', timeoutMs: 180_000 }, async () => {
+      const left = await this.kubectl(['get', ...files, '--ignore-not-found', '-o', 'json']);
+      if (left === '') return true;
+      throw new Error(left);
+    });
+  }
+
   /** Creates objects. */
   async create(...objects: readonly object[]): Promise<void> {
     const list = { apiVersion: 'v1', kind: 'List', items: objects };

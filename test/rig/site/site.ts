@@ -149,7 +149,9 @@ function runner(record: SiteRecord, adminKubeconfig: string): Site['kubectl'] {
       ...(options.input === undefined ? { stdin: 'ignore' } : { input: options.input }),
       timeout: 60_000,
     });
-    if (result.exitCode === undefined) throw new Error(result.shortMessage, { cause: result });
+    // At SIGTERM, a kubectl that waits exits with 1 and says nothing.
+    if (result.timedOut || result.exitCode === undefined)
+      throw new Error(result.shortMessage, { cause: result });
     return { exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr };
   };
 }

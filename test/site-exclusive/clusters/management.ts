@@ -53,7 +53,7 @@ export class Management {
 
   async close(): Promise<void> {
     await this.newcomers.removeNamespaces();
-    await this.cluster.kubectl(['delete', '--ignore-not-found', ...(await crdArguments())]);
+    await this.cluster.deleteCrds(await crdArguments());
     await this.portal.remove();
   }
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const crd of crds) await cluster.kubectl(['apply', '--server-side', '-f', crd]);
 });
 afterAll(async () => {
-  for (const crd of crds) await cluster.kubectl(['delete', '--ignore-not-found', '-f', crd]);
+  for (const crd of crds) await cluster.deleteCrds(['-f', crd]);
 });
 
 it('is what the Prometheus operator accepts, field by field', async () => {
