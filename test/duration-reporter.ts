@@ -52,8 +52,14 @@ export function readDurations(file: string): FileDuration[] {
   return times.sort((one, other) => other.seconds - one.seconds);
 }
 
-/** A Markdown table; files that took less than `least` seconds share one row. */
-export function durationsTable(times: readonly FileDuration[], least = 5): string {
+/** Files that took less than this many seconds share one row. */
+const least = 5;
+
+/** A Markdown table. @param formerRows of files whose times are not known */
+export function durationsTable(
+  times: readonly FileDuration[],
+  formerRows: readonly string[] = [],
+): string {
   const row = (file: string, tests: number, seconds: number): string =>
     `| ${file} | ${tests} | ${seconds.toFixed(0)} |`;
   const quick = times.filter(({ seconds }) => seconds < least);
@@ -62,6 +68,7 @@ export function durationsTable(times: readonly FileDuration[], least = 5): strin
   return [
     '| file | tests | seconds |',
     '| --- | ---: | ---: |',
+    ...formerRows,
     ...times
       .filter(({ seconds }) => seconds >= least)
       .map(({ file, tests, seconds }) => row(file, tests, seconds)),

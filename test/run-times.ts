@@ -1,15 +1,16 @@
 import { readdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { durationsTable, type FileDuration } from './duration-reporter.ts';
 import { cacheDirectory } from './rig/site/directories.ts';
 
 const page = new URL('times.md', import.meta.url);
 
 export interface RunTimes {
   readonly caches: 'warm' | 'empty';
-  readonly minutes: number;
-  /** Markdown table of the files. */
-  readonly table: string;
+  /** Of a run that passed. */
+  readonly minutes: number | undefined;
+  readonly files: readonly FileDuration[];
 }
 
 /** True if Kubernetes has to be built. */
@@ -29,22 +30,34 @@ export async function secondsByFile(): Promise<ReadonlyMap<string, number>> {
   return new Map(Array.from(rows, ([, file = '', seconds]) => [file, Number(seconds)]));
 }
 
-/** Writes test/times.md: the last run of each kind that passed, and the files of this one. */
-export async function writeTimes({ caches, minutes, table }: RunTimes): Promise<void> {
-  const before = await readFile(page, 'utf8').catch(() => '');
-  const day = new Date().toISOString().slice(0, 10);
-  const row = `| ${caches} | ${minutes.toFixed(1)} | ${availableParallelism()} | ${day} |`;
-  const others = before.split('\n').filter((line) => /^\| (?:warm|empty) /.test(line));
-  const rows = [...others.filter((line) => !line.startsWith(`| ${caches} `)), row].sort();
+/** Writes test/times.md: the last run of each kind that passed, and the files of this one. Files that failed keep their rows. */
+export async function writeTimes({ caches, minutes, files }: RunTimes): Promise<void> {
+  const lines = (await readFile(page, 'utf8').catch(() => '')).split('\n');
+  const others = lines.filter((line) => /^\| (?:warm|empty) /.test(line));
+  const rows =
+    minutes === undefined
+      ? others
+      : [...others.filter((line) => !line.startsWith(`| ${caches} `)), passed(caches, minutes)];
+  const table = durationsTable(
+    files.filter(({ failed }) => failed.length === 0),
+    lines.filter((line) => files.some((one) => isRowOf(line, one) && one.failed.length > 0)),
+  );
   const text = `# What the test run takes
 
-\`npm test\` writes this file when it has passed.
+\`npm test\` writes this file: the last run that passed, and the files that passed last time.
 
 | caches | minutes | cores | day |
 | --- | ---: | ---: | --- |
-${rows.join('\n')}
+${rows.sort().join('\n')}
 
 ${table}
 `;
-  await writeFile(page, text);
+  await writeFile(page, text.replace(/\n{3,}/g, '\n\n'));
 }
+
+function passed(caches: string, minutes: number): string {
+  const day = new Date().toISOString().slice(0, 10);
+  return `| ${caches} | ${minutes.toFixed(1)} | ${availableParallelism()} | ${day} |`;
+}
+
+const isRowOf = (line: string, { file }: FileDuration): boolean => line.startsWith(`| ${file} |`);

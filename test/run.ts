@@ -1,7 +1,8 @@
 /**
  * `npm test`: runs the project `unit` while the site starts, then two streams at the same time, since both often wait:
  * `site-outage`, `site-exclusive`, and `integrations` when its programs are built; `node`, two files at a time, and then
- * `site`. At the end it prints the time of each file, the skipped tests and the failures, and writes test/times.md.
+ * `site`. Then it runs each file that failed once more, alone, and prints the time of each file, the skipped tests and the
+ * failures; the run stays red. It writes test/times.md.
  * `npm test -- NAME…` runs the files whose paths contain NAME, one after the other.
  */
 import '../scripts/check-node.ts';
@@ -52,20 +53,32 @@ async function runAll(times: string): Promise<number> {
     codes.push(
       ...(await Promise.all([node, node.then(() => start('site')), alone().then(() => 0)])),
     );
+    const minutes = (performance.now() - started) / 60_000;
+    const files = readDurations(times);
+    console.log(`${durationsTable(files)}\n\n${minutes.toFixed(1)} minutes`);
+    const code = Math.max(...codes, skipped(files));
+    await writeTimes({ caches, minutes: code === 0 ? minutes : undefined, files });
+    await reportFailures(files.filter(({ failed }) => failed.length > 0));
+    return code;
   } finally {
     await built;
     await teardown();
   }
-  const minutes = (performance.now() - started) / 60_000;
-  const files = readDurations(times);
-  const table = durationsTable(files);
-  console.log(`${table}\n\n${minutes.toFixed(1)} minutes`);
-  const code = Math.max(...codes, skipped(files));
-  // Only of a whole run that passed.
-  if (code === 0) await writeTimes({ caches, minutes, table });
-  for (const { file, failed } of files)
+}
+
+/** More of them have a cause of their own, and would take too long. */
+const mostAlone = 10;
+
+/** Runs red files once more, alone, so that it is known which of them fail only beside others, and prints what failed. */
+async function reportFailures(red: readonly FileDuration[]): Promise<void> {
+  const alone: string[] = [];
+  for (const { file } of red.slice(0, mostAlone)) {
+    const code = await run([file], { BERTH_TEST_SITE: 'ready' });
+    alone.push(`${file}: ${code === 0 ? 'passes' : 'fails'} alone`);
+  }
+  for (const { file, failed } of red)
     for (const each of failed) console.log(`\nFAILED ${file}: ${each}`);
-  return code;
+  for (const line of alone) console.log(line);
 }
 
 /** Prints the skipped tests. @returns the exit code: 1 if tests were skipped and `CI=true` */
