@@ -50,7 +50,7 @@ export const renderOndemandAppCommand = command({
   run: render,
 });
 
-/** @throws {BerthError} `usage`, those of `loadSshSettings`, `namedProfile` and `writeSite` */
+/** @throws {BerthError} `usage`, those of `loadSshSettings`, `namedProfile` and `writeDirectory` */
 async function render(
   args: ArgumentsOf<typeof options & typeof positionals>,
   terminal: Terminal,

@@ -62,7 +62,7 @@ export const renderPagesCommand = command({
 
 /**
  * @throws {BerthError} `usage`, `pages-too-large`, those of `loadSshSettings`, `loadBalancerSettings`, `knownSshds`,
- *   `readNews` and `writeSite`
+ *   `readNews` and `writeDirectory`
  */
 async function render(
   args: ArgumentsOf<typeof options & typeof positionals>,

@@ -64,15 +64,6 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
   );
 }
 
-/** The policies for Kubernetes with the site's parameters, as YAML. @throws as `parseAdmissionParameters` */
-export async function policiesText(args: Pick<SiteArguments, 'config-dir'>): Promise<string> {
-  const parameters = await parametersOf(args);
-  const { siteAdmission } = await import('../../admission/admission-settings.ts');
-  const { admissionManifests } = await import('../../admission/render-admission.ts');
-  const { renderManifests } = await import('./objects.ts');
-  return renderManifests(admissionManifests('kubernetes', siteAdmission(parameters)));
-}
-
 /** @throws BerthError `usage` if the version is invalid, or has no ValidatingAdmissionPolicy */
 function lacksDefaults({ kubernetes }: PoliciesArguments): boolean {
   if (kubernetes === undefined) return false;

@@ -20,7 +20,6 @@ import { renderPagesCommand } from './pages.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderOndemandAppCommand } from './ondemand-app.ts';
 import { renderSbatchCommand } from './sbatch.ts';
-import { renderSiteCommand } from './site.ts';
 
 const options = {
   ...siteOptions,
@@ -41,13 +40,12 @@ type RenderArguments = ArgumentsOf<typeof options>;
 export const renderCommand = command({
   command: 'render',
   describe:
-    'Print the objects of a user, policies, the balancer, a repository, pages for users, or a profile for Slurm, JupyterHub or OnDemand',
+    'Print the objects of a user, policies, the balancer, pages for users, or a profile for Slurm, JupyterHub or OnDemand',
   options,
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
   commands: [
     renderPoliciesCommand,
     renderBalancerCommand,
-    renderSiteCommand,
     renderPagesCommand,
     renderSbatchCommand,
     renderJupyterhubCommand,

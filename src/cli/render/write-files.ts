@@ -1,22 +1,22 @@
 import { basename, dirname } from 'node:path';
-import type { SiteFile } from '../../site-repository/rules/site-files.ts';
 import type { Terminal } from '../kit/terminal.ts';
+import type { RenderedFile } from './write-directory.ts';
 
 /**
  * Writes what was rendered into a directory, and prints which files have changed.
  *
- * @throws {BerthError} those of `writeSite`
+ * @throws {BerthError} those of `writeDirectory`
  */
 export async function writeFiles(
   terminal: Terminal,
   directory: string,
-  files: readonly SiteFile[],
+  files: readonly RenderedFile[],
 ): Promise<void> {
-  const { writeSite } = await import('../../site-repository/write-site.ts');
-  const changes = await writeSite(directory, files);
+  const { writeDirectory } = await import('./write-directory.ts');
+  const changes = await writeDirectory(directory, files);
   const lines = changes
     .filter(({ change }) => change !== 'unchanged')
-    .map(({ path, change }) => `${path}: ${change === 'kept' ? 'kept, it is yours' : change}\n`);
+    .map(({ path, change }) => `${path}: ${change}\n`);
   terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
 }
 

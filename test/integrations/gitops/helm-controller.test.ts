@@ -157,15 +157,3 @@ it('repairs drift', async () => {
   );
   await expectGreen();
 });
-
-it('takes what `berth render site` writes, field by field', async () => {
-  const made = join(directory, 'site');
-  const url = `${git.url}/clusters.git`;
-  const { exitCode, stderr } = await portal.berth('render', 'site', made, '--git-url', url);
-  expect([exitCode, stderr]).toEqual([0, '']);
-
-  const said = await cluster.kubectl([
-    ...['apply', '--dry-run=server', '-f', join(made, 'flux/prod.yaml')],
-  ]);
-  expect(said.trim().split('\n')).toHaveLength(2);
-});

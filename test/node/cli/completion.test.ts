@@ -31,7 +31,11 @@ describe.concurrent.each(Object.entries(shells))('%s completes', (_name, [start,
     ['a key of the configuration', 'berth explain rules.use', 'berth explain rules.users'],
     ['a value after =', 'berth sessions list --output=wi', 'berth sessions list --output=wide'],
     ['a mode of init', 'berth init login-node --mode fo', 'berth init login-node --mode forced'],
-    ['a directory where one is expected', 'berth render site /etc/ld.so.conf', '/etc/ld.so.conf.d'],
+    [
+      'a directory where one is expected',
+      'berth render pages /etc/ld.so.conf',
+      '/etc/ld.so.conf.d',
+    ],
     ['nothing where only the admin knows', 'berth init login-node --port /etc/hostn', '/etc/hostn'],
     ['a path where one is expected', 'berth plan --config /etc/hostn', '/etc/hostname'],
   ])('%s', async (_what, typed, line) => {

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { writeDirectory } from '../../../src/cli/render/write-directory.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import { ondemandApp } from '../../../src/doors/rules/ondemand-app.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { writeSite } from '../../../src/site-repository/write-site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';
 import { renderApp, type RenderedApp } from '../../rig/ondemand/ondemand-app.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   ({ port } = await freePorts(['port']));
   directory = await mkdtemp(join(publicDirectory, 'app-'));
   await execa('chmod', ['0755', directory]);
-  await writeSite(directory, ondemandApp({ profile, kind: 'jupyter', cluster: 'prod' }));
+  await writeDirectory(directory, ondemandApp({ profile, kind: 'jupyter', cluster: 'prod' }));
   admission = await AdmissionSite.install(await openSite());
   app = await renderApp(directory, user, {
     form: { bc_num_hours: '99' },

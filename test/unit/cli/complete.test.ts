@@ -40,7 +40,7 @@ describe('what follows a command line', () => {
     [['images', 'pull', '--from-archive='], 'files'],
     [['token', 'setup', '--from', ''], 'files'],
     [['sessions', 'list', '--from', ''], 'nothing'],
-    [['render', 'site', 'x'], 'directories'],
+    [['render', 'pages', 'x'], 'directories'],
     [['init', 'login-node', '--port', ''], 'nothing'],
   ])('is for the shell to know: %j', async (line, fallback) => {
     expect(await complete(root, line)).toEqual({ candidates: [], fallback });

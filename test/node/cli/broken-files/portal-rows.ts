@@ -5,7 +5,6 @@ const initClusterNow =
 const initCluster = `${initClusterNow} --dry-run`;
 const discover = 'berth clusters discover --kubeconfig /root/admin.kubeconfig';
 const tokenSetup = 'berth token setup --cluster prod --from /root/admin.kubeconfig';
-const renderSite = 'berth render site /root/site --image r.example.org/berth:1';
 const plan = 'berth plan --user alice';
 const render = 'berth render --user alice';
 const hook = 'hooks/pre-pun --user alice';
@@ -13,7 +12,7 @@ const bootstrap = 'hooks/k8s-bootstrap alice /etc/ood/config/hook.env';
 const credentials = 'hooks/set-k8s-creds alice /etc/ood/config/hook.env';
 const broker = 'echo "{}" | hooks/credential-broker';
 const ofSite = [
-  ...[plan, render, renderSite, tokenSetup, hook, `${hook} --dry-run`],
+  ...[plan, render, tokenSetup, hook, `${hook} --dry-run`],
   ...[
     'berth token rotate --config /etc/berth/berth.yml',
     'berth clusters reap --cluster prod',
@@ -115,7 +114,6 @@ export const portalRows: readonly Rows[] = [
     commands: [
       'berth render policies --parameters /etc/berth/admission.yml',
       'berth render policies',
-      `${renderSite} --components admission`,
     ],
   },
   {

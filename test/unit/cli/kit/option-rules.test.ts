@@ -137,9 +137,6 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--config --config-dir --cluster --form --directory --slurm --jobs --hub-account --socket --login --ldap-password-file --client-id --client-secret-file --username-claim',
   },
   'render sbatch': { '': '--config-dir' },
-  'render site': {
-    '': '--config --config-dir --cluster --components --image --git-url --gitops',
-  },
   'sessions end': {
     '': '--user --profile --from --idle-over --all-nodes --config-dir --all --grace --message --dry-run',
   },

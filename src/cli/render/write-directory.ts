@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
-import { BerthError } from '../errors/berth-error.ts';
-import { type DirectoryTree, inDirectory } from '../system/directory-tree.ts';
-import type { SiteFile } from './rules/site-files.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { type DirectoryTree, inDirectory } from '../../system/directory-tree.ts';
 
-/** In the repository: the SHA-256 of what Berth wrote to each of its files, by which it knows them again. */
+/** The SHA-256 of what Berth wrote to each file of the directory, by which it knows them again. */
 const recordName = '.berth-site.json';
 
-export interface SiteChange {
+export interface RenderedFile {
+  /** Relative to the directory. */
   readonly path: string;
-  readonly change: 'new' | 'changed' | 'removed' | 'unchanged' | 'kept';
+  readonly text: string;
+}
+
+export interface RenderedChange {
+  readonly path: string;
+  readonly change: 'new' | 'changed' | 'removed' | 'unchanged';
 }
 
 /** By path. While a run writes, a file has two sums: that of its text before, and the new one. */
@@ -23,10 +28,10 @@ type SumsOfFiles = ReadonlyMap<string, readonly string[]>;
  * @returns in the order of `files`
  * @throws {BerthError} `site-file-edited`, and those of `DirectoryTree`
  */
-export async function writeSite(
+export async function writeDirectory(
   directory: string,
-  files: readonly SiteFile[],
-): Promise<readonly SiteChange[]> {
+  files: readonly RenderedFile[],
+): Promise<readonly RenderedChange[]> {
   return await inDirectory(directory, async (tree) => {
     const record = readRecord(tree);
     const { changes, edited } = planChanges(tree, files, record);
@@ -38,16 +43,15 @@ export async function writeSite(
 
 function planChanges(
   tree: DirectoryTree,
-  files: readonly SiteFile[],
+  files: readonly RenderedFile[],
   record: SumsOfFiles,
-): { readonly changes: readonly SiteChange[]; readonly edited: readonly string[] } {
-  const changes: SiteChange[] = [];
+): { readonly changes: readonly RenderedChange[]; readonly edited: readonly string[] } {
+  const changes: RenderedChange[] = [];
   const edited: string[] = [];
-  for (const { path, text, once } of files) {
+  for (const { path, text } of files) {
     const before = tree.read(path);
     if (before === undefined) changes.push({ path, change: 'new' });
     else if (before === text) changes.push({ path, change: 'unchanged' });
-    else if (once === true) changes.push({ path, change: 'kept' });
     else if (isOwn(record, path, before)) changes.push({ path, change: 'changed' });
     else edited.push(path);
   }
@@ -64,12 +68,11 @@ function planChanges(
 
 async function carryOut(
   tree: DirectoryTree,
-  files: readonly SiteFile[],
-  changes: readonly SiteChange[],
+  files: readonly RenderedFile[],
+  changes: readonly RenderedChange[],
   record: SumsOfFiles,
 ): Promise<void> {
-  const own = files.filter(({ once }) => once !== true);
-  const sums = new Map(own.map(({ path, text }) => [path, [sum(text)]]));
+  const sums = new Map(files.map(({ path, text }) => [path, [sum(text)]]));
   const meanwhile = new Map(record);
   for (const [path, [now = '']] of sums)
     meanwhile.set(path, [...new Set(record.get(path)).add(now)]);
