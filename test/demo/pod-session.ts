@@ -47,7 +47,7 @@ export async function podSession(story: Story, site: Site): Promise<void> {
     const create = (...more: string[]) =>
       runUserKubectl(person, site, ['create', ...more, '-f', '-'], JSON.stringify(hostile));
     // The API server needs about a second to load new policies.
-    await waitFor({ what: 'the policies to become active', timeoutMs: 30_000 }, async () =>
+    await waitFor({ what: 'the policies to become active', timeoutMs: 60_000 }, async () =>
       (await create('--dry-run=server')).exitCode === 0 ? undefined : true,
     );
     story.command(person, 'kubectl create -f runs-as-root.yaml');

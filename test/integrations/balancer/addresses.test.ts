@@ -100,7 +100,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
   }, 240_000);
 
   it('MetalLB announces the address, ExternalDNS writes it to the name server, and ssh reaches a login node', async () => {
-    const written = await waitFor({ what: 'the record', timeoutMs: 30_000 }, async () => {
+    const written = await waitFor({ what: 'the record', timeoutMs: 60_000 }, async () => {
       const records = await nameServer.query(name, 'A');
       return records.length > 0 ? records : undefined;
     });
@@ -143,7 +143,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
     await session.waitForOutput('still here');
     // A client that does not know the address.
     await client.run(['ip', 'neighbour', 'flush', 'to', address]);
-    await waitFor({ what: 'a new connection', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'a new connection', timeoutMs: 60_000 }, async () => {
       const { exitCode, stderr } = await client.ssh('ada', ['true']);
       if (exitCode !== 0) throw new Error(stderr);
       return true;
@@ -205,7 +205,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
       const other = await macOfSite();
       const since = performance.now();
       await second.killSpeaker();
-      await waitFor({ what: 'a connection through the other', timeoutMs: 30_000 }, async () => {
+      await waitFor({ what: 'a connection through the other', timeoutMs: 60_000 }, async () => {
         // Not before: the killed node's kube-proxy still passes on what a client sends there.
         const macs = await announcers();
         if (macs.join() !== other) throw new Error(`announced by ${macs.join()}`);
@@ -235,7 +235,7 @@ describe.skipIf(site.skipReason('node'))('a name in DNS and an address of MetalL
 
   it('the record goes with the Service', async () => {
     await cluster.delete('service', 'ssh-balancer', 'ssh-balancer');
-    await waitFor({ what: 'the records to be gone', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'the records to be gone', timeoutMs: 60_000 }, async () => {
       const left = (await nameServer.zone()).filter((record) =>
         /^(login|pods|external-dns)/.test(record),
       );

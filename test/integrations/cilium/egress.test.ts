@@ -95,7 +95,7 @@ beforeAll(async () => {
       },
     },
   });
-  await waitFor({ what: 'the right to bind the role of the hub', timeoutMs: 20_000 }, login);
+  await waitFor({ what: 'the right to bind the role of the hub', timeoutMs: 60_000 }, login);
   await cluster.waitForControllers(eve.namespace, hubNamespace);
 
   [client, unlimited, neighbour, hub, stranger, dns] = await Promise.all([
@@ -164,14 +164,14 @@ async function answer(
 
 /** As soon as the server listens, which is a moment after its pod is Ready. */
 async function waitForAnswer(address: string, port: number): Promise<void> {
-  await waitFor({ what: `${address}:${port} to answer`, timeoutMs: 20_000 }, () =>
+  await waitFor({ what: `${address}:${port} to answer`, timeoutMs: 60_000 }, () =>
     answer(unlimited, address, port),
   );
 }
 
 describe('network_egress, enforced by Cilium, lets the pods of a user reach', () => {
   it('each other', async () => {
-    await waitFor({ what: 'the neighbour', timeoutMs: 20_000 }, () =>
+    await waitFor({ what: 'the neighbour', timeoutMs: 60_000 }, () =>
       answer(client, neighbour, 8080),
     );
   });
@@ -208,7 +208,7 @@ describe('network_egress, enforced by Cilium, lets the pods of a user reach', ()
     expect(await answer(client, node.address, kubelet)).toBeUndefined();
 
     await cluster.kubectl(['create', '-f', '-'], policy);
-    const found = { what: 'the policy of Cilium', timeoutMs: 20_000 };
+    const found = { what: 'the policy of Cilium', timeoutMs: 60_000 };
     expect(await waitFor(found, () => answer(client, node.address, kubelet))).toBe('HTTP/1.0');
     expect(await answer(client, stranger, 8080)).toBeUndefined();
     await cluster.kubectl(['delete', '-f', '-'], policy);
@@ -221,7 +221,7 @@ describe('network_egress, enforced by Cilium, lets the pods of a user reach', ()
     await portal.writeBerth();
     await login();
 
-    const found = { what: 'the limit to be gone', timeoutMs: 20_000 };
+    const found = { what: 'the limit to be gone', timeoutMs: 60_000 };
     expect(await waitFor(found, () => answer(client, stranger, 8080))).toBe('here');
     expect(await answer(client, node.machineAddress, other)).toBe('HTTP/1.1');
   });

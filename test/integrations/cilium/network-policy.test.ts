@@ -76,7 +76,7 @@ async function heardBy(pod: SleepingPod): Promise<string | undefined> {
 
 /** As soon as the server listens, which is a moment after its pod is Ready. */
 function heardAtLast(pod: SleepingPod): Promise<string> {
-  return waitFor({ what: `${address} to answer`, timeoutMs: 20_000 }, () => heardBy(pod));
+  return waitFor({ what: `${address} to answer`, timeoutMs: 60_000 }, () => heardBy(pod));
 }
 
 describe("the NetworkPolicy of a user's namespace, enforced by Cilium", () => {

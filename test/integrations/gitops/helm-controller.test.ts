@@ -140,7 +140,7 @@ it('repairs drift', async () => {
   const guard = ['validatingadmissionpolicybinding', 'berth-hook-guard'] as const;
   await cluster.kubectl(['delete', ...guard]);
   await cluster.patch('clusterrole', 'berth-reaper', 'default', { rules: [] });
-  await waitFor({ what: 'the guard to be gone', timeoutMs: 20_000 }, async () =>
+  await waitFor({ what: 'the guard to be gone', timeoutMs: 60_000 }, async () =>
     (await runDoctor(portal)).exitCode === 0 ? undefined : true,
   );
 
@@ -152,7 +152,7 @@ it('repairs drift', async () => {
     const binding = await cluster.get(...guard);
     return binding !== undefined && (role?.rules as unknown[]).length > 0 ? true : undefined;
   });
-  await waitFor({ what: 'the guard to be back', timeoutMs: 20_000 }, async () =>
+  await waitFor({ what: 'the guard to be back', timeoutMs: 60_000 }, async () =>
     (await runDoctor(portal)).exitCode === 0 ? true : undefined,
   );
   await expectGreen();

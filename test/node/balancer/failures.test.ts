@@ -81,7 +81,7 @@ describe('when a login node behind the balancer', () => {
   };
   const expectNothingOn = async (node: SshHost): Promise<void> => {
     await waitFor(
-      { what: `${node.name} to be clean`, timeoutMs: 30_000, everyMs: 500 },
+      { what: `${node.name} to be clean`, timeoutMs: 60_000, everyMs: 500 },
       async () => {
         await node.asRoot([`${installDirectory}/berth`, 'reap']);
         for (const user of ['ada', 'bob'])

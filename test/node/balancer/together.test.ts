@@ -52,7 +52,7 @@ describe('three login nodes behind two balancers, with `together: true`', () => 
   const knows = async (index: number, user: string): Promise<void> => {
     const address = clientAddress(users.indexOf(user));
     await waitFor(
-      { what: `lb${index + 1} to know ${user}`, timeoutMs: 15_000, everyMs: 50 },
+      { what: `lb${index + 1} to know ${user}`, timeoutMs: 60_000, everyMs: 50 },
       async () => ((await balancer(index).host.addresses()).includes(address) ? true : undefined),
     );
   };

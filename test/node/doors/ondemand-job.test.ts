@@ -75,7 +75,7 @@ describe('an app that runs in a job', () => {
     const running = host.asUser(user, ['bash', '-c', job, 'bash', `${apps}/berth-jupyter-job`]);
     const connection = `${host.account(user).home}/session/connection`;
     const [address, port, password = ''] = await waitFor(
-      { what: 'the connection file', timeoutMs: 30_000 },
+      { what: 'the connection file', timeoutMs: 60_000 },
       async () => {
         const { exitCode, stdout } = await host.asRoot(['cat', connection]);
         return exitCode === 0 ? stdout.toString().trim().split(' ') : undefined;

@@ -58,13 +58,13 @@ export class SystemdNode {
       [...enter, 'unshare', ...namespaces, 'bash', script, host.directory],
       { stdio: 'ignore' },
     );
-    const waiting = { what: 'the first process of systemd', timeoutMs: 10_000, everyMs: 10 };
+    const waiting = { what: 'the first process of systemd', timeoutMs: 60_000, everyMs: 10 };
     const systemd = await waitFor(waiting, async () => {
       const outer = await childOf(child.pid);
       return outer === undefined ? undefined : await childOf(outer);
     });
     const node = new SystemdNode(host, ports, child, systemd);
-    await waitFor({ what: 'systemd to start', timeoutMs: 30_000, everyMs: 50 }, async () => {
+    await waitFor({ what: 'systemd to start', timeoutMs: 60_000, everyMs: 50 }, async () => {
       const { stdout } = await node.run(['systemctl', 'is-active', 'multi-user.target']);
       return stdout.toString().trim() === 'active' ? true : undefined;
     });

@@ -43,7 +43,7 @@ it(
       spawn(process.execPath, ['-e', flood, String(port)], { uid: stranger, stdio: 'ignore' }),
     );
     try {
-      await expect.poll(() => strangers, { timeout: 30_000 }).toBeGreaterThan(2_000);
+      await expect.poll(() => strangers).toBeGreaterThan(2_000);
       const before = strangers;
       const seen: (number | undefined)[] = [];
       for (let turn = 0; turn < 20; turn += 1) {

@@ -225,7 +225,7 @@ describe('berth images pull', () => {
       env: { ...process.env, ...env },
       stdio: 'ignore',
     });
-    await waitFor({ what: 'half a layer', timeoutMs: 30_000, everyMs: 5 }, async () => {
+    await waitFor({ what: 'half a layer', timeoutMs: 60_000, everyMs: 5 }, async () => {
       const { stdout } = await execa('du', ['-sm', join(site.store, 'overlay')], { reject: false });
       return Number.parseInt(stdout) > 20 ? true : undefined;
     });
@@ -237,7 +237,7 @@ describe('berth images pull', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     try {
-      await waitFor({ what: 'podman to end', timeoutMs: 10_000 }, async () => {
+      await waitFor({ what: 'podman to end', timeoutMs: 60_000 }, async () => {
         const { stdout } = await execa('ps', ['-eo', 'args']);
         return stdout.includes(join(site.store, '.work')) ? undefined : true;
       });

@@ -33,7 +33,7 @@ export async function endsForkChain(host: SystemdHost, server: SshServer): Promi
     await sleep(500);
     return (await life()) === before;
   };
-  await expect.poll(stays, { timeout: 30_000 }).toBe(true);
+  await expect.poll(stays).toBe(true);
   expect(await host.script('journalctl --quiet -t berth -p warning')).not.toMatch(/not-killed/);
   other.client.stdin?.write('still here\n');
   await other.waitForOutput('still here');

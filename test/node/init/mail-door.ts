@@ -25,7 +25,7 @@ export async function mailIsDoor(
   const codes = async () => (await lint()).stdout.toString();
   await send();
   await waitFor(
-    { what: 'the command of ~/.forward', timeoutMs: 20_000, everyMs: 100 },
+    { what: 'the command of ~/.forward', timeoutMs: 60_000, everyMs: 100 },
     async () => (await ranOnHost()).includes('forward') || undefined,
   );
   expect(await codes()).toContain('mail-runs-home-commands');

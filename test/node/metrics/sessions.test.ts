@@ -41,9 +41,7 @@ async function closedSessions(): Promise<number> {
 
 it('counts nothing before its first run, then sessions with their profile, time, bytes and errors', async () => {
   await host.ssh('ada', ['true']);
-  await expect
-    .poll(() => host.log(), { timeout: 20_000 })
-    .toContain('msg="session closed" user=ada');
+  await expect.poll(() => host.log()).toContain('msg="session closed" user=ada');
   expect(await metrics()).toMatchObject({
     berth_ssh_connections_opened_total: 0,
     berth_images_missing: 1,
@@ -98,7 +96,7 @@ it('counts each session once that is killed at any moment', async () => {
     await runAsRoot(host, `${berth} reap`);
     return closedSessions();
   };
-  await expect.poll(closed, { timeout: 20_000 }).toBe(before + times);
+  await expect.poll(closed).toBe(before + times);
   expect((await metrics()).berth_ssh_connections_opened_total).toBe(before + times);
 }, 600_000);
 
@@ -145,7 +143,7 @@ it('lets a user change only the numbers of their own sessions, and only with wha
       .toBe(0);
   }
   const opened = (before.berth_ssh_connections_opened_total ?? 0) + forged.length + 4;
-  await expect.poll(closedSessions, { timeout: 10_000 }).toBe(opened);
+  await expect.poll(closedSessions).toBe(opened);
   const after = await metrics();
   const base = 'berth_ssh_session_starts_total{profile="base",backend="podman"}';
   expect(after[base]).toBe(before[base]);

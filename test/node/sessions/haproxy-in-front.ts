@@ -56,7 +56,7 @@ listen test.plain
       spawn('nsenter', [...enter, ...receiver], { stdio: 'ignore' }),
       spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' }),
     ];
-    await waitFor({ what: 'haproxy', timeoutMs: 20_000, everyMs: 50 }, async () => {
+    await waitFor({ what: 'haproxy', timeoutMs: 60_000, everyMs: 50 }, async () => {
       const { stdout } = await run('ss', ['-Hlnp', `( sport = :${front} or sport = :${syslog} )`]);
       return stdout.toString().trim().split('\n').length === 2 ? true : undefined;
     });

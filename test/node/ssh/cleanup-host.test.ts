@@ -46,7 +46,7 @@ describe('at the close of a connection', () => {
     const words = [...on.clientOptions('ada'), '-p', String(on.port), '-Y', 'ada@127.0.0.1'];
     const opening = run('ssh', [...words, 'touch ~/late'], { env: { DISPLAY: ':99' } });
     await waitFor(
-      { what: 'xauth', timeoutMs: 20_000, everyMs: 50 },
+      { what: 'xauth', timeoutMs: 60_000, everyMs: 50 },
       async () =>
         (await on.asRoot(['pgrep', '-u', 'ada', '-x', 'xauth'])).exitCode === 0 || undefined,
     );

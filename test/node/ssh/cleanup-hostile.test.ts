@@ -31,7 +31,7 @@ describe("what root does at a user's open and close", () => {
   });
   afterAll(() => host.stop());
   afterEach(async () => {
-    await waitFor({ what: 'ada to be gone', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'ada to be gone', timeoutMs: 60_000 }, async () => {
       expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;
     });
@@ -139,7 +139,7 @@ describe("what root does at a user's open and close", () => {
     expect(stdout.toString()).toBe('0 700\n');
     await host.asRoot(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
     // The hook could not look for containers there.
-    await waitFor({ what: 'the reaper to close it', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the reaper to close it', timeoutMs: 60_000 }, async () => {
       await host.asRoot([`${installDirectory}/berth`, 'reap']);
       return (await findLeftovers(host, 'ada')).files.length === 0 || undefined;
     });

@@ -178,7 +178,7 @@ describe('what a connection started', () => {
     await session.kill();
     await expect.poll(async () => (await findLeftovers(host, 'ada')).processes).toEqual([]);
     await host.asRoot(['rm', `${storage}/fill`]);
-    await waitFor({ what: 'ada to be gone', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'ada to be gone', timeoutMs: 60_000 }, async () => {
       await reap();
       expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;
@@ -211,7 +211,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
     expect(await own()).toEqual(processes);
     await session.kill();
-    await waitFor({ what: "ada's session to be gone", timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: "ada's session to be gone", timeoutMs: 60_000 }, async () => {
       expect((await findLeftovers(host, 'ada')).processes).toEqual([`${other} sleep 5000`]);
       return true;
     });

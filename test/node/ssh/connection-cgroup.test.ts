@@ -40,7 +40,7 @@ describe('the cgroup of a connection', () => {
   });
   afterAll(() => host.stop());
   afterEach(() =>
-    waitFor({ what: 'ada to be gone', timeoutMs: 20_000 }, async () => {
+    waitFor({ what: 'ada to be gone', timeoutMs: 60_000 }, async () => {
       expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;
     }),
@@ -101,7 +101,7 @@ describe('the cgroup of a connection', () => {
     const watched = host.asRoot([process.execPath, '-e', watchHost, String(uid)]);
     await host.asRoot(['sh', '-c', 'until [ -e /run/watching ]; do sleep 0.05; done']);
     await session.kill();
-    await expect.poll(cgroups, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(cgroups).toHaveLength(1);
     await host.asRoot(['touch', '/run/seen-enough']);
     const { stdout } = await watched;
     expect(stdout.toString()).toBe('');
@@ -135,8 +135,8 @@ describe('the cgroup of a connection', () => {
         ]);
         const saw = (): Promise<string> =>
           readFile(host.path('/run/froze'), 'utf8').catch(() => '');
-        await expect.poll(saw, { timeout: 10_000 }).toContain('frozen 1');
-        await expect.poll(frozen, { timeout: 20_000 }).toContain('frozen 0');
+        await expect.poll(saw).toContain('frozen 1');
+        await expect.poll(frozen).toContain('frozen 0');
         await writeFile(host.path('/run/froze'), '');
         await freezer;
       }

@@ -37,7 +37,7 @@ const notes = async (host: SshHost, user: string): Promise<string[]> =>
     .filter((line) => line !== '');
 /** Waits until ada's home has these notes only. */
 async function untilNotes(wanted: readonly string[]): Promise<void> {
-  const waiting = { what: `the notes ${wanted.join()}`, timeoutMs: 30_000, everyMs: 200 };
+  const waiting = { what: `the notes ${wanted.join()}`, timeoutMs: 60_000, everyMs: 200 };
   await waitFor(waiting, async () =>
     (await notes(login1, 'ada')).join() === wanted.join() ? true : undefined,
   );

@@ -54,7 +54,7 @@ describe.each(['crun', 'runc'])('what connections with containers of %s started'
   const reap = () => host.asRoot([`${installDirectory}/berth`, 'reap', '--unused']);
   /** Another connection of the same user may be hit. */
   const monitor = (user: string): Promise<string> =>
-    waitFor({ what: 'a connection', timeoutMs: 30_000 }, async () => {
+    waitFor({ what: 'a connection', timeoutMs: 60_000 }, async () => {
       const records = await readdir(
         host.path(`/run/berth/connections/${host.account(user).uid}`),
       ).catch(() => []);

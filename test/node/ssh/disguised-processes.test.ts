@@ -29,7 +29,7 @@ describe.each(['', ' --host-processes'])('with pam-session%s', (words) => {
       (await processesOf(host, 'bob')).filter((line) => line.includes(name));
     await expect.poll(left).not.toEqual([]);
     await session.kill();
-    await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(left).toEqual([]);
     await other.kill();
     await expect.poll(() => findLeftovers(host, 'bob')).toEqual(noLeftovers);
   });

@@ -20,7 +20,7 @@ describe.each(['crun', 'runc'])('a session whose container of %s ends elsewhere'
   });
   afterAll(() => host.stop());
   afterEach(async () => {
-    await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 20_000 }).toEqual(noLeftovers);
+    await expect.poll(() => findLeftovers(host, 'ada')).toEqual(noLeftovers);
   });
 
   const open = async (): Promise<readonly LiveSession[]> => {

@@ -36,7 +36,7 @@ describe('a program that keeps forking a successor', () => {
     expect(await life()).toBe(last);
   };
   const expectNothing = (): Promise<unknown> =>
-    waitFor({ what: 'bob to be gone', timeoutMs: 20_000 }, async () => {
+    waitFor({ what: 'bob to be gone', timeoutMs: 60_000 }, async () => {
       expect(await findLeftovers(host, 'bob')).toEqual(noLeftovers);
       return true;
     });
@@ -54,7 +54,7 @@ describe('a program that keeps forking a successor', () => {
     await expectEnd();
     const { output } = other;
     other.client.stdin?.write('still here\n');
-    await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
+    await waitFor({ what: 'the answer', timeoutMs: 60_000 }, () =>
       Promise.resolve(other.output.endsWith('still here\r\nstill here\r\n') ? true : undefined),
     );
     expect(other.output).toBe(`${output}still here\r\nstill here\r\n`);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => host.stop());
 // In a user namespace that podman still has, a login needs no newuidmap.
 beforeEach(async () => {
-  await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 30_000 }).toEqual(noLeftovers);
+  await expect.poll(() => findLeftovers(host, 'ada')).toEqual(noLeftovers);
 });
 
 async function root(script: string): Promise<void> {
@@ -62,12 +62,10 @@ describe('plan --ssh predicts what the login does', () => {
     ]);
     expect(exitCode).toBe(69);
     await expect
-      .poll(async () => (await host.ssh('ada', ['true'])).stderr, { timeout: 30_000 })
+      .poll(async () => (await host.ssh('ada', ['true'])).stderr)
       .toContain('Permission denied');
     await root(`cat /run/before >${config}; ${reload}`);
-    await expect
-      .poll(async () => (await host.ssh('ada', ['true'])).exitCode, { timeout: 30_000 })
-      .toBe(0);
+    await expect.poll(async () => (await host.ssh('ada', ['true'])).exitCode).toBe(0);
   });
 
   const edit = (path: string, change: string): readonly [string, string] => [

@@ -45,7 +45,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     return stdout.toString() + stderr;
   };
   const gone = (): Promise<true> =>
-    waitFor({ what: 'the runtime directory to be gone', timeoutMs: 20_000 }, async () =>
+    waitFor({ what: 'the runtime directory to be gone', timeoutMs: 60_000 }, async () =>
       (await mounts()).length === 0 ? true : undefined,
     );
 
@@ -150,13 +150,13 @@ describe('the runtime directory on a host without pam_systemd', () => {
     ]);
     const pid = own.stdout.toString().trim();
     await session.kill();
-    await waitFor({ what: 'the close', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the close', timeoutMs: 60_000 }, async () =>
       (await findLeftovers(host, 'ada')).files.length === 0 ? true : undefined,
     );
     expect(await mounts()).toHaveLength(1);
     expect((await host.ssh('ada', ['echo again'])).stdout.toString()).toBe('again\n');
     await runAsRoot(host, `kill ${pid}`);
-    await waitFor({ what: 'the reaper', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the reaper', timeoutMs: 60_000 }, async () => {
       expect((await reap()).exitCode).toBe(0);
       return (await mounts()).length === 0 ? true : undefined;
     });

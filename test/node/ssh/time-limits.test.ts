@@ -52,7 +52,7 @@ describe('a container with time limits', () => {
     await reap();
     await terminal.waitForOutput('*** The lifetime of your container berth-timed is nearly over');
     expect(terminal.output).toContain('it ends in about 1 minute. Save your work. ***');
-    await waitFor({ what: 'its time to be over', timeoutMs: 30_000, everyMs: 500 }, async () => {
+    await waitFor({ what: 'its time to be over', timeoutMs: 60_000, everyMs: 500 }, async () => {
       const { stdout } = await reap('--dry-run');
       expect(stdout.toString()).toBe('would end container berth-timed of dan\n');
       return true;
@@ -114,7 +114,7 @@ describe('a container with time limits', () => {
     const env = { PATH: '/usr/bin:/bin', BERTH_PROFILE: 'own' };
     const second = host.ssh('gus', [...shared, 'sleep 600'], { env });
     const containers = async () => (await findLeftovers(host, 'gus')).containers.length;
-    await expect.poll(containers, { timeout: 15_000 }).toBe(2);
+    await expect.poll(containers).toBe(2);
     await sleep(6_000);
     await reap();
     expect((await second).exitCode).toBe(255);

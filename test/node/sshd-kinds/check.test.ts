@@ -93,7 +93,7 @@ describe('berth sshd list and check', () => {
       (await node.sshd('check', 'one')).stdout,
     )?.[1];
     await node.shell(`[ '${reload}' = "kill -HUP ${pid}" ]; ${reload}`);
-    await expect.poll(codes, { timeout: 10_000 }).not.toContain('settings-not-loaded');
+    await expect.poll(codes).not.toContain('settings-not-loaded');
     await node.shell(`pid=${pid}; kill $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done
       sed -i '$d' /etc/ssh/berth/one.conf`);
     await node.startKind('one', ports.one);

@@ -57,7 +57,7 @@ export class KindHost {
       { stdio: 'ignore' },
     );
     this.#started.set(name, child);
-    await waitFor({ what: `sshd at port ${port}`, timeoutMs: 10_000, everyMs: 20 }, async () => {
+    await waitFor({ what: `sshd at port ${port}`, timeoutMs: 60_000, everyMs: 20 }, async () => {
       const { stdout } = await run('ssh-keyscan', ['-T', '2', '-p', String(port), '127.0.0.1']);
       return stdout.length > 0 || undefined;
     });

@@ -45,7 +45,7 @@ describe('berth sshd new, interrupted or several at once', () => {
     const killed = node.shell(
       `${node.berth} sshd ${args(name, at).join(' ')} & echo $! >/run/new.pid; wait $! || echo $?`,
     );
-    const held = { what: 'sshd to be asked', timeoutMs: 20_000, everyMs: 20 };
+    const held = { what: 'sshd to be asked', timeoutMs: 60_000, everyMs: 20 };
     await waitFor(
       held,
       async () => (await node.shell('test -e /run/held')).exitCode === 0 || undefined,

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await root('echo nss_disable_enumeration yes >> /etc/nslcd.conf');
   const pid = '"$(cat /run/nslcd/nslcd.pid)"';
   await root(`kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.05; done; /usr/sbin/nslcd`);
-  await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
+  await waitFor({ what: 'nslcd to answer', timeoutMs: 60_000, everyMs: 50 }, async () =>
     (await host.asRoot(['getent', 'passwd', 'lena'])).exitCode === 0 ? true : undefined,
   );
 });

@@ -193,7 +193,7 @@ describe('without any session', () => {
         // sshd refuses a forward by closing it, so wait until the port is open.
         const ready = () =>
           execa('ss', ['-Hltn', `sport = :${local}`]).then(({ stdout }) => stdout || undefined);
-        await waitFor({ what: 'the forward', timeoutMs: 10_000, everyMs: 20 }, ready);
+        await waitFor({ what: 'the forward', timeoutMs: 60_000, everyMs: 20 }, ready);
         return await greeting(local);
       } finally {
         client.kill();

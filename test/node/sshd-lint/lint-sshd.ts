@@ -84,7 +84,7 @@ export class LintSshd {
   async idle(): Promise<void> {
     const file = `/proc/${this.process.pid}/task/${this.process.pid}/children`;
     await waitFor(
-      { what: 'the end of all connections', timeoutMs: 20_000, everyMs: 20 },
+      { what: 'the end of all connections', timeoutMs: 60_000, everyMs: 20 },
       async () => ((await readFile(file, 'utf8')).trim() === '' ? true : undefined),
     );
   }

@@ -128,7 +128,7 @@ describe('a run that is killed', () => {
   });
 
   async function untilLocked(run: ChildProcess): Promise<void> {
-    await waitFor({ what: 'the lock', timeoutMs: 20_000, everyMs: 2 }, async () =>
+    await waitFor({ what: 'the lock', timeoutMs: 60_000, everyMs: 2 }, async () =>
       run.exitCode !== null || (await etc.leftovers()).includes('subuid.lock') ? true : undefined,
     );
   }

@@ -177,7 +177,7 @@ async function startSpeaker(
     ...['--ml-labels=app=metallb,component=speaker', `--kubeconfig=${kubeconfig}`],
   ];
   const speaker = await Daemon.start(enter, [program, ...flags], join(directory, 'speaker.log'));
-  const waiting = { what: 'the speakers to know each other', timeoutMs: 30_000 };
+  const waiting = { what: 'the speakers to know each other', timeoutMs: 60_000 };
   await waitFor({ ...waiting, alive: () => speaker.assertRunning() }, async () => {
     const log = await speaker.log();
     if (!log.includes('memberlist join successfully')) throw new Error(log);

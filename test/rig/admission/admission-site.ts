@@ -104,7 +104,7 @@ export class AdmissionSite {
   async #waitUntilActive(): Promise<void> {
     const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
     const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
-    await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'the admission policies', timeoutMs: 60_000 }, async () => {
       if (!(await this.#podPoliciesActive())) return undefined;
       return (await this.request('PATCH', home, stolen)).status === 403 ? true : undefined;
     });

@@ -158,7 +158,7 @@ export class Hub {
     await this.#run('bootstrap', 'socat', [listen, `EXEC:"${program}",nofork`], {
       PATH: '/usr/bin:/bin',
     });
-    await waitFor({ what: 'the socket', timeoutMs: 20_000, everyMs: 20 }, () =>
+    await waitFor({ what: 'the socket', timeoutMs: 60_000, everyMs: 20 }, () =>
       execa('test', ['-S', socket]),
     );
   }

@@ -24,7 +24,7 @@ export class HttpProgram {
     const ended = program.#process.then(({ all }) => {
       throw new Error(`${argv.join(' ')} has ended: ${all}`);
     });
-    const answers = waitFor({ what: file, timeoutMs: 30_000 }, async () => {
+    const answers = waitFor({ what: file, timeoutMs: 60_000 }, async () => {
       const answer = await fetch(url + path).catch(() => undefined);
       return answer?.ok === true ? true : undefined;
     });

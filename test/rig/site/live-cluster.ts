@@ -58,7 +58,7 @@ export class LiveCluster {
     await this.kubectl(['apply', '--server-side', ...files]);
     const established = ['wait', '--for=condition=Established', ...files, '--timeout=30s'];
     // kubectl wait fails at an object that has no conditions yet.
-    await waitFor({ what: 'the CRDs', timeoutMs: 30_000 }, () => this.kubectl(established));
+    await waitFor({ what: 'the CRDs', timeoutMs: 60_000 }, () => this.kubectl(established));
   }
 
   /** Deletes CustomResourceDefinitions, and waits until nothing of them is left. @param files as kubectl's arguments */

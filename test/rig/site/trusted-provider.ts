@@ -12,7 +12,7 @@ export async function startTrustedProvider(site: Site): Promise<SiteOidcProvider
     () => SiteOidcProvider.start(site),
   );
   await waitFor(
-    { what: 'the API server to accept tokens of the provider', timeoutMs: 40_000 },
+    { what: 'the API server to accept tokens of the provider', timeoutMs: 60_000 },
     async () => {
       const { idToken = '' } = await provider.login('md-first');
       const { exitCode } = await site.kubectl(['auth', 'whoami'], { token: idToken });

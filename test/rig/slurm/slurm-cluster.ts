@@ -194,7 +194,7 @@ export class SlurmCluster {
   }
 
   async waitForNodes(): Promise<void> {
-    await waitFor({ what: 'all nodes to be idle', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'all nodes to be idle', timeoutMs: 60_000 }, async () => {
       const { stdout } = await this.#root(['sinfo', '--noheader', '--format=%T %D']);
       return stdout.toString().trim() === `idle ${this.#compute.length}` ? true : undefined;
     });

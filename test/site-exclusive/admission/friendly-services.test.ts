@@ -46,7 +46,7 @@ describe('Services', () => {
     const made = await admission.create(service(fields, { name: 'campus' }), { keep: true });
     expect(made.status).toBe(201);
 
-    await waitFor({ what: 'the EndpointSlice', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the EndpointSlice', timeoutMs: 60_000 }, async () => {
       const selector = 'kubernetes.io/service-name=campus';
       const { stdout } = await admission.kubectl([
         ...['get', 'endpointslices', '-l', selector, '-o', 'name'],
@@ -89,7 +89,7 @@ describe('new volumes', () => {
     );
     expect([status, message]).toEqual([201, '']);
 
-    const made = await waitFor({ what: 'the claim of the pod', timeoutMs: 20_000 }, () =>
+    const made = await waitFor({ what: 'the claim of the pod', timeoutMs: 60_000 }, () =>
       admission.cluster.get('persistentvolumeclaim', 'scratch-v', admission.namespace),
     );
     expect(made.spec).toMatchObject({ storageClassName: 'scratch' });

@@ -89,7 +89,7 @@ describe('commands of a user', () => {
     const made = await kubectl('create', 'deployment', 'web', `--image=${testUser.image}`);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
 
-    const pod = await waitFor({ what: 'a pod of the deployment', timeoutMs: 20_000 }, async () => {
+    const pod = await waitFor({ what: 'a pod of the deployment', timeoutMs: 60_000 }, async () => {
       const { stdout } = await kubectl('get', 'pods', '-l', 'app=web', '-o', 'json');
       return (JSON.parse(stdout) as { items: Manifest[] }).items[0];
     });

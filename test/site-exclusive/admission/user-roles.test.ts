@@ -55,7 +55,7 @@ beforeAll(async () => {
       subjects: [user, account],
     })),
   );
-  await waitFor({ what: 'the rights', timeoutMs: 20_000 }, async () => {
+  await waitFor({ what: 'the rights', timeoutMs: 60_000 }, async () => {
     const [job, role] = [goodJob('try'), await tried('POST', 'rolebindings', {})];
     return (await admission.create(job)).status === 201 && role.status === 403 ? true : undefined;
   });
@@ -209,7 +209,7 @@ describe('a user with berth-dask', () => {
     const made = await admission.create(pod, { keep: true });
     expect([made.status, made.message]).toEqual([201, '']);
     const state = '{.status.containerStatuses[*].state}';
-    await waitFor({ what: 'one container to end', timeoutMs: 50_000 }, async () => {
+    await waitFor({ what: 'one container to end', timeoutMs: 60_000 }, async () => {
       const { stdout } = await admission.kubectl(['get', 'pod/dask', `-ojsonpath=${state}`]);
       return stdout.includes('terminated') && stdout.includes('running') ? true : undefined;
     });
@@ -219,7 +219,7 @@ describe('a user with berth-dask', () => {
     expect(await exec('main')).toMatchObject({ exitCode: 0, stdout: String(testUser.uid) });
     const ended = await exec('ended');
     expect([ended.exitCode, ended.stdout]).toEqual([1, '']);
-    await waitFor({ what: 'the web server', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the web server', timeoutMs: 60_000 }, async () =>
       (await exec('main', 'nc -z 127.0.0.1 8080')).exitCode === 0 ? true : undefined,
     );
     expect(await forwarded('dask', 8080)).toBe(200);

@@ -59,7 +59,7 @@ export class ReapSite {
         labels,
       ),
     );
-    await waitFor({ what: `the account of ${name}`, timeoutMs: 20_000 }, () =>
+    await waitFor({ what: `the account of ${name}`, timeoutMs: 60_000 }, () =>
       this.cluster.get('serviceaccount', 'default', name),
     );
     return name;

@@ -22,7 +22,7 @@ beforeAll(async () => {
     ...[jobPod(users, 'job'), ...jobObjects(users, 'job'), jobPod(kept, 'job'), own],
     { ...withoutLifetime(jobPod(users, 'plain')) },
   );
-  await waitFor({ what: 'the guard', timeoutMs: 20_000 }, async () =>
+  await waitFor({ what: 'the guard', timeoutMs: 60_000 }, async () =>
     (await request('DELETE', `/api/v1/namespaces/${kept}?dryRun=All`)).status === 422
       ? true
       : undefined,

@@ -91,7 +91,7 @@ const finding = (networkEgress = false): Promise<Finding> =>
   );
 
 const found = (status: Finding['status']): Promise<Finding> =>
-  waitFor({ what: `a finding that is ${status}`, timeoutMs: 20_000 }, async () => {
+  waitFor({ what: `a finding that is ${status}`, timeoutMs: 60_000 }, async () => {
     const one = await finding();
     return one.status === status ? one : undefined;
   });
@@ -172,14 +172,14 @@ describe('berth doctor with the rights of the hook', () => {
     };
     expect(await finding(true)).toMatchObject({ status: 'ok' });
     await put(['*']);
-    const warned = await waitFor({ what: 'the warning', timeoutMs: 20_000 }, async () => {
+    const warned = await waitFor({ what: 'the warning', timeoutMs: 60_000 }, async () => {
       const one = await finding(true);
       return one.status === 'warning' ? one : undefined;
     });
     expect(warned.message).toContain('images of every registry');
     expect(await finding()).toMatchObject({ status: 'ok' });
     await put(settings.parameters.images);
-    await waitFor({ what: 'the list', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the list', timeoutMs: 60_000 }, async () =>
       (await finding(true)).status === 'ok' ? true : undefined,
     );
   });
@@ -259,7 +259,7 @@ describe('the hook', () => {
 
     await admission.cluster.create(...stampRights(admission.settings));
 
-    await waitFor({ what: 'the right to stamp', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the right to stamp', timeoutMs: 60_000 }, async () =>
       (await stamp('5009')) === 200 ? true : undefined,
     );
   });

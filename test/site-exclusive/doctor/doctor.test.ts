@@ -183,7 +183,7 @@ describe('berth doctor with one fault at a time', () => {
       ),
     );
     // The API server's own authorizer learns of a binding a moment after it was made.
-    const report = await waitFor({ what: 'the binding to count', timeoutMs: 20_000 }, async () => {
+    const report = await waitFor({ what: 'the binding to count', timeoutMs: 60_000 }, async () => {
       const seen = await runDoctor(portal);
       return problems(seen).length > 0 ? seen : undefined;
     });
@@ -201,7 +201,7 @@ describe('berth doctor with one fault at a time', () => {
     await site.kubectl(['delete', guard]);
     try {
       const report = await waitFor(
-        { what: 'the guard to be gone', timeoutMs: 20_000 },
+        { what: 'the guard to be gone', timeoutMs: 60_000 },
         async () => {
           const seen = await runDoctor(portal);
           if (findCheck(seen, 'guard').status === 'ok') throw new Error('still there');
@@ -216,7 +216,7 @@ describe('berth doctor with one fault at a time', () => {
       await site.kubectl(['create', '-f', '-'], {
         input: stdout.replace(/^ {2}resourceVersion:.*\n|^ {2}uid:.*\n/gm, ''),
       });
-      await waitFor({ what: 'the guard to be back', timeoutMs: 20_000 }, async () => {
+      await waitFor({ what: 'the guard to be back', timeoutMs: 60_000 }, async () => {
         if (findCheck(await runDoctor(portal), 'guard').status !== 'ok') throw new Error('not yet');
         return true;
       });

@@ -115,7 +115,7 @@ describe('the CronJob of berth reap', () => {
 
       expect([run.exitCode, run.log]).toEqual([0, `in-cluster: ended pod ${at}/old, lifetime 1s`]);
       expectNobody(run, 'berth-reaper');
-      await waitFor({ what: 'the pod to be gone', timeoutMs: 20_000 }, async () =>
+      await waitFor({ what: 'the pod to be gone', timeoutMs: 60_000 }, async () =>
         (await cluster.get('pod', 'old', at)) === undefined ? true : undefined,
       );
       expect((await cluster.get('pod', 'young', at))?.metadata.deletionTimestamp).toBeUndefined();

@@ -28,7 +28,7 @@ it('is what the Prometheus operator accepts, field by field', async () => {
   );
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...kinds]);
 
-  const applied = await waitFor({ what: 'the new kinds', timeoutMs: 30_000 }, () =>
+  const applied = await waitFor({ what: 'the new kinds', timeoutMs: 60_000 }, () =>
     cluster.kubectl(['apply', '--dry-run=server', '--validate=strict', '-k', component]),
   );
 

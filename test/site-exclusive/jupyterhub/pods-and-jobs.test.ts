@@ -155,7 +155,7 @@ describe('a hub whose profiles are for pods and for Slurm', () => {
     await user.request('GET', `/user/${alice}/api/contents`);
     await node.inside(['ip', 'address', 'delete', address, 'dev', 'lo']);
     expect(await taker.end()).toEqual([]);
-    await expect.poll(() => user.servers(), { timeout: 20_000 }).toEqual({});
+    await expect.poll(() => user.servers()).toEqual({});
   });
 
   it('starts no job for a user who is in no group of its profile', async () => {

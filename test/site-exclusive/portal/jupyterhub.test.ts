@@ -54,7 +54,7 @@ const bindings = (): string => `${rbacPath}/namespaces/${ada.namespace}/rolebind
 describe('a portal with a JupyterHub', () => {
   it('is told by doctor what to install', async () => {
     // Another test may just have removed it.
-    const report = await waitFor({ what: 'the missing right', timeoutMs: 20_000 }, async () => {
+    const report = await waitFor({ what: 'the missing right', timeoutMs: 60_000 }, async () => {
       const seen = await runDoctor(portal);
       return findCheck(seen, 'rights').status === 'ok' ? undefined : seen;
     });
@@ -72,7 +72,7 @@ describe('a portal with a JupyterHub', () => {
 
   it('lets the hub into the namespace of a user, once that is installed', async () => {
     await cluster.kubectl(['apply', '-k', component]);
-    await waitFor({ what: 'the right to bind', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the right to bind', timeoutMs: 60_000 }, async () => {
       const { status } = findCheck(await runDoctor(portal), 'rights');
       return status === 'ok' ? true : undefined;
     });

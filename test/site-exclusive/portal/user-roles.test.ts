@@ -73,7 +73,7 @@ describe('user_roles', () => {
     await useRoles('berth-dask');
 
     // Another test may just have removed it.
-    const report = await waitFor({ what: 'the missing right', timeoutMs: 20_000 }, async () => {
+    const report = await waitFor({ what: 'the missing right', timeoutMs: 60_000 }, async () => {
       const seen = await runDoctor(portal);
       return findCheck(seen, 'rights').status === 'ok' ? undefined : seen;
     });
@@ -94,7 +94,7 @@ describe('user_roles', () => {
       'json',
     );
     await useRoles(...names);
-    await waitFor({ what: 'the right to bind', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the right to bind', timeoutMs: 60_000 }, async () =>
       findCheck(await runDoctor(portal), 'rights').status === 'ok' ? true : undefined,
     );
     await stolen.waitForGuardPolicy();

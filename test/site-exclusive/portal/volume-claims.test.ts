@@ -50,7 +50,7 @@ async function login(): Promise<void> {
 }
 
 const rightsWhile = (status: string): ReturnType<typeof runDoctor> =>
-  waitFor({ what: `the rights to be ${status}`, timeoutMs: 20_000 }, async () => {
+  waitFor({ what: `the rights to be ${status}`, timeoutMs: 60_000 }, async () => {
     const seen = await runDoctor(portal);
     return findCheck(seen, 'rights').status === status ? seen : undefined;
   });

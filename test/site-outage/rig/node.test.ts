@@ -86,7 +86,7 @@ describe('the node of the site', () => {
     expect(away.exitCode).toBe(1);
     expect(away.stderr).toContain(`${node.address}:10250: connect: connection refused`);
     // It is Ready a moment before it knows of its pods.
-    const again = await waitFor({ what: 'the pod to answer', timeoutMs: 20_000 }, async () => {
+    const again = await waitFor({ what: 'the pod to answer', timeoutMs: 60_000 }, async () => {
       const result = await execInPod(site, pod, ['cat', '/tmp/mark']);
       return result.exitCode === 0 ? result.stdout : undefined;
     });
@@ -124,7 +124,7 @@ describe('an image of a registry with a password', () => {
     const pod = sleepingPod(image, namespace, {}, { imagePullPolicy: 'Always' });
     await cluster.create(pod);
 
-    const waiting = await waitFor({ what: 'the pull to fail', timeoutMs: 30_000 }, async () => {
+    const waiting = await waitFor({ what: 'the pull to fail', timeoutMs: 60_000 }, async () => {
       const live = await cluster.get('pod', pod.metadata.name, namespace);
       const { containerStatuses } = live?.status as {
         containerStatuses?: { state: { waiting?: { reason: string; message?: string } } }[];

@@ -40,14 +40,14 @@ export class RefusingPolicy {
       },
     );
     const policy = new RefusingPolicy(cluster, namespace);
-    await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, () => policy.#holds());
+    await waitFor({ what: 'the policy to hold', timeoutMs: 60_000 }, () => policy.#holds());
     return policy;
   }
 
   async remove(): Promise<void> {
     for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy'])
       await this.#cluster.kubectl(['delete', kind, this.#namespace, '--ignore-not-found']);
-    await waitFor({ what: 'the policy to end', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the policy to end', timeoutMs: 60_000 }, async () =>
       (await this.#holds()) === undefined ? true : undefined,
     );
   }

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const account = ['-n', 'ondemand', 'create', 'token', 'berth-ldap-sync'];
   token = (await host.cluster.kubectl(account)).trim();
   await host.makeNamespaces(['anna']);
-  await waitFor({ what: 'the guard', timeoutMs: 20_000 }, async () =>
+  await waitFor({ what: 'the guard', timeoutMs: 60_000 }, async () =>
     (await patch('kube-public', { x: 'y' })).status === 422 ? true : undefined,
   );
 });

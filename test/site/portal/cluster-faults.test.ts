@@ -236,7 +236,7 @@ describe('of several clusters', () => {
 
       let ended = false;
       const asking = portal.prePun(user).finally(() => (ended = true));
-      await waitFor({ what: 'the login to begin', timeoutMs: 10_000, everyMs: 20 }, async () =>
+      await waitFor({ what: 'the login to begin', timeoutMs: 60_000, everyMs: 20 }, async () =>
         ((await known()).silent ?? 0) > since ? true : undefined,
       );
       const beside = await portal.prePun(user);

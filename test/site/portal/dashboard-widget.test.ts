@@ -139,7 +139,7 @@ describe("the widget of OnDemand's dashboard", () => {
       BERTH_LOGIN_HOST: 'login.example.org',
       BERTH_HUB_URL: 'https://hub.example.org/',
     };
-    await expect.poll(() => render(jobs, env), { timeout: 30_000 }).toContain('<table');
+    await expect.poll(() => render(jobs, env)).toContain('<table');
 
     const html = await render(jobs, env);
     expect(html).toContain(`Namespace <code>${namespace}</code>`);
@@ -173,21 +173,21 @@ describe("the widget of OnDemand's dashboard", () => {
     expect(missing).toContain('the portal has no <code>/nowhere/berth-status</code>');
     expect(missing).toContain('Nothing is known of quota and sessions.');
     await render(absent);
-    const silent = expect.poll(() => render(absent), { timeout: 30_000 });
+    const silent = expect.poll(() => render(absent));
     await silent.toContain('did not answer: kubectl exited with status 1 and said nothing');
 
     const program = join(widgets, 'berth-status');
     const text = await readFile(program, 'utf8');
     await writeFile(program, text.replace('most_seconds=60', 'most_seconds=1'));
     const slow = { slow: { bin: hang } };
-    const ended = expect.poll(() => render(slow), { timeout: 30_000 });
+    const ended = expect.poll(() => render(slow));
     await ended.toContain('did not answer: kubectl has not ended within 1 s');
   });
 
   it('says why a cluster could not be asked', async () => {
     const gone = { gone: { ...jobs.prod, server: { endpoint: 'https://127.0.0.1:9' } } };
     await render(gone);
-    const shown = expect.poll(() => render(gone), { timeout: 30_000 });
+    const shown = expect.poll(() => render(gone));
     await shown.toMatch(/did not answer: .*there is no credential for https:\/\/127\.0\.0\.1:9/s);
     expect(await render(gone)).toContain('Nothing is known of quota and sessions.');
   });

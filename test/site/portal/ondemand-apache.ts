@@ -92,7 +92,7 @@ export class OndemandApache {
     const log = join(this.#directory, 'error.log');
     const alive = (): Promise<void> => assertRunning(apache);
     await waitFor(
-      { what: 'Apache', timeoutMs: 20_000, alive },
+      { what: 'Apache', timeoutMs: 60_000, alive },
       async () =>
         (await readFile(log, 'utf8').catch(() => '')).includes('resuming normal operations') ||
         undefined,

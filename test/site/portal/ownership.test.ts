@@ -174,7 +174,7 @@ describe('a namespace in Terminating', () => {
     onTestFinished(() => release(namespace));
     await cluster.deleteNamespaces([namespace]);
     const what = `${namespace} to be in Terminating`;
-    await waitFor({ what, timeoutMs: 10_000 }, async () => {
+    await waitFor({ what, timeoutMs: 60_000 }, async () => {
       const live = await cluster.get('namespace', namespace);
       return live?.metadata.deletionTimestamp;
     });

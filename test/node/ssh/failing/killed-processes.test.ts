@@ -121,7 +121,7 @@ exec ${installDirectory}/hooks/pam-session\n`,
   it('nor of another process that takes over orphans', async () => {
     await host.stopListening();
     await asRoot('catatonit -- /usr/sbin/sshd -D </dev/null >/dev/null 2>&1 &');
-    await waitFor({ what: 'sshd', timeoutMs: 10_000 }, async () =>
+    await waitFor({ what: 'sshd', timeoutMs: 60_000 }, async () =>
       (await host.ssh('ada', ['true'])).exitCode === 0 ? true : undefined,
     );
     // That login has ended.
@@ -169,7 +169,7 @@ exec ${installDirectory}/hooks/pam-session\n`,
       for (const id of await recorded()) expect(id).not.toMatch(/^[01]\./);
     }
     expect(killed.get('sshd')).toBeGreaterThan(0);
-    await waitFor({ what: 'all to be gone', timeoutMs: 30_000, everyMs: 500 }, async () => {
+    await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 500 }, async () => {
       await asRoot(`${berth} reap`);
       expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;

@@ -39,7 +39,7 @@ export async function startKubeProxy(
   const flags = Object.entries(values).map(([name, value]) => `--${name}=${value}`);
   const log = join(directory, `kube-proxy-${node.name}.log`);
   const daemon = await Daemon.start(node.enter, [binary, ...flags], log);
-  const waiting = { what: 'kube-proxy to be healthy', timeoutMs: 30_000 };
+  const waiting = { what: 'kube-proxy to be healthy', timeoutMs: 60_000 };
   await waitFor({ ...waiting, alive: () => daemon.assertRunning() }, () =>
     node.inside(['curl', '--fail', '--silent', 'http://127.0.0.1:10256/healthz']),
   );

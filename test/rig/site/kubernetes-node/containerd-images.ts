@@ -53,7 +53,7 @@ export class ContainerdImages {
 
   /** Waits until containerd answers. */
   async waitForContainerd(alive?: () => Promise<void>): Promise<void> {
-    const waiting = { what: 'containerd to answer', timeoutMs: 30_000, everyMs: 50 };
+    const waiting = { what: 'containerd to answer', timeoutMs: 60_000, everyMs: 50 };
     await waitFor({ ...waiting, ...(alive === undefined ? {} : { alive }) }, () =>
       this.ctr(['version']),
     );

@@ -43,7 +43,7 @@ async function outage<T>(
     .slice(0, -1);
   if (signal === 'SIGKILL') process.kill(running.pid, signal);
   else await stopAll([running]);
-  const gone = { what: `${name} to stop`, timeoutMs: 30_000, everyMs: 20 };
+  const gone = { what: `${name} to stop`, timeoutMs: 60_000, everyMs: 20 };
   await waitFor(gone, () => refuses(site.server));
   try {
     return await during();

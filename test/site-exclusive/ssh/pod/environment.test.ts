@@ -33,7 +33,7 @@ describe('what a session in a pod is told', () => {
 
   /** URIs of the execs in the user's pods; an exec is told when it has ended. */
   const execs = (mark: AuditMark): Promise<string[]> =>
-    waitFor({ what: 'the exec in the audit log', timeoutMs: 20_000 }, async () => {
+    waitFor({ what: 'the exec in the audit log', timeoutMs: 60_000 }, async () => {
       const uris = (await site.audit.since(mark))
         .filter(({ objectRef }) => objectRef?.namespace === `u-${user}`)
         .filter(({ objectRef }) => objectRef?.subresource === 'exec')

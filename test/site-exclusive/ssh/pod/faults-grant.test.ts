@@ -152,7 +152,7 @@ describe('the token of a session', () => {
     // that meets a dead one renews it: nobody logs in meanwhile.
     await cluster.delete('secret', 'berth-session', namespace);
     await waitFor(
-      { what: 'the API server to forget the token', timeoutMs: 30_000, everyMs: 500 },
+      { what: 'the API server to forget the token', timeoutMs: 60_000, everyMs: 500 },
       async () => ((await isAccepted(token)) ? undefined : true),
     );
     const refused = await ssh('true');
@@ -180,7 +180,7 @@ describe('the certificate of the API server', () => {
     await session.kill();
     await proxy.rotate(await site.certificates.server('stand-in'));
     await leadTo(proxy.url, site.ca.file);
-    await waitFor({ what: 'the old way', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'the old way', timeoutMs: 60_000 }, async () => {
       await worksAgain();
       return true;
     });
@@ -192,7 +192,7 @@ describe('a user whose namespace is deleted after the connection was opened', ()
     const socket = join(pods.host.directory, 'mux');
     const open = LiveSession.start(pods.host, user, ['-M', '-N', '-S', socket]);
     const over = (command: string) => ssh('-S', socket, command);
-    await waitFor({ what: 'the connection', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the connection', timeoutMs: 60_000 }, async () =>
       (await ssh('-S', socket, '-O', 'check')).exitCode === 0 ? true : undefined,
     );
     expect((await over('true')).exitCode).toBe(0);

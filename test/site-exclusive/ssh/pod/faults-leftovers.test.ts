@@ -70,7 +70,7 @@ const runs = async (user: string): Promise<string[]> => {
     .filter((line) => line !== '');
 };
 const nothingOf = (user: string): Promise<unknown> =>
-  waitFor({ what: `${user} to be gone`, timeoutMs: 30_000, everyMs: 300 }, async () => {
+  waitFor({ what: `${user} to be gone`, timeoutMs: 60_000, everyMs: 300 }, async () => {
     expect(await podNames(user)).toEqual([]);
     expect((await kubectl(user, 'get', 'secret', 'berth-session')).exitCode).not.toBe(0);
     expect(await findLeftovers(pods.host, user)).toEqual(noLeftovers);
@@ -109,7 +109,7 @@ describe('connections to one pod that end at the same time', () => {
       expect(ends.map(({ exitCode }) => exitCode)).toEqual(ends.map(() => 0));
       other.client.stdin?.write(`round ${round}\n`);
       // Said by the terminal, and by cat in the foreground.
-      await waitFor({ what: 'cat to answer', timeoutMs: 20_000 }, () =>
+      await waitFor({ what: 'cat to answer', timeoutMs: 60_000 }, () =>
         Promise.resolve(other.output.split(`round ${round}\r\n`).length === 3 ? true : undefined),
       );
     }
@@ -178,7 +178,7 @@ describe('a relay that is killed with -9', () => {
     await sleep(500);
     expect(await life()).toBe(last);
     other.client.stdin?.write('still here\n');
-    await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
+    await waitFor({ what: 'the answer', timeoutMs: 60_000 }, () =>
       Promise.resolve(other.output.endsWith('still here\r\nstill here\r\n') ? true : undefined),
     );
     expect(other.output).toBe(`${output}still here\r\nstill here\r\n`);

@@ -184,7 +184,7 @@ describe('a pod that cannot start', () => {
     await makeNamespace('policy');
     const refusal = { expression: 'false', message: 'no sessions on Sundays' };
     await makePolicy('Validating', 'policy', { validations: [refusal] });
-    await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the policy to hold', timeoutMs: 60_000 }, async () =>
       (await pods.host.ssh(userOf('policy'), ['true'])).exitCode === 0 ? undefined : true,
     );
     const { line, code } = await refused('policy');
@@ -204,7 +204,7 @@ describe('a pod that cannot start', () => {
       reinvocationPolicy: 'Never',
       mutations: [{ patchType: 'JSONPatch', jsonPatch }],
     });
-    await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the policy to hold', timeoutMs: 60_000 }, async () =>
       (await pods.host.ssh(userOf('label'), ['true'])).exitCode === 0 ? undefined : true,
     );
     const { line, code } = await refused('label');

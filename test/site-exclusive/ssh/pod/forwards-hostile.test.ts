@@ -72,7 +72,7 @@ describe('a pod that imitates the forwarding helper', () => {
     return Math.max(...sizes) / 1024;
   };
   const said = (text: RegExp): Promise<true> =>
-    waitFor({ what: String(text), timeoutMs: 20_000 }, async () =>
+    waitFor({ what: String(text), timeoutMs: 60_000 }, async () =>
       text.test(await pods.host.log()) ? true : undefined,
     );
 
@@ -85,7 +85,7 @@ time.sleep(3)`;
     session = LiveSession.start(pods.host, 'fh-ada', [server + hostile(script)]);
     await session.waitForOutput('found');
     const pour = `head -c 2000000000 /dev/zero >/dev/tcp/127.0.0.1/${there}`;
-    const poured = waitFor({ what: 'the port', timeoutMs: 20_000 }, async () => {
+    const poured = waitFor({ what: 'the port', timeoutMs: 60_000 }, async () => {
       const { stdout } = await pods.host.asUser('fh-ada', [
         ...['bash', '-c', `exec 3<>/dev/tcp/127.0.0.1/${there} && echo there`],
       ]);

@@ -41,7 +41,7 @@ describe("sshd's forwards of a session in a pod", () => {
   const bridgeFiles = (user: string) =>
     readdir(pods.host.path(`/run/user/${pods.host.account(user).uid}/berth-bridge`));
   const led = (user: string) =>
-    waitFor({ what: 'a session that forwards', timeoutMs: 15_000 }, async () =>
+    waitFor({ what: 'a session that forwards', timeoutMs: 60_000 }, async () =>
       (await bridgeFiles(user)).some((name) => name.endsWith('.sock')) ? true : undefined,
     );
 
@@ -50,7 +50,7 @@ describe("sshd's forwards of a session in a pod", () => {
     const forwards = ['-L', `${here}:127.0.0.1:${there}`, '-D', String(socks)];
     const session = begin('fw-ada', ...forwards, echoServer(there));
     await session.waitForOutput('ready');
-    await waitFor({ what: 'the echo', timeoutMs: 10_000 }, () => echoed(here, Buffer.from('a')));
+    await waitFor({ what: 'the echo', timeoutMs: 60_000 }, () => echoed(here, Buffer.from('a')));
     const much = randomBytes(8 * 1024 * 1024);
     expect(digest(await echoed(here, much))).toBe(digest(much));
     const proxy = ['--max-time', '10', '-sS', '--socks5-hostname', `127.0.0.1:${socks}`];
@@ -66,7 +66,7 @@ describe("sshd's forwards of a session in a pod", () => {
       const script = `exec 3<>/dev/tcp/127.0.0.1/${there} || exit 9; echo hello $USER >&3; timeout 5 cat <&3`;
       return pods.host.asUser(user, ['bash', '-c', `(${script}) & sleep 2; kill $! 2>/dev/null`]);
     };
-    const own = await waitFor({ what: 'the echo', timeoutMs: 20_000 }, async () => {
+    const own = await waitFor({ what: 'the echo', timeoutMs: 60_000 }, async () => {
       const { stdout } = await say('fw-ada');
       return stdout.length === 0 ? undefined : stdout.toString();
     });
@@ -131,7 +131,7 @@ describe("sshd's forwards of a session in a pod", () => {
     ];
     const session = begin('fw-ada', ...local);
     await session.waitForOutput('ready');
-    await waitFor({ what: 'the echo', timeoutMs: 15_000 }, () => echoed(here, Buffer.from('a')));
+    await waitFor({ what: 'the echo', timeoutMs: 60_000 }, () => echoed(here, Buffer.from('a')));
     // What other programs give a meaning to stays in the pod.
     const names = await readdir(pods.host.path(`${directories}/local`));
     expect(names).toEqual(['fw-l.sock']);
@@ -146,10 +146,10 @@ describe("sshd's forwards of a session in a pod", () => {
     const second = begin('fw-ada', '-L', `${here}:127.0.0.1:${there}`, echoServer(there));
     await second.waitForOutput('ready');
     const echo = () => echoed(here, Buffer.from('a'));
-    await waitFor({ what: 'the echo', timeoutMs: 15_000 }, echo);
+    await waitFor({ what: 'the echo', timeoutMs: 60_000 }, echo);
     await sleep(1500);
     await first.kill();
-    await waitFor({ what: 'the echo again', timeoutMs: 15_000 }, echo);
+    await waitFor({ what: 'the echo again', timeoutMs: 60_000 }, echo);
   });
 
   it("the agent's keys sign in the pod", async () => {
@@ -186,14 +186,14 @@ describe("sshd's forwards of a session in a pod", () => {
     const { there } = await freePorts(['there']);
     const session = begin('fw-ada', `echo $$ >~/server.pid; ${echoServer(there)}`);
     await session.waitForOutput('ready');
-    await waitFor({ what: 'the port', timeoutMs: 15_000 }, () => listens(there));
+    await waitFor({ what: 'the port', timeoutMs: 60_000 }, () => listens(there));
     const { stdout: during } = await pods.host.ssh('fw-ada', [processes]);
     expect(during.toString()).toContain('-I -S -c');
     await session.kill();
-    await waitFor({ what: 'the port to go', timeoutMs: 15_000 }, async () =>
+    await waitFor({ what: 'the port to go', timeoutMs: 60_000 }, async () =>
       (await listens(there)) === true ? undefined : true,
     );
-    await waitFor({ what: 'the helper to go', timeoutMs: 15_000 }, async () => {
+    await waitFor({ what: 'the helper to go', timeoutMs: 60_000 }, async () => {
       const { stdout } = await pods.host.ssh('fw-ada', [`${processes}; ls -d /tmp/berth-*`]);
       return /-I -S -c|berth-/.test(stdout.toString()) ? undefined : true;
     });
@@ -257,7 +257,7 @@ async function withAgent(socket: string, work: () => Promise<void>): Promise<voi
   const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
   try {
     const env = { PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: socket };
-    await waitFor({ what: 'the agent', timeoutMs: 10_000 }, async () =>
+    await waitFor({ what: 'the agent', timeoutMs: 60_000 }, async () =>
       (await run('ssh-add', ['-l'], { env })).exitCode === 1 ? true : undefined,
     );
     await work();

@@ -69,7 +69,7 @@ const isGood = async (token: string): Promise<boolean> =>
   );
 /** The API server remembers a good token for some seconds. */
 const isDead = (token: string): Promise<true> =>
-  waitFor({ what: 'the token to be dead', timeoutMs: 30_000, everyMs: 500 }, async () =>
+  waitFor({ what: 'the token to be dead', timeoutMs: 60_000, everyMs: 500 }, async () =>
     (await isGood(token)) ? undefined : true,
   );
 

@@ -66,7 +66,7 @@ describe('a session in a pod', () => {
         ends: expect.objectContaining({ after: 'its-connection' }) as unknown,
       }),
     ]);
-    await waitFor({ what: 'the quota to count the pod', timeoutMs: 30_000 }, async () => {
+    await waitFor({ what: 'the quota to count the pod', timeoutMs: 60_000 }, async () => {
       const { stdout } = await ssh('berth status');
       return /^CLUSTER .*\nprod +u-pod-ada +pods +1 +7\n$/.test(stdout.toString()) || undefined;
     });
@@ -115,7 +115,7 @@ describe('a session in a pod', () => {
     const terminal = LiveSession.start(pods.host, 'pod-bea', ['-tt', 'echo ready; cat']);
     await terminal.waitForOutput('ready');
     // The login asks the cluster for the end beside the session.
-    await waitFor({ what: 'the warning', timeoutMs: 10_000, everyMs: 500 }, async () => {
+    await waitFor({ what: 'the warning', timeoutMs: 60_000, everyMs: 500 }, async () => {
       await reap();
       return terminal.output.includes('Save your work. ***') ? true : undefined;
     });
@@ -149,18 +149,18 @@ describe('a session in a pod', () => {
     await first.kill();
     second.client.stdin?.end('still here\n');
     expect(await second.outputAtEnd()).toContain('still here\n');
-    await waitFor({ what: 'the pod to go', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the pod to go', timeoutMs: 60_000 }, async () =>
       (await podNames('pod-cid')) === '' ? true : undefined,
     );
   });
 
   it('leaves nothing on the cluster when its connection has ended, and no valid token', async () => {
     expect((await ssh('true')).exitCode).toBe(0);
-    await waitFor({ what: 'the pod to go', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the pod to go', timeoutMs: 60_000 }, async () =>
       (await podNames()) === '' ? true : undefined,
     );
     const secret = ['-n', 'u-pod-ada', 'get', 'secret', 'berth-session'];
-    await waitFor({ what: 'the secret to go', timeoutMs: 20_000 }, async () =>
+    await waitFor({ what: 'the secret to go', timeoutMs: 60_000 }, async () =>
       (await site.kubectl(secret)).exitCode === 0 ? undefined : true,
     );
   });

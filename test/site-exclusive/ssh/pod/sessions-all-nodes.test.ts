@@ -166,7 +166,7 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
     },
     containers: [{ name: 'session', usage: { cpu: '120345678n', memory: '20480Ki' } }],
   };
-  await waitFor({ what: 'the kind to be served', timeoutMs: 20_000, everyMs: 300 }, async () => {
+  await waitFor({ what: 'the kind to be served', timeoutMs: 60_000, everyMs: 300 }, async () => {
     const input = JSON.stringify(metric);
     return (await site.kubectl(['create', '-f', '-'], { input })).exitCode === 0 || undefined;
   });

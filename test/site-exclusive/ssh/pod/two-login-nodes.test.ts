@@ -68,11 +68,11 @@ const reap = async ({ host }: PodHost): Promise<void> => {
   expect(exitCode, stderr).toBe(0);
 };
 const isClosed = ({ host }: PodHost, user: string): Promise<true> =>
-  waitFor({ what: `the cleanup on ${host.name}`, timeoutMs: 30_000, everyMs: 200 }, async () =>
+  waitFor({ what: `the cleanup on ${host.name}`, timeoutMs: 60_000, everyMs: 200 }, async () =>
     (await findLeftovers(host, user)).files.length === 0 ? true : undefined,
   );
 const nothingOf = (user: string, ...on: readonly PodHost[]): Promise<unknown> =>
-  waitFor({ what: `${user} to be gone`, timeoutMs: 30_000, everyMs: 300 }, async () => {
+  waitFor({ what: `${user} to be gone`, timeoutMs: 60_000, everyMs: 300 }, async () => {
     expect(await podNames(user)).toEqual([]);
     expect(await claims(user)).toEqual([]);
     expect((await kubectl(user, 'get', 'secret', 'berth-session')).exitCode).not.toBe(0);
@@ -158,7 +158,7 @@ describe('a user on two login nodes, with a pod for each connection', () => {
     ]);
 
     await one.kill();
-    await waitFor({ what: "login1's pod to end", timeoutMs: 20_000, everyMs: 200 }, async () =>
+    await waitFor({ what: "login1's pod to end", timeoutMs: 60_000, everyMs: 200 }, async () =>
       (await podNames(own)).length === 1 ? true : undefined,
     );
     expect(await podNames(own)).toEqual([expect.stringContaining('-login2-')]);

@@ -53,7 +53,7 @@ const nothingAfterReaping = (): Promise<unknown> =>
     return true;
   });
 const worksAgain = (): Promise<unknown> =>
-  waitFor({ what: 'a login to work', timeoutMs: 40_000, everyMs: 1000 }, async () => {
+  waitFor({ what: 'a login to work', timeoutMs: 60_000, everyMs: 1000 }, async () => {
     const { exitCode, stderr } = await ssh('true');
     expect(exitCode, stderr).toBe(0);
     return true;

@@ -74,7 +74,7 @@ describe("a helper in the user's pod that violates the protocol", () => {
   });
 
   const relaySaid = (text: string): Promise<true> =>
-    waitFor({ what: `${text} of the relay`, timeoutMs: 10_000, everyMs: 10 }, () =>
+    waitFor({ what: `${text} of the relay`, timeoutMs: 60_000, everyMs: 10 }, () =>
       Promise.resolve(said(stream).includes(text) ? true : undefined),
     );
   const comes = (kind: number, id: number, payload?: Buffer): Promise<void> =>
@@ -99,7 +99,7 @@ describe("a helper in the user's pod that violates the protocol", () => {
     return Number(found) / 1024;
   };
   const endedBy = (reason: RegExp): Promise<true> =>
-    waitFor({ what: `${String(reason)}, not ${relay.stderr}`, timeoutMs: 10_000 }, () =>
+    waitFor({ what: `${String(reason)}, not ${relay.stderr}`, timeoutMs: 60_000 }, () =>
       Promise.resolve(reason.test(relay.stderr) ? true : undefined),
     );
 
@@ -107,7 +107,7 @@ describe("a helper in the user's pod that violates the protocol", () => {
   const portOfThePod = async (): Promise<{ socket: Socket; port: number }> => {
     const { port } = await freePorts(['port']);
     await word({ listening: [`tcp:${port}`] });
-    const socket = await waitFor({ what: 'the port', timeoutMs: 10_000 }, async () => {
+    const socket = await waitFor({ what: 'the port', timeoutMs: 60_000 }, async () => {
       const made = connect(port, '127.0.0.1');
       await once(made, 'connect');
       return made;
@@ -158,7 +158,7 @@ describe("a helper in the user's pod that violates the protocol", () => {
   it('any number of connections reach the agent only up to the limit', async () => {
     // One alone: the flood may end the bridge before any of its own gets there.
     await stream.say(encodeFrame(frameKinds.open, 1, Buffer.from('agent')));
-    await waitFor({ what: 'the first to reach it', timeoutMs: 10_000 }, () =>
+    await waitFor({ what: 'the first to reach it', timeoutMs: 60_000 }, () =>
       Promise.resolve(reached.length > 0 ? true : undefined),
     );
     await flood((turn) => {
@@ -257,7 +257,7 @@ describe("a helper in the user's pod that violates the protocol", () => {
   it('names that others give a meaning are not made outside of a directory of the user', async () => {
     const names = ['krb5cc_4242', '.X11-unix', 'ssh-agent', 'ok.sock', '..'];
     await word({ listening: names.map((name) => `unix:/tmp/${name}`) });
-    await waitFor({ what: 'the socket', timeoutMs: 10_000 }, async () =>
+    await waitFor({ what: 'the socket', timeoutMs: 60_000 }, async () =>
       (await readdir(join(directory, 'local'))).includes('ok.sock') ? true : undefined,
     );
     expect(await readdir(join(directory, 'local'))).toEqual(['ok.sock']);

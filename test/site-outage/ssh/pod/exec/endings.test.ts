@@ -93,7 +93,7 @@ describe('a session that is cut off', () => {
     try {
       const relay = box.spawn(waits, { server: { url: proxy.url }, timeoutMs: 1000 });
       proxy.silence();
-      await waitFor({ what: 'the relay to connect', timeoutMs: 10_000, everyMs: 5 }, () => {
+      await waitFor({ what: 'the relay to connect', timeoutMs: 60_000, everyMs: 5 }, () => {
         proxy.silence();
         return Promise.resolve(relay.child.exitCode === null ? undefined : true);
       });
@@ -114,7 +114,7 @@ describe('a session that is cut off', () => {
 
   it('ends with SIGTERM while its output is not read', async () => {
     const relay = box.spawn(sh('cat /dev/zero'));
-    await waitFor({ what: 'a full pipe', timeoutMs: 20_000 }, async () => {
+    await waitFor({ what: 'a full pipe', timeoutMs: 60_000 }, async () => {
       const before = relay.child.stdout.readableLength;
       await sleep(300);
       return before > 0 && relay.child.stdout.readableLength === before ? true : undefined;
@@ -177,7 +177,7 @@ describe('a slow side', () => {
     expect(await peak(relay)).toBeLessThan(96);
     let size = 0;
     relay.child.stdout.on('data', (bytes: Buffer) => (size += bytes.length));
-    await waitFor({ what: 'all of it', timeoutMs: 30_000 }, () =>
+    await waitFor({ what: 'all of it', timeoutMs: 60_000 }, () =>
       Promise.resolve(size === 100_000_000 ? true : undefined),
     );
     relay.child.stdin.end();
