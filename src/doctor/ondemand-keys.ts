@@ -42,7 +42,10 @@ function ondemandKeys(
   if (file === undefined) return undefined;
   const v2 = mappingOrEmpty(mappingOrEmpty(parseYaml(readTrusted(file), file, 'psych')).v2);
   return {
-    ...{ file, environment, job: mappingOrEmpty(v2.job), login: mappingOrEmpty(v2.login) },
+    file,
+    environment,
+    job: mappingOrEmpty(v2.job),
+    login: mappingOrEmpty(v2.login),
     batchConnect: mappingOrEmpty(v2.batch_connect),
   };
 }
@@ -177,7 +180,8 @@ export function checkOndemandKeys(
   portal: PortalOfClusters,
 ): { readonly keys?: OndemandKeys; readonly results: readonly CheckResult[] } {
   const result = (finding: Finding): CheckResult => ({
-    ...{ id: 'ondemand-keys', cluster: cluster.name },
+    id: 'ondemand-keys',
+    cluster: cluster.name,
     ...finding,
   });
   try {

@@ -83,8 +83,11 @@ export async function podAdmissionFinding(
     return skipped(`${about}: not tested without the policies, see the check \`admission\``);
   const tried = user === undefined ? withoutUserMounts(profile) : profile;
   const pod = podObject({
-    ...{ user: probeUser(user), profile: tried, namespace },
-    ...{ loginHost: 'berth-doctor', groupNames: new Map<number, string>() },
+    user: probeUser(user),
+    profile: tried,
+    namespace,
+    loginHost: 'berth-doctor',
+    groupNames: new Map<number, string>(),
   });
   const refused = await podRefusal(client, namespace, pod);
   if (refused === undefined) {

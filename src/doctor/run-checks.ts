@@ -103,7 +103,12 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   if (input.profile !== undefined && !isOfPods) return [node, ...first, ...account, ...ssh];
   if (loaded === undefined)
     return [
-      ...[node, ...first, config, ...account, ...ssh, ...others],
+      node,
+      ...first,
+      config,
+      ...account,
+      ...ssh,
+      ...others,
       ...(config.status === 'failed' ? [unread] : []),
     ];
 
@@ -119,7 +124,9 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     }));
   const ondemand = checkOndemandPortal(settings.clustersDir, at);
   const shared: SharedChecks = {
-    ...{ user, portal: ondemand.portal, issuers: new Map() },
+    user,
+    portal: ondemand.portal,
+    issuers: new Map(),
     common: { documents: new Map(), kubectls: new Map() },
   };
   const [host, portal, ...perCluster] = await Promise.all([
@@ -229,7 +236,9 @@ async function checkOne(
     portal === undefined ? { results: [] } : checkOndemandKeys(cluster, portal);
   const results = await Promise.all([
     checkCluster({
-      ...{ cluster, ondemand, common },
+      cluster,
+      ondemand,
+      common,
       clusterCount: settings.clusters.length,
       stateDir: settings.stateDir,
       now,

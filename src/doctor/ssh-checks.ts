@@ -83,7 +83,8 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const known = input.profile === undefined ? all : onlyProfile(all, input.profile);
   if (known.noSessions)
     return [
-      ...[config, ...profileResults(known)],
+      config,
+      ...profileResults(known),
       {
         id: 'ssh-rules',
         ...skipped(

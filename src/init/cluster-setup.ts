@@ -137,7 +137,9 @@ function nextLines(
 function accessOf({ kubeconfig, context }: ClusterAnswers) {
   const { values } = parseKubeconfig(readTrusted(kubeconfig), kubeconfig);
   const choice = {
-    ...{ file: kubeconfig, endpoint: '', onlyCluster: true },
+    file: kubeconfig,
+    endpoint: '',
+    onlyCluster: true,
     ...(context === undefined ? {} : { context }),
   };
   const read = (path: string) => readTrusted(resolve(dirname(kubeconfig), path));
@@ -217,7 +219,9 @@ function clusterFile(
 /** kubectl with the kubeconfig of the answers. */
 export function adminKubectl({ kubectl, kubeconfig, context }: ClusterAnswers): string[] {
   return [
-    ...[kubectl, '--kubeconfig', kubeconfig],
+    kubectl,
+    '--kubeconfig',
+    kubeconfig,
     ...(context === undefined ? [] : ['--context', context]),
   ];
 }
@@ -241,7 +245,13 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
     })),
     token: {
       argv: [
-        ...['berth', 'token', 'setup', '--cluster', name, '--from', kubeconfig],
+        'berth',
+        'token',
+        'setup',
+        '--cluster',
+        name,
+        '--from',
+        kubeconfig,
         ...(context === undefined ? [] : ['--context', context]),
         ...(forLogin ? ['--service-account', 'ondemand/berth-login'] : []),
         ...more,
@@ -254,8 +264,12 @@ function commands(answers: ClusterAnswers, more: readonly string[]) {
       ],
       // The token, too.
       undo: ['context', 'user', 'cluster'].map((entry) => [
-        ...[kubectl, '--kubeconfig', hookKubeconfig],
-        ...['config', `delete-${entry}`, hookContext(name)],
+        kubectl,
+        '--kubeconfig',
+        hookKubeconfig,
+        'config',
+        `delete-${entry}`,
+        hookContext(name),
       ]),
     },
   } satisfies Record<string, CommandStep | CommandStep[]>;

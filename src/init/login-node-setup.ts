@@ -221,7 +221,14 @@ async function kindStep(answers: KindAnswers, present: KindAnswers): Promise<Fil
     ...(mode === present.mode ? {} : { askedBy: '--mode' }),
     // The admin has been asked.
     writtenBy: [
-      ...['sshd', 'new', kindName, '--port', String(port), '--mode', mode, ...words],
+      'sshd',
+      'new',
+      kindName,
+      '--port',
+      String(port),
+      '--mode',
+      mode,
+      ...words,
       '--overwrite',
     ],
   };
@@ -231,8 +238,14 @@ type KindAnswers = Pick<LoginNodeAnswers, 'port' | 'addresses' | 'mode'>;
 
 function kindOf({ port, addresses, mode }: KindAnswers): ReturnType<typeof wantedKind> {
   return wantedKind({
-    ...{ port, addresses, mode, name: kindName, settings: sshYml, sshd: '/usr/sbin/sshd' },
-    ...{ hostKeys: [], accepted: [] },
+    port,
+    addresses,
+    mode,
+    name: kindName,
+    settings: sshYml,
+    sshd: '/usr/sbin/sshd',
+    hostKeys: [],
+    accepted: [],
   });
 }
 

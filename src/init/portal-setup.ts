@@ -89,7 +89,8 @@ export function portalSetup(answers: PortalAnswers): Setup {
           ]),
       ...nextLines(answers, {
         portalYml: portalText === undefined ? 'missing' : portal && 'written',
-        ...{ clusters, withoutToken },
+        clusters,
+        withoutToken,
       }),
     ],
   };

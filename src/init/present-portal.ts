@@ -92,7 +92,10 @@ export function loginCluster(
   const { hookEnv, hookKubeconfig } = presentPortal(defaultConfigFile);
   return {
     ...answers,
-    ...{ purpose: 'login-node', credentials: 'oidc', config: defaultConfigFile, clustersDir },
+    purpose: 'login-node',
+    credentials: 'oidc',
+    config: defaultConfigFile,
+    clustersDir,
     hookEnv: hookEnv ?? hookEnvFileIn('/etc/ood/config'),
     hookKubeconfig,
   };

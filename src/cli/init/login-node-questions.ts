@@ -38,11 +38,15 @@ export function loginNodeQuestions(
   };
   return [
     {
-      ...{ option: 'image', text: 'Image of the sessions' },
-      ...{ ...defaultImage(present.image, archive), problem: imageProblem },
+      option: 'image',
+      text: 'Image of the sessions',
+      ...defaultImage(present.image, archive),
+      problem: imageProblem,
     },
     {
-      ...{ option: 'user', text: 'Accounts that may log in, separated by spaces', fallback: '' },
+      option: 'user',
+      text: 'Accounts that may log in, separated by spaces',
+      fallback: '',
       problem: async (answer) => {
         const names = splitAnswer(answer);
         if (!names.every((name) => /^[\w.@-]+\$?$/.test(name))) return 'must be names of accounts';
@@ -51,7 +55,8 @@ export function loginNodeQuestions(
       },
     },
     {
-      ...{ option: 'port', text: "Port of the sessions' own sshd, best below 1024" },
+      option: 'port',
+      text: "Port of the sessions' own sshd, best below 1024",
       fallback: present.port,
       problem: (answer) =>
         /^\d{1,5}$/.test(answer) && Number(answer) >= 1 && Number(answer) <= 65_535
@@ -68,8 +73,11 @@ export function loginNodeQuestions(
     },
     ...ofBackend,
     {
-      ...{ option: 'start', text: 'Start the sshd and the timers', fallback: 'yes' },
-      ...{ problem: yesOrNo, asked: hasSystemd() },
+      option: 'start',
+      text: 'Start the sshd and the timers',
+      fallback: 'yes',
+      problem: yesOrNo,
+      asked: hasSystemd(),
     },
   ];
 }
@@ -106,7 +114,8 @@ export async function backendQuestions(
     case 'slurm':
       return [
         {
-          ...{ option: 'partition', text: "Partition of the jobs, or nothing for Slurm's default" },
+          option: 'partition',
+          text: "Partition of the jobs, or nothing for Slurm's default",
           fallback: present.partition,
           problem: (answer) =>
             /^[\w.,-]*$/.test(answer) ? undefined : 'must be the name of a partition',
@@ -120,7 +129,8 @@ async function podQuestions(name: string): Promise<Question[]> {
   const { access, namespacePrefix = '' } = presentCluster(name);
   return [
     {
-      ...{ option: 'cluster', text: 'Name of the cluster, as on the portal' },
+      option: 'cluster',
+      text: 'Name of the cluster, as on the portal',
       ...(name === '' ? {} : { fallback: name }),
       problem: clusterName,
     },
@@ -163,7 +173,10 @@ export async function podClusterAnswers(
   const own = !apply && access?.kubeconfig === kubeconfig ? access.context : undefined;
   const wanted = context ?? own;
   return loginCluster({
-    ...{ name, kubeconfig, kubectl: resolve(kubectl), apply },
+    name,
+    kubeconfig,
+    kubectl: resolve(kubectl),
+    apply,
     context: wanted,
     namespacePrefix: answers.get('namespace-prefix') ?? '',
   });

@@ -140,8 +140,17 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
   const questions = loginNodeQuestions(present, archive, asking.asks, ofBackend);
   const { cluster, kubeconfig, apply, 'namespace-prefix': prefix, partition } = args;
   const answers = await asking.answers(questions, {
-    ...{ image, port, mode, start, user: user?.join(' '), address: address?.join(' ') },
-    ...{ cluster, kubeconfig, apply, 'namespace-prefix': prefix, partition },
+    image,
+    port,
+    mode,
+    start,
+    user: user?.join(' '),
+    address: address?.join(' '),
+    cluster,
+    kubeconfig,
+    apply,
+    'namespace-prefix': prefix,
+    partition,
     pull: archive === undefined ? pull : 'no',
   });
   const setup = await loginNodeSetup(

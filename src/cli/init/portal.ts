@@ -116,7 +116,8 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     },
   ];
   const answers = await asking.answers(questions, {
-    ...{ audience, 'subject-prefix': subjectPrefix },
+    audience,
+    'subject-prefix': subjectPrefix,
     'ca-file': caFile === undefined ? undefined : resolve(caFile),
   });
   const tokens = await tokenAnswers(args, asking, {
@@ -125,7 +126,8 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
   });
   const hookEnv = osc?.hookEnv ?? present.hookEnv;
   const setup = portalSetup({
-    ...{ config, oodDirectory },
+    config,
+    oodDirectory,
     hookEnv,
     subjectPrefix: answers.get('subject-prefix') ?? '',
     audience: answers.get('audience') ?? '',

@@ -127,7 +127,8 @@ export function stepFields(step: OpenStep, result: StepResult): SetupFile | Setu
   }
   const { path, change } = step;
   return {
-    ...{ file: path, change },
+    file: path,
+    change,
     ...(change === 'unchanged' ? {} : { patch: patchOf(step) }),
     ...result,
   };

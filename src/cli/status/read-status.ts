@@ -139,8 +139,11 @@ function configurationStatus(
   const { kept, changed } = seen(cache);
   const status = errors.length > 0 ? 'failed' : changed.length > 0 ? 'warning' : 'ok';
   return {
-    ...{ status, file, errors: errors.map(documentError) },
-    ...{ keptAt: kept === undefined ? null : timestamp(kept), changed },
+    status,
+    file,
+    errors: errors.map(documentError),
+    keptAt: kept === undefined ? null : timestamp(kept),
+    changed,
   };
 }
 
@@ -171,10 +174,13 @@ function clusterStatus({ cluster, token, answer, error }: AskedCluster): Cluster
   const isBad = error !== undefined || token?.state === 'expired';
   return {
     status: isBad ? 'failed' : token?.state === 'good' ? 'ok' : 'warning',
-    ...{ cluster: cluster.name, server: cluster.server.endpoint },
-    ...{ account: answer?.account ?? null, milliseconds: answer?.milliseconds ?? null },
+    cluster: cluster.name,
+    server: cluster.server.endpoint,
+    account: answer?.account ?? null,
+    milliseconds: answer?.milliseconds ?? null,
     token: token?.state ?? null,
-    ...{ tokenIssued: time(token?.issued), tokenExpires: time(token?.expires) },
+    tokenIssued: time(token?.issued),
+    tokenExpires: time(token?.expires),
     ...(error === undefined
       ? {}
       : {
@@ -198,8 +204,14 @@ async function readTimers(nowMs: number, skip: Skip): Promise<readonly TimerStat
 function timerStatus(timer: TimerState): TimerStatus {
   const { name, enabled, active, running, lastRun, result, exitStatus, nextRun } = timer;
   return {
-    ...{ status: timerRating(timer), name, enabled, active, running },
-    ...{ lastRun: time(lastRun), result: result ?? null, exitStatus: exitStatus ?? null },
+    status: timerRating(timer),
+    name,
+    enabled,
+    active,
+    running,
+    lastRun: time(lastRun),
+    result: result ?? null,
+    exitStatus: exitStatus ?? null,
     nextRun: time(nextRun),
   };
 }
@@ -224,7 +236,9 @@ async function readImages(settings: SshSettings | undefined): Promise<readonly I
     .filter(({ profiles }) => profiles.length > 0)
     .map(({ image, status, profiles, damage }) => ({
       status: status === 'complete' ? 'ok' : 'failed',
-      ...{ image: image ?? '', profiles, damage },
+      image: image ?? '',
+      profiles,
+      damage,
       state: status === 'complete' ? 'stored' : status,
     }));
 }

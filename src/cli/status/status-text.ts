@@ -63,7 +63,10 @@ function configurationRows(one: ConfigurationStatus): readonly ResultRow[] {
     return [{ status, label, message: `valid${changed.length === 0 ? since : change}` }];
   }
   const rows = errors.slice(0, mostErrors).map(({ message, code, next }) => ({
-    ...{ status, label, message: `${message} [${code}]`, next },
+    status,
+    label,
+    message: `${message} [${code}]`,
+    next,
   }));
   const more = errors.length - rows.length;
   if (more <= 0) return rows;
@@ -105,7 +108,9 @@ function timerRow(timer: TimerStatus, now: number): ResultRow {
   ];
   const hasFailed = status === 'failed' && result !== null;
   return {
-    ...{ status, label: name.replace('berth-', ''), message: parts.join('; ') },
+    status,
+    label: name.replace('berth-', ''),
+    message: parts.join('; '),
     next: hasFailed
       ? `journalctl -u ${name} -n 20`
       : active || status === 'skipped'
