@@ -133,7 +133,12 @@ async function run(
     () => waitingFor,
     () =>
       syncFromLdap({
-        ...{ ldap, secrets, targets, minimumUid, deadline, now },
+        ldap,
+        secrets,
+        targets,
+        minimumUid,
+        deadline,
+        now,
         dryRun: args['dry-run'],
         acceptFewer: args['accept-fewer'],
         onProgress: (what) => {
@@ -188,11 +193,15 @@ function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
 }
 
 const done = {
-  ...{ create: 'created', update: 'changed', mark: 'marked as removed:' },
+  create: 'created',
+  update: 'changed',
+  mark: 'marked as removed:',
   unmark: 'no longer marked as removed:',
 };
 const planned = {
-  ...{ create: 'would create', update: 'would change', mark: 'would mark as removed:' },
+  create: 'would create',
+  update: 'would change',
+  mark: 'would mark as removed:',
   unmark: 'would no longer mark as removed:',
 };
 
@@ -200,7 +209,10 @@ const planned = {
 function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const value = {
-    ...{ dryRun, server: url, users: people.users.size, groups: people.groupNames.length },
+    dryRun,
+    server: url,
+    users: people.users.size,
+    groups: people.groupNames.length,
     refused: people.refused,
     clusters: report.clusters.map((one) => {
       if ('error' in one) return { cluster: one.cluster, error: documentError(one.error) };
@@ -208,12 +220,18 @@ function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
       return {
         cluster: one.cluster,
         changes: changes.map(({ namespace, owner, kind, wanted, before }) => ({
-          ...{ namespace, owner, kind, before },
+          namespace,
+          owner,
+          kind,
+          before,
           after: Object.fromEntries(
             Object.entries(wanted).map(([key, after]) => [key, after ?? null]),
           ),
         })),
-        ...{ unchanged, ownerless, held: [...held.keys()], configMaps },
+        unchanged,
+        ownerless,
+        held: [...held.keys()],
+        configMaps,
         holdReasons: Object.fromEntries(held),
         failures: failed.map(documentError),
         ...(error === undefined ? {} : { error: documentError(error) }),

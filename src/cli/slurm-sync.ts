@@ -160,9 +160,17 @@ function writeDone({ cluster, commands, done }: SlurmSyncReport, terminal: Termi
 function reportJson(report: SlurmSyncReport, dryRun: boolean): string {
   const { cluster, url, people, plan, skipped, commands, done, failed, error } = report;
   return documentText('SlurmSync', {
-    ...{ dryRun, server: url, cluster },
-    ...{ users: people.users.size, groups: people.groupNames.length, refused: people.refused },
-    ...{ skipped, steps: plan.steps, kept: plan.kept, commands, done },
+    dryRun,
+    server: url,
+    cluster,
+    users: people.users.size,
+    groups: people.groupNames.length,
+    refused: people.refused,
+    skipped,
+    steps: plan.steps,
+    kept: plan.kept,
+    commands,
+    done,
     failures: failed.map(documentError),
     ...(error === undefined ? {} : { error: documentError(error) }),
   });

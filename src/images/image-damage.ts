@@ -38,8 +38,10 @@ export function accessProblems(store: string, index: ImageIndex, image: StoredIm
     ...layers.map((layer) => join(layer, 'diff')),
   ];
   const files = [
-    ...['overlay-images/images.json', 'overlay-layers/layers.json'],
-    ...['overlay-images/images.lock', 'overlay-layers/layers.lock'],
+    'overlay-images/images.json',
+    'overlay-layers/layers.json',
+    'overlay-images/images.lock',
+    'overlay-layers/layers.lock',
     `overlay-images/${image.id}/manifest`,
   ].map((name) => join(store, name));
   return [

@@ -186,13 +186,22 @@ export function listImages(
   const listed = (image: string | null, profiles: readonly string[], stored?: StoredImage) => {
     if (stored === undefined)
       return {
-        ...{ image, id: null, digests: [], sizeBytes: null, profiles },
-        ...{ status: 'missing' as const, damage: [] },
+        image,
+        id: null,
+        digests: [],
+        sizeBytes: null,
+        profiles,
+        status: 'missing' as const,
+        damage: [],
       };
     const sizes = layersOf(index, stored).map((id) => index.layers.get(id)?.sizeBytes ?? 0);
     const damage = imageDamage(directory, index, stored, look);
     return {
-      ...{ image, id: stored.id, digests: [...stored.digests].toSorted(), profiles, damage },
+      image,
+      id: stored.id,
+      digests: [...stored.digests].toSorted(),
+      profiles,
+      damage,
       sizeBytes: sizes.reduce((sum, size) => sum + size, 0),
       status: damage.length === 0 ? ('complete' as const) : ('damaged' as const),
     };

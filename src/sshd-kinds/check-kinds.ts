@@ -69,8 +69,15 @@ async function configProblems(
     await parseSshdConfigFiles(file);
     await testSshdConfig(sshd, file);
     const { host, matches, samples } = await lintSshd({
-      ...{ sshd, settings, overlay, config: file, login: installedPath('shell/login') },
-      ...{ users: [], groups: [], addresses: [], ports: [] },
+      sshd,
+      settings,
+      overlay,
+      config: file,
+      login: installedPath('shell/login'),
+      users: [],
+      groups: [],
+      addresses: [],
+      ports: [],
     });
     const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
     const once = new Map(all.map((finding) => [`${finding.code} ${finding.message}`, finding]));

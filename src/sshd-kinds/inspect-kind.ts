@@ -70,7 +70,9 @@ async function inspected(
   const keys = hostKeys.map(({ fingerprint }) => fingerprint);
   const problems = kindProblems(
     {
-      ...{ name, unit, drained },
+      name,
+      unit,
+      drained,
       running,
       silentPorts: endpoints.map(({ port }) => port).filter((port) => !listening.has(port)),
       changedFiles: running === undefined ? [] : await changedSinceRead(running, read),
@@ -80,7 +82,14 @@ async function inspected(
     about,
   );
   return {
-    ...{ name, file, endpoints, unit, drained, hostKeys, certificates, problems },
+    name,
+    file,
+    endpoints,
+    unit,
+    drained,
+    hostKeys,
+    certificates,
+    problems,
     ...(profile === undefined ? {} : { profile }),
     pid: running?.pid,
     accepted: acceptedCodes(await readFile(file, 'utf8')),

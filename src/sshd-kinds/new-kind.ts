@@ -143,8 +143,15 @@ async function checked(
 ): Promise<NewKind> {
   await asFinal(candidate, file, () => testSshdConfig(sshd, candidate));
   const found = await lintSshd({
-    ...{ sshd, settings, overlay, config: candidate, login: kind.login },
-    ...{ users: [], groups: [], addresses: [], ports: [] },
+    sshd,
+    settings,
+    overlay,
+    config: candidate,
+    login: kind.login,
+    users: [],
+    groups: [],
+    addresses: [],
+    ports: [],
   });
   const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;
   const doors = openDoors(lint, kind.accepted);
@@ -156,7 +163,10 @@ async function checked(
     });
   const before = readIfPresent(file);
   return {
-    ...{ kind, file, text, lint },
+    kind,
+    file,
+    text,
+    lint,
     change: before === undefined ? 'new' : before === text ? 'unchanged' : 'changed',
     ...(before === undefined ? {} : { former: { text: before } }),
   };

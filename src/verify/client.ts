@@ -24,8 +24,14 @@ export interface Target {
 
 /** What clients, and the shells and programs that they start, make in the remote home. */
 const madeByClients = [
-  ...['.profile', '.bashrc', '.bash_history', '.hushlogin', '.ssh', '.ssh/authorized_keys'],
-  ...['.Xauthority', '.ansible'],
+  '.profile',
+  '.bashrc',
+  '.bash_history',
+  '.hushlogin',
+  '.ssh',
+  '.ssh/authorized_keys',
+  '.Xauthority',
+  '.ansible',
 ];
 
 /** A user's client machine: a local directory that serves as its home, and a directory in the remote home. */
@@ -101,15 +107,16 @@ export class Client {
     const { profile } = this.target;
     return [
       ...(profile === undefined ? [] : ['-o', `SetEnv=BERTH_PROFILE=${profile}`]),
-      ...[
-        '-F',
-        '/dev/null',
-        '-o',
-        `IdentityFile=${this.localPath('key')}`,
-        '-o',
-        'IdentitiesOnly=yes',
-      ],
-      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${this.localPath('.ssh/known_hosts')}`],
+      '-F',
+      '/dev/null',
+      '-o',
+      `IdentityFile=${this.localPath('key')}`,
+      '-o',
+      'IdentitiesOnly=yes',
+      '-o',
+      'BatchMode=yes',
+      '-o',
+      `UserKnownHostsFile=${this.localPath('.ssh/known_hosts')}`,
     ];
   }
 

@@ -82,7 +82,10 @@ function publicService(settings: BalancerSettings): Manifest {
       ipFamilyPolicy: 'PreferDualStack',
       selector: podLabels(),
       ports: kinds.map(({ name, port }) => ({
-        ...{ name: `${name}-${port}`, port, targetPort: ports.get(port) ?? port, protocol: 'TCP' },
+        name: `${name}-${port}`,
+        port,
+        targetPort: ports.get(port) ?? port,
+        protocol: 'TCP',
       })),
     },
   };
@@ -96,14 +99,18 @@ function metallbObjects({ pool, addresses }: BalancerPods): Manifest[] {
   const metadata = { name: pool, namespace };
   return [
     {
-      ...{ apiVersion: 'metallb.io/v1beta1', kind: 'IPAddressPool', metadata },
+      apiVersion: 'metallb.io/v1beta1',
+      kind: 'IPAddressPool',
+      metadata,
       spec: {
         addresses: addresses.map((one) => (isIpAddress(one) ? networkOfAddress(one) : one)),
         autoAssign: false,
       },
     },
     {
-      ...{ apiVersion: 'metallb.io/v1beta1', kind: 'L2Advertisement', metadata },
+      apiVersion: 'metallb.io/v1beta1',
+      kind: 'L2Advertisement',
+      metadata,
       spec: { ipAddressPools: [pool] },
     },
   ];

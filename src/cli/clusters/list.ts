@@ -22,7 +22,8 @@ export const listClustersCommand = command({
     const clusters = listClusters(site, (await overlayOf(args))?.resolve);
     if (args.output === 'json') {
       const broken = site.broken.map(({ cluster, error }) => ({
-        ...{ cluster, ...documentError(error) },
+        cluster,
+        ...documentError(error),
       }));
       terminal.stdout.write(documentText('ClusterList', { clusters, broken }));
     } else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
@@ -47,7 +48,13 @@ function withoutHookText(clusters: readonly ListedCluster[]): string {
 
 function clustersText(clusters: readonly ListedCluster[]): string {
   const rows = clusters.map(({ name, server, auth, credentials, clusterApi, file, hook }) => [
-    ...[name, server, auth, credentials, hook.context ?? 'none', clusterApi ?? '-', file],
+    name,
+    server,
+    auth,
+    credentials,
+    hook.context ?? 'none',
+    clusterApi ?? '-',
+    file,
   ]);
   return textTable(
     ['NAME', 'SERVER', 'AUTH', 'CREDENTIALS', 'HOOK CONTEXT', 'CLUSTER API', 'FILE'],

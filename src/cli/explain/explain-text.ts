@@ -27,7 +27,10 @@ const errors = catalogue.flatMap(({ title, entries }) =>
 const findings = sshdFindingCodes.map((code): Explanation => {
   const { opens, closedBy } = findingTexts[code];
   return {
-    ...{ type: 'finding', code, domain: 'Findings of berth sshd lint', exit_status: [] },
+    type: 'finding',
+    code,
+    domain: 'Findings of berth sshd lint',
+    exit_status: [],
     what: `What is open: ${opens}.`,
     why: "The cause is a line in sshd's or PAM's configuration, or a file on this host. `berth sshd lint` names it and the accounts it affects.",
     next: `${closedBy.charAt(0).toUpperCase()}${closedBy.slice(1)}.`,
@@ -35,7 +38,10 @@ const findings = sshdFindingCodes.map((code): Explanation => {
 });
 
 const checks = Object.entries(checkTexts).map(([code, text]): Explanation => ({
-  ...{ type: 'check', code, domain: 'Checks of berth doctor', exit_status: [] },
+  type: 'check',
+  code,
+  domain: 'Checks of berth doctor',
+  exit_status: [],
   ...text,
 }));
 

@@ -36,8 +36,11 @@ const listCommand = command({
 
 function imagesText(images: readonly ListedImage[]): string {
   const rows = images.map(({ image, id, sizeBytes, profiles, status }) => [
-    ...[image ?? '-', id?.slice(0, 12) ?? '-', sizeBytes === null ? '-' : sizeText(sizeBytes)],
-    ...[status, profiles.join(',') || '-'],
+    image ?? '-',
+    id?.slice(0, 12) ?? '-',
+    sizeBytes === null ? '-' : sizeText(sizeBytes),
+    status,
+    profiles.join(',') || '-',
   ]);
   return textTable(['IMAGE', 'ID', 'SIZE', 'STATUS', 'PROFILES'], rows, [2]);
 }
@@ -83,5 +86,9 @@ const filesCommand = command({
 
 /** `berth images …`: the images of sessions, in a store that all users read. */
 export const imagesCommand = group('images', 'Manage the shared image store of sessions', [
-  ...[listCommand, pullCommand, checkCommand, gcCommand, filesCommand],
+  listCommand,
+  pullCommand,
+  checkCommand,
+  gcCommand,
+  filesCommand,
 ]);

@@ -62,7 +62,8 @@ export function commandModule(declared: Command, terminal: Terminal): CommandMod
     run,
   } = declared;
   return {
-    ...{ command: synopsis, describe },
+    command: synopsis,
+    describe,
     builder: (yargs: Argv) => {
       for (const [name, spec] of Object.entries(options))
         // Those of `render` are not of its commands.
@@ -132,8 +133,13 @@ const rootEpilogue =
 export function commandTree(groups: CommandGroups): CommandNode {
   const version = { type: 'boolean', describe: 'Show version number' } as const;
   return {
-    ...{ name: 'berth', synopsis: '', summary: '', group: '', examples: rootExamples },
-    ...{ epilogue: rootEpilogue, positionals: [] },
+    name: 'berth',
+    synopsis: '',
+    summary: '',
+    group: '',
+    examples: rootExamples,
+    epilogue: rootEpilogue,
+    positionals: [],
     options: optionNodes({ ...globalOptions, version }),
     commands: Object.entries(groups).flatMap(([title, commands]) =>
       commands.map((own) => nodeOf(own, title)),
@@ -145,13 +151,22 @@ function nodeOf(declared: Command, title = ''): CommandNode {
   const { command: synopsis, describe: summary, examples = [], epilogue = '' } = declared;
   const { options = {}, positionals = {}, commands = [], needs, without } = declared;
   return {
-    ...{ name: nameOf(declared), synopsis, summary, group: title, examples, epilogue },
+    name: nameOf(declared),
+    synopsis,
+    summary,
+    group: title,
+    examples,
+    epilogue,
     options: optionNodes(options),
     positionals: Object.entries(positionals).map(([name, { describe, kind, choices = [] }]) => ({
-      ...{ name, summary: describe, kind, choices },
+      name,
+      summary: describe,
+      kind,
+      choices,
     })),
     commands: commands.map((own) => nodeOf(own)),
-    ...{ needs, without },
+    needs,
+    without,
   };
 }
 
@@ -166,8 +181,15 @@ function optionNodes(options: OptionSpecs): OptionNode[] {
       one.length === 1 ? `-${one}` : `--${one}`,
     );
     return {
-      ...{ names, summary: spec.describe, takesValue: type !== 'boolean', isList: array },
-      ...{ isNumber: type === 'number', kind, choices, default: spec.default, hidden },
+      names,
+      summary: spec.describe,
+      takesValue: type !== 'boolean',
+      isList: array,
+      isNumber: type === 'number',
+      kind,
+      choices,
+      default: spec.default,
+      hidden,
     };
   });
 }

@@ -105,12 +105,14 @@ export function listValues(given: readonly string[]): string[] {
 
 /** `-o`, for each command whose output scripts may read. */
 export const outputOption = choice(['text', 'json'], 'Format; json is for scripts and monitoring', {
-  ...{ alias: 'o', default: 'text' },
+  alias: 'o',
+  default: 'text',
 });
 
 /** The same for objects of Kubernetes. */
 export const manifestOutputOption = choice(['yaml', 'json'], 'Format', {
-  ...{ alias: 'o', default: 'yaml' },
+  alias: 'o',
+  default: 'yaml',
 });
 
 /** For each command that a timer runs. */
@@ -125,7 +127,8 @@ export const inClusterOption = flag('Run inside a pod: use its own cluster and i
 /** Options of every command. */
 export const globalOptions = {
   debug: {
-    ...{ type: 'boolean', alias: ['v', 'verbose'] },
+    type: 'boolean',
+    alias: ['v', 'verbose'],
     describe: 'Print requests, commands that are run, and where an error came from',
   },
   quiet: { type: 'boolean', alias: 'q', describe: 'Print results and errors only, no progress' },

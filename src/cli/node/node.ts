@@ -80,7 +80,10 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
   // Before anything is stopped; with a mistake in it, the node is drained all the same.
   const read = await readSessionSettings(args);
   const input = {
-    ...{ run: runDir, by: await admin(), reason: args.reason, now },
+    run: runDir,
+    by: await admin(),
+    reason: args.reason,
+    now,
     ...(seconds === undefined ? {} : { deadline: now + seconds }),
   };
   const openAt = async ({ units }: DrainState): Promise<number> =>
@@ -118,7 +121,9 @@ async function status({ output }: { readonly output: string }, terminal: Termina
   // As drain finds them: it does not wait for sessions of a listener that an admin had stopped.
   const drainable = units.filter(({ active, enabled }) => active || enabled);
   const found: NodeStatus = {
-    ...{ state, undrainIncomplete: readDrainState(drainFiles.undo) !== undefined, units },
+    state,
+    undrainIncomplete: readDrainState(drainFiles.undo) !== undefined,
+    units,
     sessions: sessions.length,
     waitedFor: drainedSessions(sessions, [...drainable, ...(state?.units ?? [])]).length,
   };

@@ -103,7 +103,9 @@ async function render(
       sshds.flatMap(({ authorities }) => authorities),
       (line) => line,
     ),
-    ...{ settings, news, status: statusRows(await readMetrics(args.metrics), seconds, minuteText) },
+    settings,
+    news,
+    status: statusRows(await readMetrics(args.metrics), seconds, minuteText),
   });
   const { pagesConfigMap } = await import('../../pages/rules/config-map.ts');
   const { messageOfTheDay } = await import('../../pages/rules/news.ts');
@@ -144,7 +146,9 @@ function balancerDoors(
     const several = kinds.filter(({ name }) => name === kind.name).length > 1;
     return {
       name: several ? `${kind.name}-${kind.system}` : kind.name,
-      ...{ host: kind.hostname ?? host, port: kind.port, sshdPort: kind.nodePort },
+      host: kind.hostname ?? host,
+      port: kind.port,
+      sshdPort: kind.nodePort,
       profile: sshds.find(({ name }) => name === kind.name)?.profile,
     };
   });

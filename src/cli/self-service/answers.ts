@@ -51,7 +51,9 @@ export function endedAnswer({ sessions, failed }: OwnSessions): Answer {
   return {
     json: documentText('OwnSessionsEnded', {
       ended: sessions.map((one) => ({
-        ...{ name: one.name, fullName: fullName(one), backend: one.backend },
+        name: one.name,
+        fullName: fullName(one),
+        backend: one.backend,
       })),
       failures: failed.map(documentError),
     }),
@@ -71,8 +73,12 @@ export function profilesAnswer(profiles: readonly OwnProfile[]): Answer {
     const { name, backend, image, limits } = profile;
     const time = timeLimit(profile);
     return [
-      ...[name, isDefault ? 'yes' : 'no', backend, image],
-      ...[String(limits.cpus ?? '-'), limits.memory === undefined ? '-' : sizeText(limits.memory)],
+      name,
+      isDefault ? 'yes' : 'no',
+      backend,
+      image,
+      String(limits.cpus ?? '-'),
+      limits.memory === undefined ? '-' : sizeText(limits.memory),
       time === undefined ? '-' : durationText(time / 1000),
       profileChoices(profile).map(choiceText).join(', ') || '-',
     ];
@@ -86,7 +92,9 @@ export function profilesAnswer(profiles: readonly OwnProfile[]): Answer {
   return {
     json: documentText('OwnProfiles', {
       profiles: profiles.map(({ profile, isDefault }) => ({
-        ...{ name: profile.name, default: isDefault, backend: profile.backend },
+        name: profile.name,
+        default: isDefault,
+        backend: profile.backend,
         image: profile.image,
         limits: {
           cpus: profile.limits.cpus ?? null,
@@ -95,7 +103,9 @@ export function profilesAnswer(profiles: readonly OwnProfile[]): Answer {
           timeSeconds: seconds(timeLimit(profile)),
         },
         choices: profileChoices(profile).map(({ variable, max, values }) => ({
-          ...{ variable, max: max ?? null, values: values ?? null },
+          variable,
+          max: max ?? null,
+          values: values ?? null,
         })),
       })),
     }),
@@ -113,21 +123,30 @@ export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): 
     table(
       ['JOB', 'PROFILE', 'STATE', 'NODE', 'LEFT'],
       jobs.map(({ job, profile, state }) => [
-        ...[job?.id ?? '-', profile ?? '-', job?.waits ?? state, (job?.node ?? '') || '-'],
+        job?.id ?? '-',
+        profile ?? '-',
+        job?.waits ?? state,
+        (job?.node ?? '') || '-',
         job?.secondsLeft === undefined ? '-' : durationText(job.secondsLeft),
       ]),
     ),
     table(
       ['CLUSTER', 'NAMESPACE', 'QUOTA', 'USED', 'LIMIT'],
       quotas.map(({ cluster, namespace, resource, used, limit }) => [
-        ...[cluster, namespace, resource, used, limit],
+        cluster,
+        namespace,
+        resource,
+        used,
+        limit,
       ]),
       [3, 4],
     ),
     table(
       ['KUBECTL-ON', 'CREDENTIAL-EXPIRES', 'RENEWED'],
       credentials.map(({ cluster, expiry, renews }) => [
-        ...[cluster, localTime(expiry), renews ? 'yes' : 'no, log in to the portal'],
+        cluster,
+        localTime(expiry),
+        renews ? 'yes' : 'no, log in to the portal',
       ]),
     ),
   ];
@@ -136,7 +155,9 @@ export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): 
       jobs: jobs.map(sessionDocument),
       quotas,
       credentials: credentials.map(({ cluster, expiry, renews }) => ({
-        ...{ cluster, expires: timestamp(Math.floor(expiry)), renews },
+        cluster,
+        expires: timestamp(Math.floor(expiry)),
+        renews,
       })),
       failures: failed.map(documentError),
     }),
@@ -150,14 +171,21 @@ export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): 
 function sessionDocument(session: OwnSession): ListedOwnSession {
   const { name, profile, backend, cluster, job, state, since, connections, ends } = session;
   return {
-    ...{ name, fullName: fullName(session), profile: profile ?? null, backend },
-    ...{ cluster: cluster ?? null, state, connections: connections ?? null },
+    name,
+    fullName: fullName(session),
+    profile: profile ?? null,
+    backend,
+    cluster: cluster ?? null,
+    state,
+    connections: connections ?? null,
     job:
       job === undefined
         ? null
         : {
-            ...{ id: job.id, node: job.node === '' ? null : job.node },
-            ...{ secondsLeft: job.secondsLeft ?? null, waits: job.waits ?? null },
+            id: job.id,
+            node: job.node === '' ? null : job.node,
+            secondsLeft: job.secondsLeft ?? null,
+            waits: job.waits ?? null,
           },
     since: since === undefined ? null : wholeTime(since),
     ends: endDocument(ends),
@@ -166,7 +194,8 @@ function sessionDocument(session: OwnSession): ListedOwnSession {
 
 function endDocument({ after, graceMs, waitsForProcesses, at }: SessionEnd): OwnSessionEnd {
   return {
-    ...{ after: after ?? null, graceSeconds: seconds(graceMs) },
+    after: after ?? null,
+    graceSeconds: seconds(graceMs),
     waitsForProcesses: waitsForProcesses ?? false,
     at: at === undefined ? null : wholeTime(at),
   };

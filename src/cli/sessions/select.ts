@@ -82,7 +82,10 @@ export async function openSessions(): Promise<readonly Session[]> {
   assertRoot('only root sees the sessions of this node');
   const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
   return listSessions({
-    ...{ run: runDir, now: Date.now, balancerLog: () => '', onTooManySockets: () => undefined },
+    run: runDir,
+    now: Date.now,
+    balancerLog: () => '',
+    onTooManySockets: () => undefined,
   });
 }
 
@@ -110,7 +113,10 @@ async function readSessions(
     terminal.stderr.write(`${tooManySockets}\n`);
   };
   const sessions = listSessions({
-    ...{ run: runDir, now: terminal.now, balancerLog, onTooManySockets },
+    run: runDir,
+    now: terminal.now,
+    balancerLog,
+    onTooManySockets,
   });
   if (settings === undefined || sessions.length === 0) return sessions;
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');

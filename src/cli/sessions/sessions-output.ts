@@ -161,7 +161,10 @@ function fieldsOf(sessions: readonly Session[], node: string): Documents['Sessio
   return {
     node,
     sessions: sessions.map(({ opened, ...session }) => ({
-      ...{ id: session.id, user: session.user, uid: session.uid, node },
+      id: session.id,
+      user: session.user,
+      uid: session.uid,
+      node,
       profile: session.profile ?? null,
       profiles: session.profiles,
       backend: session.backend ?? null,
@@ -170,7 +173,9 @@ function fieldsOf(sessions: readonly Session[], node: string): Documents['Sessio
       since: timestamp(opened),
       idleSeconds: session.idleSeconds ?? null,
       from: session.from === '' ? null : session.from,
-      ...{ via: session.via ?? null, peer: session.peer ?? null, local: session.local ?? null },
+      via: session.via ?? null,
+      peer: session.peer ?? null,
+      local: session.local ?? null,
       sshd: session.unit ?? null,
       terminals: session.terminals,
       processes: session.processes,
@@ -209,7 +214,9 @@ function sentence(title: string): string {
 /** Stable names; what is not known is null. */
 function podDocument(pod: PodSession): ListedPod {
   return {
-    ...{ cluster: pod.cluster, namespace: pod.namespace, name: pod.name },
+    cluster: pod.cluster,
+    namespace: pod.namespace,
+    name: pod.name,
     user: pod.user ?? null,
     profileLabel: pod.profileLabel ?? null,
     status: pod.status,

@@ -19,7 +19,8 @@ const listOptions = {
   ...filterOptions,
   ...scopeOptions,
   output: choice(['text', 'wide', 'json'], 'Format; wide has more columns, json is for scripts', {
-    ...{ alias: 'o', default: 'text' },
+    alias: 'o',
+    default: 'text',
   }),
   'no-headers': flag('Without the heading'),
   watch: flag('Show the list again every 2 seconds, until Ctrl-C', { alias: 'w' }),
@@ -59,7 +60,9 @@ const showCommand = command({
 
 /** `berth sessions …`: who is on, for root. */
 export const sessionsCommand = group('sessions', 'List, show and end SSH sessions', [
-  ...[listCommand, showCommand, endCommand],
+  listCommand,
+  showCommand,
+  endCommand,
 ]);
 
 type Found = SessionsAndPods & { readonly services: readonly UserService[] };

@@ -73,8 +73,11 @@ async function hostname(): Promise<string | undefined> {
 export function kindsText(kinds: readonly InspectedKind[]): string {
   if (kinds.length === 0) return 'no kinds of session: `berth sshd new` makes one\n';
   const rows = kinds.map((kind) => [
-    ...[kind.name, kind.endpoints.map(endpointText).join(' '), kind.profile ?? '(ssh.yml)'],
-    ...[stateText(kind), kind.hostKeys.map(({ fingerprint }) => fingerprint).join(' ')],
+    kind.name,
+    kind.endpoints.map(endpointText).join(' '),
+    kind.profile ?? '(ssh.yml)',
+    stateText(kind),
+    kind.hostKeys.map(({ fingerprint }) => fingerprint).join(' '),
   ]);
   const table = textTable(['NAME', 'LISTENS', 'PROFILE', 'STATE', 'HOST KEYS'], rows);
   const problems = kinds.flatMap(({ name, problems: found }) =>

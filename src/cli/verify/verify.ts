@@ -12,7 +12,9 @@ export const verifyCommand = command({
   describe: 'Try what users do with SSH on a login node, with the clients of this machine',
   positionals: {
     host: {
-      ...{ type: 'string', kind: 'HOST', demandOption: true },
+      type: 'string',
+      kind: 'HOST',
+      demandOption: true,
       describe: 'Name or address of a login node or balancer, with Berth or without',
     },
   },
@@ -24,7 +26,10 @@ export const verifyCommand = command({
       "Private key without a passphrase [default: OpenSSH's own in ~/.ssh: id_ed25519, id_ecdsa or id_rsa]",
     ),
     only: {
-      ...{ type: 'string', array: true, requiresArg: true, kind: 'TEXT' },
+      type: 'string',
+      array: true,
+      requiresArg: true,
+      kind: 'TEXT',
       describe: 'Only cases whose subject or name contains this; may be repeated',
     },
     backend: choice(

@@ -107,16 +107,20 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
     balancers: document.balancers ?? [],
     peersPort: document.peers_port ?? 1024,
     kinds: document.kinds.map((kind) => ({
-      ...{ name: kind.name, system: kind.system, nodes: nodes.get(kind.system) ?? [] },
+      name: kind.name,
+      system: kind.system,
+      nodes: nodes.get(kind.system) ?? [],
       hostname: kind.hostname,
-      ...{ port: kind.port, nodePort: kind.node_port ?? kind.port },
+      port: kind.port,
+      nodePort: kind.node_port ?? kind.port,
       together: kind.together ?? false,
       clientAddress: kind.client_address ?? 'log',
       maxConnections: kind.max_connections ?? 2000,
     })),
     statistics: { address: statistics.address ?? '127.0.0.1', port: statistics.port ?? 8404 },
     sourceLimits: {
-      ...{ connections: limits.connections ?? 200, rate: limits.rate ?? 100 },
+      connections: limits.connections ?? 200,
+      rate: limits.rate ?? 100,
       exempt: limits.exempt ?? [],
     },
     kubernetes: {

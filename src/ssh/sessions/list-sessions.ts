@@ -112,7 +112,8 @@ export function listSessions(input: ListSessionsInput): readonly Session[] {
         ? []
         : [
             sessionOf(connection, usage, {
-              ...{ now: now(), client: clientOf(connection.record) },
+              now: now(),
+              client: clientOf(connection.record),
               sinceReceivedMs: received(connection.record),
             }),
           ];
@@ -153,9 +154,23 @@ function sessionOf(
   const { containers, terminals, withoutTerminal, lastInput } = usage;
   const { processes, cpuSeconds, memoryBytes } = usage;
   return {
-    ...{ id, user, uid, opened, peer, local, unit, terminals, withoutTerminal },
-    ...{ processes, cpuSeconds, memoryBytes, claimedName: containers[0] },
-    ...{ profile: undefined, profiles: [], backend: undefined, name: undefined },
+    id,
+    user,
+    uid,
+    opened,
+    peer,
+    local,
+    unit,
+    terminals,
+    withoutTerminal,
+    processes,
+    cpuSeconds,
+    memoryBytes,
+    claimedName: containers[0],
+    profile: undefined,
+    profiles: [],
+    backend: undefined,
+    name: undefined,
     idleSeconds:
       lastInput === undefined
         ? undefined

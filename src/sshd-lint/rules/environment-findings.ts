@@ -6,16 +6,21 @@ import { matchesPattern, matchesPatternList, patternsOverlap } from './patterns.
 /** Variables by which the loader, a shell or Node runs other code. */
 const codeLoaders: readonly string[] = [
   // ld.so, gconv and malloc of glibc; OpenSSL's configuration names modules.
-  ...[
-    'LD_*',
-    'GCONV_PATH',
-    'GLIBC_TUNABLES',
-    'OPENSSL_CONF*',
-    'OPENSSL_MODULES',
-    'OPENSSL_ENGINES',
-  ],
+  'LD_*',
+  'GCONV_PATH',
+  'GLIBC_TUNABLES',
+  'OPENSSL_CONF*',
+  'OPENSSL_MODULES',
+  'OPENSSL_ENGINES',
   // Read by shells before the forced command.
-  ...['BASH_ENV', 'BASH_FUNC_*', 'ENV', 'SHELLOPTS', 'BASHOPTS', 'PS4', 'ZDOTDIR', 'FPATH'],
+  'BASH_ENV',
+  'BASH_FUNC_*',
+  'ENV',
+  'SHELLOPTS',
+  'BASHOPTS',
+  'PS4',
+  'ZDOTDIR',
+  'FPATH',
   'NODE_*',
 ];
 
@@ -23,23 +28,37 @@ const codeLoaders: readonly string[] = [
 const loaders: readonly string[] = [
   ...codeLoaders,
   // Podman and its children.
-  ...['CONTAINER_*', 'CONTAINERS_*', 'STORAGE_*', 'XDG_*', 'PATH', 'DBUS_SESSION_BUS_ADDRESS'],
+  'CONTAINER_*',
+  'CONTAINERS_*',
+  'STORAGE_*',
+  'XDG_*',
+  'PATH',
+  'DBUS_SESSION_BUS_ADDRESS',
 ];
 
 /** Variables that make a program of the host use other files or servers. */
 const misleaders: readonly string[] = [
-  ...['DOCKER_*', 'REGISTRY_AUTH_FILE', 'KUBECONFIG', 'SSL_CERT_*', 'TMPDIR', 'HOME', 'LOCPATH'],
-  ...[
-    'GODEBUG',
-    'NOTIFY_SOCKET',
-    'LISTEN_*',
-    'BERTH_JOB_*',
-    'BERTH_ENV_*',
-    'SSH_*',
-    'RES_OPTIONS',
-    'HOSTALIASES',
-  ],
-  ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'],
+  'DOCKER_*',
+  'REGISTRY_AUTH_FILE',
+  'KUBECONFIG',
+  'SSL_CERT_*',
+  'TMPDIR',
+  'HOME',
+  'LOCPATH',
+  'GODEBUG',
+  'NOTIFY_SOCKET',
+  'LISTEN_*',
+  'BERTH_JOB_*',
+  'BERTH_ENV_*',
+  'SSH_*',
+  'RES_OPTIONS',
+  'HOSTALIASES',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'ALL_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'all_proxy',
 ];
 
 /** Findings about variables that sshd, the client or a file in the home sets for programs of the host. */
