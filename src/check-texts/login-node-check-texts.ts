@@ -91,6 +91,11 @@ export const loginNodeCheckTexts = {
     why: 'No session in a container starts.',
     next: 'Load the kernel module, or correct the mode of the device.',
   },
+  'podman-network': {
+    what: 'Whether the podman networks that profiles name exist, with `--user` those of the user.',
+    why: 'No session with the profile starts.',
+    next: 'Correct `network` of the profile.',
+  },
   'transfer-files': {
     what: 'Whether the tools for images without sftp-server or scp are installed.',
     why: 'sftp and scp fail in such images.',

@@ -32,6 +32,7 @@ import {
   runtimeFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
+import { networksFinding } from './podman-network-check.ts';
 import { checkSlurm } from './slurm-checks.ts';
 import { checkRunningSshds } from './sshd-checks.ts';
 import {
@@ -200,6 +201,7 @@ function podmanFileChecks(settings: SshSettings, run: Run, user?: User): Promise
     run('cgroups', () => cgroupFinding(podman)),
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
     run('devices', () => devicesFinding(settings)),
+    run('podman-network', () => networksFinding(settings, user)),
     run('transfer-files', transferToolsFinding),
     run('ssh-mounts', () => mountsFinding(settings)),
     run('storage', () => storageFinding(storage)),

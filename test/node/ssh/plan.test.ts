@@ -113,6 +113,37 @@ describe('plan --ssh predicts what the login does', () => {
     }
   });
 
+  it('given a podman network that the user does not have: no session, until it is made', async () => {
+    const berth = join(installDirectory, 'berth');
+    const [spoil, mend] = edit(
+      '/etc/berth/profiles/base.yml',
+      's/^network: .*/network: campus/; s/^x11: .*/x11: false/',
+    );
+    await root(spoil);
+    try {
+      const { plan: planned } = await plan('ada');
+      expect(planned.obstacles).toMatchObject([
+        { id: 'podman-network', message: expect.stringContaining('campus') as string },
+      ]);
+      expect((await host.ssh('ada', ['true'])).exitCode).toBe(255);
+      const status = await host.asRoot([berth, 'status']);
+      expect(status.stdout.toString()).toMatch(/✗ podman-network .*campus/);
+
+      const { file, args = [], env = {} } = planned.session?.container.start ?? {};
+      const options = args.slice(1, args.indexOf('run'));
+      const made = await host.asUser('ada', [
+        ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],
+        ...[file ?? '', ...options, 'network', 'create', 'campus'],
+      ]);
+      expect(made.exitCode, made.stderr).toBe(0);
+      expect((await plan('ada')).plan.obstacles).toEqual([]);
+      const { exitCode, stderr } = await host.ssh('ada', ['true']);
+      expect(exitCode, stderr + (await host.log())).toBe(0);
+    } finally {
+      await root(mend);
+    }
+  });
+
   it('given a missing mount: both fail and name it', async () => {
     const [spoil, mend] = edit(
       '/etc/berth/profiles/base.yml',
