@@ -124,7 +124,7 @@ export const loginNodeCheckTexts = {
   'user-access': {
     what: 'Whether an sshd of `berth-sshd@.service` admits the user.',
     why: 'The user cannot log in.',
-    next: 'Add the user to the group that AllowGroups names.',
+    next: 'Run `berth init login-node --user NAME`. A member of the group that AllowGroups names must have Berth as login shell.',
   },
   'user-profile': {
     what: 'Which profile the user gets.',

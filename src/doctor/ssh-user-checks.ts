@@ -212,6 +212,7 @@ export async function userAccessFinding({ name, uid }: User, port?: number): Pro
     return skipped('only root can read the effective configuration of sshd');
   const refused: string[] = [];
   const groups = groupNamesOf(name);
+  let next = `Change that directive. For AllowGroups, make Berth the login shell first (usermod --shell ${installedPath('shell/login')} ${name}): with another one, the account could run it on this host.`;
   const kinds = kindNames().map(kindFile);
   const present = (kinds.length > 0 ? kinds : [hostConfig]).filter((file) => existsSync(file));
   const all = await Promise.all(
@@ -236,12 +237,11 @@ export async function userAccessFinding({ name, uid }: User, port?: number): Pro
       uid === 0,
     );
     if (by === undefined) return ok(`${config} admits ${name}`);
+    if (by === 'AllowGroups' && config === kindFile('login'))
+      next = `Run \`berth init login-node --user ${name}\`: it makes Berth the login shell before sshd admits the account.`;
     refused.push(`${config} (${by})`);
   }
   return refused.length === 0
     ? skipped('this host has no configuration of an sshd')
-    : failed(
-        `no sshd of the sessions admits ${name}: ${refused.join(', ')}`,
-        `Change that directive. For AllowGroups, add the user to one of its groups: gpasswd --add ${name} GROUP`,
-      );
+    : failed(`no sshd of the sessions admits ${name}: ${refused.join(', ')}`, next);
 }

@@ -144,6 +144,14 @@ describe('berth init login-node', () => {
     expect(await account()).toBe(before);
   });
 
+  it('is what doctor advises for an account that its sshd does not admit', async () => {
+    const { stdout } = await shell(`${installDirectory}/berth doctor --user bob || true`);
+    expect(stdout).toMatch(
+      /user-access .*admits bob: .*\(AllowGroups\)\n.*berth init login-node --user bob`/,
+    );
+    expect(stdout).not.toContain('gpasswd');
+  });
+
   it('adds another account, whatever other profiles lack, with an image from the store, and never with its former shell', async () => {
     await shell(`cp -p /etc/berth/ssh.yml /run/ssh.yml
       sed -i 's/^rules:$/&\\n  - { profile: other, users: [alice] }/' /etc/berth/ssh.yml
