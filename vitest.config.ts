@@ -1,6 +1,7 @@
 import './scripts/check-node.ts';
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { groupOf } from './test/groups.ts';
 import { LongestFirst } from './test/longest-first.ts';
 import { soak } from './test/rig/soak.ts';
 
@@ -18,9 +19,16 @@ const environments = {
   'site-outage': 'test/rig/site/vitest-setup.ts',
 };
 
+/** Names of the groups of test/groups.ts that test/run.ts runs; all of them without it. */
+const { BERTH_TEST_GROUPS } = process.env;
+
 /** The test files of a directory; with `npm run test:soak` only those that import soak.ts or run the conformance cases. */
 function files(directory: string): string[] {
-  const all = globSync(`test/${directory}/**/*.test.ts`).sort();
+  const wanted = (file: string): boolean => {
+    const group = groupOf(file);
+    return group === undefined || BERTH_TEST_GROUPS?.split(',').includes(group) !== false;
+  };
+  const all = globSync(`test/${directory}/**/*.test.ts`).filter(wanted).sort();
   const repeats = /\/soak\.ts'|conformance(?:Of\w+)?\(/;
   return soak ? all.filter((file) => repeats.test(readFileSync(file, 'utf8'))) : all;
 }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { durationsTable, type FileDuration } from './duration-reporter.ts';
@@ -30,7 +30,7 @@ export async function secondsByFile(): Promise<ReadonlyMap<string, number>> {
   return new Map(Array.from(rows, ([, file = '', seconds]) => [file, Number(seconds)]));
 }
 
-/** Writes test/times.md: the last run of each kind that passed, and the files of this one. Files that failed keep their rows. */
+/** Writes test/times.md: the last run of each kind that passed, and the files of this one. Others keep their rows. */
 export async function writeTimes({ caches, minutes, files }: RunTimes): Promise<void> {
   const lines = (await readFile(page, 'utf8').catch(() => '')).split('\n');
   const others = lines.filter((line) => /^\| (?:warm|empty) /.test(line));
@@ -38,13 +38,15 @@ export async function writeTimes({ caches, minutes, files }: RunTimes): Promise<
     minutes === undefined
       ? others
       : [...others.filter((line) => !line.startsWith(`| ${caches} `)), passed(caches, minutes)];
-  const table = durationsTable(
-    files.filter(({ failed }) => failed.length === 0),
-    lines.filter((line) => files.some((one) => isRowOf(line, one) && one.failed.length > 0)),
-  );
+  const passedFiles = files.filter(({ failed }) => failed.length === 0);
+  const isKept = (line: string): boolean => {
+    const [, file] = /^\| (test\/\S+) \|/.exec(line) ?? [];
+    return file !== undefined && existsSync(file) && passedFiles.every((one) => one.file !== file);
+  };
+  const table = durationsTable(passedFiles, lines.filter(isKept));
   const text = `# What the test run takes
 
-\`npm test\` writes this file: the last run that passed, and the files that passed last time.
+\`npm test\` writes this file: the last run that passed, and the files as they last passed.
 
 | caches | minutes | cores | day |
 | --- | ---: | ---: | --- |
@@ -59,5 +61,3 @@ function passed(caches: string, minutes: number): string {
   const day = new Date().toISOString().slice(0, 10);
   return `| ${caches} | ${minutes.toFixed(1)} | ${availableParallelism()} | ${day} |`;
 }
-
-const isRowOf = (line: string, { file }: FileDuration): boolean => line.startsWith(`| ${file} |`);

@@ -12,27 +12,32 @@ import { helmfileBinary } from '../helmfile/build.ts';
 import { coreController } from './cluster-api/build.ts';
 import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
+/** The group of test/groups.ts, and what its tests need. */
+const builds: readonly (readonly [string, () => Promise<unknown>])[] = [
+  ['pages', nginxExporter],
+  ['notebooks', hubEnvironment],
+  ['logs', kubeStateMetrics],
+  ['gitops', helmBinaries],
+  ['cluster-api', coreController],
+  ['kyverno', kyverno],
+  ['cilium', ciliumBinaries],
+  ['balancer', metallbBinaries],
+  ['balancer', externalDnsBinary],
+  ['balancer', kubeProxyBinary],
+  ['balancer', balancerImage],
+  ['gitops', fluxBinaries],
+  ['gitops', helmController],
+  ['gitops', helmfileBinary],
+];
+
 /**
  * Builds programs of others that tests need, one after the other while other tests run, which takes minutes
  * once. Errors are ignored here: the test that needs the program builds it again and reports the error.
  */
-export async function prebuild(): Promise<void> {
-  const addresses = [metallbBinaries, externalDnsBinary, kubeProxyBinary, balancerImage];
-  for (const build of [
-    nginxExporter,
-    hubEnvironment,
-    kubeStateMetrics,
-    helmBinaries,
-    coreController,
-    kyverno,
-    ciliumBinaries,
-    ...addresses,
-    fluxBinaries,
-    helmController,
-    helmfileBinary,
-  ])
+export async function prebuild(groups: readonly string[]): Promise<void> {
+  for (const [group, build] of builds)
     try {
-      await build();
+      if (groups.includes(group)) await build();
     } catch {
       // The test that needs the program reports the error.
     }

@@ -1,0 +1,136 @@
+/**
+ * Tests of what is neither hook nor login: programs of others, and Berth's companions. `npm test` leaves them out,
+ * `npm run test:all` runs them, and CI runs those that have not passed as they are.
+ */
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { build } from 'esbuild';
+
+export interface Group {
+  /** Directories and files of tests. */
+  readonly tests: readonly string[];
+  /** Entry points of Berth's programs that they start, as patterns. */
+  readonly programs: readonly string[];
+}
+
+/** A group that passed. */
+interface Pass {
+  /** `keyOf` the group. */
+  readonly key: string;
+  /** YYYY-MM-DD */
+  readonly day: string;
+}
+
+const admin = 'src/cli/berth.ts';
+const hooks = [admin, 'hooks/*.ts'];
+const all = [...hooks, 'shell/*.ts'];
+
+export const groups: Readonly<Record<string, Group>> = {
+  ansible: { tests: ['test/node/ansible'], programs: all },
+  balancer: { tests: ['test/integrations/balancer', 'test/node/balancer'], programs: all },
+  cilium: { tests: ['test/integrations/cilium'], programs: hooks },
+  'cluster-api': {
+    tests: ['test/integrations/cluster-api', 'test/site-exclusive/clusters'],
+    programs: hooks,
+  },
+  gitops: { tests: ['test/integrations/gitops', 'test/integrations/helm'], programs: hooks },
+  kyverno: { tests: ['test/integrations/kyverno'], programs: [] },
+  logs: {
+    tests: ['test/node/logs', 'test/node/monitoring', 'test/site-exclusive/monitoring'],
+    programs: all,
+  },
+  notebooks: {
+    tests: [
+      'test/node/doors',
+      'test/node/jupyterhub',
+      'test/node/slurm/jupyterhub.test.ts',
+      'test/site/jupyterhub',
+      'test/site-exclusive/doors',
+      'test/site-exclusive/jupyterhub',
+    ],
+    programs: all,
+  },
+  pages: { tests: ['test/node/pages'], programs: [admin] },
+  'slurm-accounts': {
+    tests: ['test/node/slurm/accounts.test.ts', 'test/node/slurm/accounts-refused.test.ts'],
+    programs: [admin],
+  },
+};
+
+/** What programs are built of, and what tests read, beside the files that they import. */
+const shared = [
+  'etc/**',
+  'docs/**',
+  'packaging/**',
+  'scripts/**',
+  'src/**/*.{py,sh}',
+  'test/rig/**',
+  'package-lock.json',
+];
+
+const repository = new URL('..', import.meta.url).pathname;
+const record = new URL('groups-passed.json', import.meta.url);
+
+/** The group of a test file, if it is in one. */
+export function groupOf(file: string): string | undefined {
+  const isIn = (path: string): boolean => file === path || file.startsWith(`${path}/`);
+  return Object.keys(groups).find((name) => groups[name]?.tests.some(isIn));
+}
+
+/** The test files of a group, as paths below the repository. */
+export function filesOf({ tests }: Group): string[] {
+  return tests.flatMap((path) =>
+    path.endsWith('.ts') ? path : globSync(`${path}/**/*.test.ts`, { cwd: repository }),
+  );
+}
+
+/** A hash of all that the result of a group depends on in this repository. @param cwd for tests */
+export async function keyOf(group: Group, cwd = repository): Promise<string> {
+  const { metafile } = await build({
+    entryPoints: [...filesOf(group), ...globSync([...group.programs], { cwd })].map(
+      (path) => `./${path}`,
+    ),
+    absWorkingDir: cwd,
+    bundle: true,
+    metafile: true,
+    write: false,
+    outdir: '.',
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
+  });
+  const others = globSync(shared, { cwd, withFileTypes: true, exclude: ['**/__pycache__/**'] })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(cwd, join(entry.parentPath, entry.name)));
+  const hash = createHash('sha256');
+  for (const path of [...Object.keys(metafile.inputs), ...others].sort())
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(cwd, path)))
+      .update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** The day on which a group passed as it is now. */
+export async function passedOn(name: string): Promise<string | undefined> {
+  const group = groups[name];
+  const pass = (await passes())[name];
+  return group !== undefined && pass?.key === (await keyOf(group)) ? pass.day : undefined;
+}
+
+/** Records that groups passed as they are. */
+export async function recordPasses(names: readonly string[]): Promise<void> {
+  const known = { ...(await passes()) };
+  const day = new Date().toISOString().slice(0, 10);
+  for (const [name, group] of Object.entries(groups))
+    if (names.includes(name)) known[name] = { key: await keyOf(group), day };
+  const sorted = Object.fromEntries(Object.entries(known).sort());
+  await writeFile(record, `${JSON.stringify(sorted, undefined, 2)}\n`);
+}
+
+async function passes(): Promise<Readonly<Record<string, Pass>>> {
+  return JSON.parse(await readFile(record, 'utf8')) as Record<string, Pass>;
+}
