@@ -79,6 +79,11 @@ export const clusterCheckTexts = {
     why: 'Logins fail at the object that the message names.',
     next: 'Correct the key of berth.yml that makes the object.',
   },
+  'object-counts': {
+    what: 'Whether `resource_quota` limits the number of objects of each kind that users can create.',
+    why: 'One user can fill etcd, and then the API server accepts no more writes: nobody can log in.',
+    next: 'Set the counts that the message names in `resource_quota.hard` of berth.yml.',
+  },
   guard: {
     what: 'Whether the token of the hook is kept from other namespaces, with a dry run of a forbidden write.',
     why: 'Whoever has the token of the hook can write to every namespace.',

@@ -35,6 +35,7 @@ import {
 } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './issuer-checks.ts';
 import { hookTokenFinding } from './cluster-api-check.ts';
+import { objectCountsFinding } from './object-counts-check.ts';
 import { namespaceFinding, objectsFinding } from './objects-check.ts';
 import type { OndemandKeys } from './ondemand-keys.ts';
 import { kubectlFinding, type KubectlRuns, mountsFinding } from './ondemand-on-cluster.ts';
@@ -77,6 +78,7 @@ const dependent = [
   'excess-rights',
   'cluster-roles',
   'objects',
+  'object-counts',
   'guard',
   'admission',
   'ssh-sessions',
@@ -198,6 +200,7 @@ async function reachable(
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
       ask('cluster-roles', (client) => rolesFinding(client, objects, input.cluster)),
       ask('objects', (client) => objectsFinding(client, objects)),
+      ask('object-counts', (client) => objectCountsFinding(client, input.cluster)),
       ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) =>
         admissionFinding(client, version, undefined, input.cluster.networkEgress !== undefined),
