@@ -21,6 +21,18 @@ in_slice='
   { echo 10 >/proc/self/autogroup; } 2>/dev/null
   exec /usr/bin/nice -n 10 "$@"'
 
+# Takes the first slot of $at_once that is free, on a descriptor that stays open in Node, or waits for one of them.
+in_slot='
+  slots=$1 longest=$2 slot=0
+  shift 2
+  while [ $slot -lt $slots ]; do
+    exec 8>"/run/berth/close-$slot.lock"
+    ! /usr/bin/flock -n 8 || exec "$@"
+    slot=$((slot + 1))
+  done
+  exec 8>&-
+  exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-$(($$ % slots)).lock" "$@"'
+
 is_close() {
   [ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }
 }
@@ -32,6 +44,6 @@ if is_close "$1" && [ -d /run/berth ]; then
   # Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other
   # closes of its user, who cannot hold up those of others by more than one.
   exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-of-$user.lock" \
-    /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-$(($$ % at_once)).lock" \
+    /bin/sh -c "$in_slot" "$0" $at_once $longest \
     /bin/sh -c "$in_slice" "$0" "$node" $options "$0" "$@"
 fi

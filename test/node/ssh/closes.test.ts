@@ -85,9 +85,10 @@ function memoryOf(pid: string): number {
   }
 }
 
-/** How many connections of `users` their own close has cleaned up. */
-async function closed(): Promise<number> {
-  return (await host.log()).match(/msg="session closed" user=close-\d/g)?.length ?? 0;
+/** How many connections their own close has cleaned up. @param name of the user, a regular expression */
+async function closed(name: string): Promise<number> {
+  const line = new RegExp(`msg="session closed" user=${name}`, 'g');
+  return (await host.log()).match(line)?.length ?? 0;
 }
 
 /** How long another user's `ssh true` into a running container takes. Milliseconds. */
@@ -124,13 +125,13 @@ it(`${atOnce} connections that close at once are closed a few at a time, and log
     node = Math.max(node, now.node);
     memory = Math.max(memory, now.memory);
     // Those that waited too long are the reaper's.
-    return (now.waiting === 0 && (await closed()) > 0) || undefined;
+    return (now.waiting === 0 && (await closed('close-\\d')) > 0) || undefined;
   });
   over.abort();
   await logins;
   const took = Math.round((performance.now() - begun) / 1000);
   const [alone, beside] = [median(before), median(meanwhile.slice(0, -1))];
-  const byReaper = atOnce - (await closed());
+  const byReaper = atOnce - (await closed('close-\\d'));
   say(
     `${atOnce} closes of ${users.length} users: ${took} s, ${byReaper} left to the reaper, ${Math.round(memory / 2 ** 20)} MiB, ${node} at once; ssh true ${Math.round(alone)} ms, meanwhile ${Math.round(beside)} ms (${meanwhile.length} logins, at most ${Math.round(Math.max(...meanwhile))} ms)`,
   );
@@ -150,6 +151,30 @@ it(`${atOnce} connections that close at once are closed a few at a time, and log
   await expect.poll(left, { timeout: 120_000 }).toEqual(nothing);
 }, 1_800_000);
 
+it.each([0, 1, 2, 3])(
+  'a close runs at once if only slot %i is free',
+  async (free) => {
+    const session = await LiveSession.startReady(host, other, 'cat');
+    const before = await closed(other);
+    const taken = [0, 1, 2, 3].filter((slot) => slot !== free);
+    const hold = 'touch /run/held; while [ -e /run/held ]; do sleep 0.1; done';
+    const holding = host.asRoot(
+      [
+        ...taken.flatMap((slot) => ['flock', '-w', '30', `/run/berth/close-${slot}.lock`]),
+        ...['sh', '-c', hold],
+      ],
+      { timeout: 120_000 },
+    );
+    const held = async () => (await host.asRoot(['test', '-e', '/run/held'])).exitCode === 0;
+    await expect.poll(held, { timeout: 40_000 }).toBe(true);
+    await session.kill();
+    await expect.poll(() => closed(other), { timeout: 25_000 }).toBe(before + 1);
+    await host.asRoot(['rm', '/run/held']);
+    expect(await holding).toMatchObject({ exitCode: 0 });
+  },
+  120_000,
+);
+
 it('a close that the kernel kills for its memory is finished by the reaper', async () => {
   // The machine's: version 1 has one hierarchy for all hosts.
   const cgroup = `/run/memory/berth-test-${host.port}`;
@@ -165,9 +190,7 @@ it('a close that the kernel kills for its memory is finished by the reaper', asy
   const made = await host.asRoot(['sh', '-euc', small]);
   expect(made.stderr).toBe('');
   const session = await LiveSession.startReady(host, other, 'cat');
-  const lines = (text: string): number =>
-    text.split('msg="session closed" user=close-other').length;
-  const before = lines(await host.log());
+  const before = await closed(other);
   await session.kill();
   // Version 1 counts what did not fit.
   const killed = `cd /run/small
@@ -175,7 +198,7 @@ it('a close that the kernel kills for its memory is finished by the reaper', asy
   expect((await host.asRoot(['timeout', '20', 'sh', '-c', killed])).exitCode).toBe(0);
   const remove = `until rmdir ${cgroup}; do sleep 0.1; done; umount /run/memory`;
   expect((await host.asRoot(['timeout', '20', 'sh', '-c', remove])).exitCode).toBe(0);
-  expect(lines(await host.log())).toBe(before);
+  expect(await closed(other)).toBe(before);
   expect((await findLeftovers(host, other)).containers).toEqual(['berth-base']);
 
   expect((await host.asRoot([berth, 'reap'])).exitCode).toBe(0);
