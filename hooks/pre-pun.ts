@@ -41,4 +41,4 @@ function request(args: string[]): Pick<HookRequest, 'username' | 'files'> {
   return { username: user, files: config === undefined ? {} : { configFile: config } };
 }
 
-void main(process.argv.slice(2)).then(exitNow);
+void main(process.argv.slice(2)).then((code) => exitNow(code, process.env.BERTH_SHELL));

@@ -8,4 +8,4 @@ import { exitNow } from '../src/system/exit-now.ts';
 void runHook(process.argv.slice(2), process.env, (args) => ({
   ...oscArguments(args),
   parts: { bootstrap: false, credentials: true },
-})).then(exitNow);
+})).then((code) => exitNow(code, process.env.BERTH_SHELL));

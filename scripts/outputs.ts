@@ -110,13 +110,26 @@ function banner(node: string, entry: string): string {
     if (closeQueue.includes('*/')) throw new Error('close-queue.sh: it would end the comment');
     return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' /*; node='${node}' options='${options}'\n${closeQueue}${run}\n*/`;
   }
-  if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts')
-    return `#!/bin/sh\n':' //; ${unwritableIfClosed}; ${run}`;
+  if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts') {
+    const inHome = `case "$1" in doctor | plan) ${waitingShell(node, options)} ;; esac; `;
+    const first = `${unwritableIfClosed}; ${entry === 'src/cli/berth.ts' ? inHome : ''}`;
+    return `#!/bin/sh\n':' //; ${first}${run}`;
+  }
+  if (inHomes.includes(entry))
+    return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' //; unset NODE_OPTIONS NODE_PATH; ${waitingShell(node, options)}`;
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
   const shell = entry.startsWith('hooks/') ? 'unset NODE_OPTIONS NODE_PATH; ' : '';
   return `${line}\n':' //; ${shell}${run}`;
+}
+
+/** Hooks that work in users' homes. */
+const inHomes: readonly string[] = ['hooks/pre-pun.ts', 'hooks/set-k8s-creds.ts'];
+
+/** Waits for Node, which says by SIGUSR1 that it cannot end (`exitNow`): its time is over then. Its standard input is empty. */
+function waitingShell(node: string, options: string): string {
+  return `trap 'exit 75' USR1; BERTH_SHELL=$$ '${node}' ${options} "$0" "$@" & wait $!; exit`;
 }
 
 /**

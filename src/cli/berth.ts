@@ -9,6 +9,9 @@ import { asksForJson, splitShortOutput } from './kit/command-place.ts';
 import { textOutputs } from './kit/terminal.ts';
 
 const outputs = textOutputs();
+// The only place in src/ that reads the environment.
+// eslint-disable-next-line no-restricted-properties
+const { env } = process;
 // /usr/local/sbin/berth is a symlink into the prefix.
 const program = realpathSync(process.argv[1] ?? '/');
 let status = 0;
@@ -18,9 +21,7 @@ const finish = (wanted: number): void => {
 };
 const args = splitShortOutput(process.argv.slice(2));
 void runCommandLine(args, {
-  // The only place in src/ that reads the environment.
-  // eslint-disable-next-line no-restricted-properties
-  env: process.env,
+  env,
   stdout: outputs.stdout,
   stderr: outputs.stderr,
   stdinIsTTY: isatty(0),
@@ -34,7 +35,7 @@ void runCommandLine(args, {
 }).finally(async () => {
   finish(await outputs.finished());
   // They would keep the process running.
-  if (stuckThreads()) exitNow(status);
+  if (stuckThreads()) exitNow(status, env.BERTH_SHELL);
 });
 
 /** Only for help: it opens the terminal again. */

@@ -1,11 +1,15 @@
 import {
   type ClusterSettings,
+  type SiteSettings,
   oidcSettingsOf,
   type SettingsWarning,
 } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
+import { inHome } from '../credentials/home-lock.ts';
+import { asBerthError } from '../errors/berth-error.ts';
 import { lookupUser, type User } from '../identity/nss.ts';
+import { deadlineIn } from '../system/deadline.ts';
 import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import {
@@ -134,8 +138,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     checkPortal({ ...settings, clusters: chosen }, timeoutMs),
     ...chosen.map((cluster) => checkOne(cluster, input, known, shared)),
   ]);
-  const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
-  const tokens = user === undefined ? [] : await checkUserTokens(user, chosen, input);
+  const ofUser = user === undefined ? [] : await checkFilesOf(user, settings, chosen, input);
   return [
     node,
     ...first,
@@ -147,14 +150,31 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     ...host.filter(({ cluster }) => cluster === undefined),
     ...portal,
     ...ondemand.results,
-    ...home,
+    ...ofUser.filter(({ cluster }) => cluster === undefined),
     ...faults,
     ...chosen.flatMap(({ name }, index) => [
       ...host.filter(({ cluster }) => cluster === name),
       ...(perCluster[index] ?? []),
-      ...tokens.filter(({ cluster }) => cluster === name),
+      ...ofUser.filter(({ cluster }) => cluster === name),
     ]),
   ];
+}
+
+async function checkFilesOf(
+  user: User,
+  settings: SiteSettings,
+  chosen: readonly ClusterSettings[],
+  input: DoctorInput,
+): Promise<readonly CheckResult[]> {
+  const { timeoutMs } = input;
+  try {
+    return await inHome(user, deadlineIn(timeoutMs), async () => [
+      ...(await checkHome(user, settings, timeoutMs)),
+      ...(await checkUserTokens(user, chosen, input)),
+    ]);
+  } catch (thrown) {
+    return [{ id: 'user-home', ...failedWith(asBerthError(thrown, 'user-home')) }];
+  }
 }
 
 function overlayResult({ directory, present }: ConfigOverlay): CheckResult {

@@ -104,6 +104,7 @@ export const exitClasses = {
   'group-empty': 'nouser',
   'home-invalid': 'config',
   'home-missing': 'unavailable',
+  'home-busy': 'temporary',
   'subid-uid-below-first': 'config',
   'subid-uid-does-not-fit': 'config',
   'subid-overlaps-entry': 'config',

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
+import { inHome } from '../credentials/home-lock.ts';
 import {
   execUser,
   groupByKubeconfig,
@@ -118,7 +119,9 @@ async function planFiles(
   for (const [file, its] of groupByKubeconfig(ours.map((cluster) => ({ cluster })))) {
     const clusters = its.map(({ cluster }) => cluster);
     try {
-      const changes = await planFilesOf(clusters, file, user, settings, deadline);
+      const changes = await inHome(user, deadline, () =>
+        planFilesOf(clusters, file, user, settings, deadline),
+      );
       sections.push({ title, changes });
     } catch (thrown) {
       sections.push({ title, changes: [], error: asBerthError(thrown, title) });
@@ -152,13 +155,21 @@ async function planFilesOf(
     after,
   };
   const caches = clusters.filter(({ credentials }) => credentials.mode !== 'legacy');
-  return [kubeconfig, ...(await Promise.all(caches.map((c) => planCache(c, user))))];
+  return [
+    kubeconfig,
+    ...(await Promise.all(caches.map((c) => beforeDeadline(planCache(c, user), deadline)))),
+  ];
 }
 
 /** Each run of the hook replaces the credential, so only its creation counts as a change. */
 async function planCache(cluster: ClusterSettings, user: User): Promise<PlannedChange> {
   const what = join(user.home, credentialCachePath(cluster.server.endpoint));
-  const there = await asUser(user, () => Promise.resolve(existsSync(what)));
+  const there = await asUser(user, () =>
+    stat(what).then(
+      () => true,
+      () => false,
+    ),
+  );
   const after = `*** (credential for ${cluster.name}, mode 0600)\n`;
   return there ? { what, action: 'none', before: after, after } : { what, action: 'create', after };
 }

@@ -5,6 +5,7 @@ import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user
 import { beforeDeadline, type ClusterOutcome } from '../clusters/cluster-outcome.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
 import { issueUserToken } from '../clusters/issue-user-token.ts';
+import { inHome } from '../credentials/home-lock.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { lookupUser, type User } from '../identity/nss.ts';
@@ -22,7 +23,7 @@ import {
   readBackoff,
   recordBackoff,
 } from './cluster-backoff.ts';
-import { issueCredentials, type IssuedCredentials } from './issue-credentials.ts';
+import { issueCredentials, type IssuedCredentials, type IssueInput } from './issue-credentials.ts';
 
 export interface HookInput {
   readonly username: string;
@@ -140,7 +141,8 @@ async function writeCredentials(
   bootstraps: Bootstraps,
 ): Promise<IssuedCredentials> {
   if (!hook.parts.credentials) return { errors: [] };
-  return issueCredentials({
+  const { user, deadline, log } = hook;
+  const input: IssueInput = {
     ...hook,
     read: hook.access.read,
     isReachable: async ({ name, credentials }) => {
@@ -153,9 +155,16 @@ async function writeCredentials(
       // The bootstrap creates the ServiceAccount, and checks whose namespace it is.
       const bootstrap = await bootstraps.get(cluster.name)?.outcome;
       const owned = bootstrap?.result !== undefined;
-      return issueUserToken(cluster, hook.user, { ...hook.access, owned });
+      return issueUserToken(cluster, user, { ...hook.access, owned });
     },
-  });
+  };
+  try {
+    return await inHome(user, deadline, () => issueCredentials(input));
+  } catch (thrown) {
+    const error = asBerthError(thrown, `the credentials of ${user.name}`);
+    log.error(error);
+    return { errors: [error] };
+  }
 }
 
 /** Logs the outcomes, and records for the next hook what this one has learned. */

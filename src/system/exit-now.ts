@@ -1,20 +1,49 @@
-import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  writeSync,
+} from 'node:fs';
 
 /** How long to wait for pending operations, in milliseconds. A hung file system would block forever. */
 const patience = 100;
 
 /**
  * Ends the process with this exit code, even if connections are open or a file system does not respond. exit(3) would wait
- * for a thread that hangs in a system call; execve(2) kills it.
+ * for a thread that hangs in a system call; execve(2) kills it. A user's FUSE file system can hold the thread beyond that: then the
+ * shell that waits for this process ends without it.
+ *
+ * @param shell PID of that shell (`waitingShell` in scripts/outputs.ts); undefined: none waits
  */
-export function exitNow(code: number): void {
+export function exitNow(code: number, shell?: string): void {
   const end = performance.now() + patience;
   const look = (): void => {
     if (!stuckThreads()) process.exit(code);
-    if (performance.now() > end) process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {});
+    if (performance.now() > end) {
+      if (shell === String(process.ppid)) leaveShell();
+      process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {});
+    }
     setImmediate(look);
   };
   look();
+}
+
+/** Who has started the shell reads its pipes to their end, so this process must not hold them. */
+function leaveShell(): void {
+  const target = (descriptor: number | string): string => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`);
+    } catch {
+      return '';
+    }
+  };
+  const standard = [0, 1, 2].map(target);
+  for (const descriptor of readdirSync('/proc/self/fd'))
+    if (standard.includes(target(descriptor))) closeSync(Number(descriptor));
+  process.kill(process.ppid, 'SIGUSR1');
 }
 
 /** Whether libuv's threads work on a file or look a name up, so that exit(3) would wait for a dead file or name server. */

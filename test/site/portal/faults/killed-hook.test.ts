@@ -62,11 +62,12 @@ async function killedAfter(
   const hook = spawn(
     join(installDirectory, 'hooks/pre-pun'),
     ['--user', user, '--config', portal.files.berth],
-    { cwd: '/', env: portal.environment(tokens), stdio: 'ignore' },
+    { cwd: '/', env: portal.environment(tokens), stdio: 'ignore', detached: true },
   );
   const ended = once(hook, 'exit');
   await Promise.race([sleep(milliseconds), ended]);
-  hook.kill('SIGKILL');
+  // A shell and Node.
+  if (hook.pid !== undefined && hook.exitCode === null) process.kill(-hook.pid, 'SIGKILL');
   const [, signal] = (await ended) as [number | null, NodeJS.Signals | null];
   return signal === 'SIGKILL';
 }
