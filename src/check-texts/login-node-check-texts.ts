@@ -86,6 +86,11 @@ export const loginNodeCheckTexts = {
     why: 'No session with a profile that has limits starts.',
     next: 'Install the drop-in that the message names, and log in again; without systemd, remove `limits` from the profile.',
   },
+  terminals: {
+    what: 'How many of the pseudo-terminals that the kernel has for containers are in use.',
+    why: 'Sessions in containers get no terminal any more.',
+    next: 'End the sessions of the user who has taken them, or raise kernel.pty.max.',
+  },
   devices: {
     what: 'Whether users can open the devices that rootless podman needs.',
     why: 'No session in a container starts.',

@@ -30,6 +30,7 @@ import {
   idMapToolsFinding,
   podmanFinding,
   runtimeFinding,
+  terminalsFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
 import { networksFinding } from './podman-network-check.ts';
@@ -200,6 +201,7 @@ function podmanFileChecks(settings: SshSettings, run: Run, user?: User): Promise
   return [
     run('cgroups', () => cgroupFinding(podman)),
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
+    run('terminals', terminalsFinding),
     run('devices', () => devicesFinding(settings)),
     run('podman-network', () => networksFinding(settings, user)),
     run('transfer-files', transferToolsFinding),

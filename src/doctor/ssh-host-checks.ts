@@ -99,6 +99,22 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
   return ok(`cgroups v2, managed by ${cgroupManager}`);
 }
 
+/**
+ * How many pseudo-terminals the kernel has left for containers. All share `kernel.pty.max`, of which `kernel.pty.reserve` are
+ * the host's own (Documentation/filesystems/devpts.rst); nothing limits those of one user.
+ */
+export async function terminalsFinding(): Promise<Finding> {
+  const read = async (name: string): Promise<number> =>
+    Number(await readFile(`/proc/sys/kernel/pty/${name}`, 'utf8'));
+  const [used, max, reserve] = await Promise.all([read('nr'), read('max'), read('reserve')]);
+  const limit = max - reserve;
+  if (used < 0.75 * limit) return ok(`${used} of ${limit} pseudo-terminals are in use`);
+  return warning(
+    `${used} of ${limit} pseudo-terminals are in use: without one, no session in a container gets a terminal`,
+    "To see whose: find /proc/[0-9]*/fd -lname '*/ptmx' -printf '%u\\n' | sort | uniq -c. End the sessions of a user who has taken them (`berth sessions end USER`), or raise kernel.pty.max with sysctl: each takes 25 KB of the kernel's memory.",
+  );
+}
+
 const limitControllers = { cpus: 'cpu', memory: 'memory', pids: 'pids' } as const;
 
 /**
