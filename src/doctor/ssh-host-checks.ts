@@ -71,9 +71,10 @@ export async function idMapToolsFinding(signal: AbortSignal): Promise<Finding> {
         `${path} is not setuid root, and its capabilities are not known without getcap`,
         'Install getcap (Debian: libcap2-bin; Red Hat: libcap).',
       );
-    if (!capabilities.includes(name === 'newuidmap' ? 'cap_setuid' : 'cap_setgid'))
+    const needed = name === 'newuidmap' ? 'cap_setuid' : 'cap_setgid';
+    if (!capabilities.includes(needed))
       return failed(
-        `${path} is not setuid root and lacks the capability: podman cannot start containers`,
+        `${path} is not setuid root and lacks ${needed}: podman cannot start containers`,
         `chown root ${path}; chmod 4755 ${path}`,
       );
   }

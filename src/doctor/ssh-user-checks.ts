@@ -243,5 +243,5 @@ export async function userAccessFinding({ name, uid }: User, port?: number): Pro
   }
   return refused.length === 0
     ? skipped('this host has no configuration of an sshd')
-    : failed(`no sshd of the sessions admits ${name}: ${refused.join(', ')}`, next);
+    : failed(`no sshd with Berth's sessions admits ${name}: ${refused.join(', ')}`, next);
 }

@@ -83,10 +83,10 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
   const reason = escapeControl(thrown instanceof Error ? thrown.message : String(thrown));
   if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
     return new BerthError(
-      `connecting to ${host}: the server certificate is not trusted: ${reason}`,
+      `connecting to the API server ${host}: its certificate is not trusted: ${reason}`,
       { code: 'exec-certificate', cause: thrown },
     );
-  return new BerthError(`connecting to ${host}: ${reason}`, {
+  return new BerthError(`connecting to the API server ${host}: ${reason}`, {
     code: 'exec-unreachable',
     cause: thrown,
   });

@@ -133,9 +133,12 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 }
 
 function noHalfClose(): BerthError {
-  return new BerthError('the API server cannot pass on the end of standard input', {
-    code: 'exec-no-half-close',
-  });
+  return new BerthError(
+    'the API server is older than Kubernetes 1.30: a command that reads its input to the end will not end',
+    {
+      code: 'exec-no-half-close',
+    },
+  );
 }
 
 function outputClosed(cause: Error): BerthError {
@@ -149,7 +152,7 @@ function outputClosed(cause: Error): BerthError {
 function aborted(reason: unknown): BerthError {
   return reason instanceof BerthError
     ? reason
-    : new BerthError('the session was ended from outside', {
+    : new BerthError('the login ended this session; how its command ended is not known', {
         code: 'exec-aborted',
         forUser: true,
         cause: reason,

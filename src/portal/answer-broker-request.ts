@@ -100,7 +100,7 @@ export async function brokerClientUid(
   const socket = await triggersOf(`berth-broker@${instance}.service`);
   if (socket !== brokerSocketUnit(Number(uid)))
     throw new BerthError(
-      `UID ${uid} did not connect through its own socket but through '${shown(socket)}'`,
+      `no credential for UID ${uid}: it did not connect through its own socket but through '${shown(socket)}'`,
       { code: 'broker-socket-mismatch' },
     );
   return Number(uid);

@@ -2,7 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { BerthError } from '../../errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
-import { brokenStores } from './podman-errors.ts';
+import { brokenStores } from './podman-start-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { startApart } from '../../system/start-apart.ts';

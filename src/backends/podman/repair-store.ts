@@ -3,7 +3,7 @@ import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { randomDigits } from '../../system/temporary-name.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';
-import { brokenStores } from './podman-errors.ts';
+import { brokenStores } from './podman-start-errors.ts';
 import { containerFilesDir } from './running-container.ts';
 
 /** Runs podman's work for a user. */

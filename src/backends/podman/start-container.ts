@@ -34,7 +34,7 @@ import {
   type Run,
   waitForInit,
 } from './prepare-container.ts';
-import { podmanStartError } from './podman-errors.ts';
+import { podmanStartError } from './podman-start-errors.ts';
 import { type PodmanOfUser, withRepairedStore } from './repair-store.ts';
 import { resolveMounts } from './resolve-mounts.ts';
 import { assertCgroupLimits, assertMounted, mountOrigins } from './verify-container.ts';

@@ -86,7 +86,8 @@ async function makeKeys(directory: string): Promise<void> {
     const known = `${hostKeyAlias} ${type} ${text.trim()}\n`;
     await writeFile(`${directory}/${knownHosts}`, known, { mode: 0o600 });
   } catch (thrown) {
-    throw new BerthError(`could not write the keys of your allocation to ${directory}`, {
+    const why = thrown instanceof Error ? `: ${thrown.message}` : '';
+    throw new BerthError(`could not make the keys of your allocation in ${directory}${why}`, {
       ...{ code: 'allocation-keys-failed', forUser: true },
       cause: thrown,
     });

@@ -34,9 +34,12 @@ const maximumLength = 64 * 1024;
  */
 export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaims {
   if (jwt.length > maximumLength) {
-    throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
-      code: 'token-too-large',
-    });
+    throw new BerthError(
+      `the token has ${jwt.length} bytes; Berth accepts at most ${maximumLength}`,
+      {
+        code: 'token-too-large',
+      },
+    );
   }
   const parts = jwt.split('.');
   const [header, payload, signature] = parts;

@@ -63,7 +63,7 @@ export function outcomeWithoutMarker(
 ): ExecOutcome {
   if (reason !== undefined) return { exitCode, reason };
   return lostOutcome(
-    new BerthError('the session was ended from outside', {
+    new BerthError('the session was ended from outside; how its command ended is not known', {
       code: 'exec-ended-externally',
       forUser: true,
       fields: { exit: exitCode, missing },
@@ -74,7 +74,7 @@ export function outcomeWithoutMarker(
 function failed({ message, reason }: Status): ExecOutcome {
   const said = typeof message === 'string' ? message.slice(0, longestMessage) : 'no message';
   return lostOutcome(
-    new BerthError(`the command could not be run: ${escapeControl(said)}`, {
+    new BerthError(`running the command in the pod: ${escapeControl(said)}`, {
       code: 'exec-failed-in-pod',
       fields: typeof reason === 'string' ? { why: reason.slice(0, longestMessage) } : {},
     }),

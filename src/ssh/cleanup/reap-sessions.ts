@@ -91,7 +91,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
 
 function roundLate(unreached: number): BerthError {
   return new BerthError(
-    `cleanup stopped after ${reapTimeoutMs / 1000} s, before it reached ${countText(unreached, 'user')}, with whom the next run begins`,
+    `cleanup stopped after ${reapTimeoutMs / 1000} s, before it reached ${countText(unreached, 'user')}. The next run begins with them`,
     { code: 'reap-timeout', fields: { unreached } },
   );
 }

@@ -107,7 +107,7 @@ async function endMonitor<One extends Endable>(site: EndingSite, session: One): 
   if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
   if (isRunning(monitor)) await killMonitor(monitor);
   if (isRunning(monitor))
-    return { ended: { session, outcome: 'failed', failed: [notEnded(session)] } };
+    return { ended: { session, outcome: 'failed', failed: [notEnded(session, monitor.pid)] } };
   return { ended: { session, outcome: 'ended', failed: [] }, record: readRecordToClose(file) };
 }
 
@@ -147,8 +147,7 @@ function notCleanedUp({ id, user }: Endable, { message, code, hint }: BerthError
   });
 }
 
-function notEnded({ id, user }: Endable): BerthError {
-  return new BerthError(`session ${id} of ${user} has not ended: its sshd survived SIGKILL`, {
-    code: 'session-not-ended',
-  });
+function notEnded({ id, user }: Endable, pid: number): BerthError {
+  const message = `ending session ${id} of ${user}: its sshd, PID ${pid}, still runs after SIGKILL`;
+  return new BerthError(message, { code: 'session-not-ended' });
 }

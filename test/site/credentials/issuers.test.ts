@@ -184,7 +184,7 @@ describe('a token with many groups', () => {
     const [error] = errorLines(stderr);
     expect(error).toMatchObject({
       code: 'token-too-large',
-      msg: `the token has ${String(idToken).length} bytes, 65536 is the limit`,
+      msg: `the token has ${String(idToken).length} bytes; Berth accepts at most 65536`,
     });
     expect(error?.hint).toContain('only the groups that the cluster needs');
   });

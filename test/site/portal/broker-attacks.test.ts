@@ -97,7 +97,7 @@ describe.skipIf(!BrokerHost.isSupported)('a user’s token', () => {
       expect(await foreign()).toMatchObject({
         error: {
           code: 'broker-socket-mismatch',
-          message: `UID ${attacker} did not connect through its own socket but through 'berth-broker@${victim}.socket'`,
+          message: `no credential for UID ${attacker}: it did not connect through its own socket but through 'berth-broker@${victim}.socket'`,
         },
       });
     } finally {

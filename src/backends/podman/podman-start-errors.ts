@@ -47,10 +47,15 @@ const known: readonly Known[] = [
     message: 'there is no space left for your session on this machine',
   },
   {
-    pattern:
-      /image not known|no such image|image.*not found locally|requested access|manifest unknown/i,
+    pattern: /image not known|no such image|image.*not found locally/i,
     code: 'image-missing',
     message: 'the image of this session is missing on this machine',
+  },
+  {
+    pattern: /requested access|manifest unknown/i,
+    code: 'image-missing',
+    message: 'the image of this session is not in its registry, or the registry refuses it',
+    hint: 'Look at the image of the profile: `podman pull IMAGE` as root shows what the registry answers.',
   },
   {
     pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
