@@ -66,7 +66,10 @@ export function presentAnswers(asked?: Backend): PresentAnswers {
 }
 
 /** The profile of the sessions, and ssh.yml, which gives it to everybody. */
-export function profileSteps(answers: ProfileAnswers, present: ProfileAnswers): FileStep[] {
+export function profileSteps(
+  answers: ProfileAnswers,
+  present: ProfileAnswers,
+): readonly [FileStep, FileStep] {
   const { backend, image } = answers;
   const others = backends.filter((one) => one !== backend);
   return [

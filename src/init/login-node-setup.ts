@@ -107,16 +107,19 @@ export async function loginNodeSetup(
       answers.cluster,
       answers.policies ? await policySteps(answers.cluster, accounts.homes, env) : [],
     );
+  const names = { ...answers, cluster: answers.cluster?.name ?? '' };
+  const [profile, rules] = profileSteps(names, present);
+  const images = runsHere ? await imageSteps(answers, sshYml) : [];
   const steps: SetupStep[] = [
     ...(cluster?.steps ?? []),
-    ...profileSteps({ ...answers, cluster: answers.cluster?.name ?? '' }, present),
+    // No profile names what cannot be pulled. In an archive, podman looks for what a profile names.
+    ...(answers.archive === undefined ? [rules, ...images, profile] : [rules, profile, ...images]),
     whole('/etc/security/berth-pam-env.conf', texts.pamEnv),
     ...(pam === undefined
       ? []
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
     ...unitSteps({ ...units, ...backendUnits[backend] }),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
-    ...(runsHere ? await imageSteps(answers, sshYml) : []),
     ...(accounts.groupExists
       ? []
       : [{ argv: ['groupadd', '--force', group], undo: [['groupdel', group]] }]),

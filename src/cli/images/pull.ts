@@ -71,6 +71,8 @@ async function pull(
   const wanted = wantedImages(site.profiles);
   const images = named.length > 0 ? named : wanted.map(({ image }) => image);
   await assertReferences(images);
+  // Those of profiles are not asked for then.
+  const broken = named.length > 0 ? [] : site.broken.values();
   const authFile = args['auth-file'] ?? site.registryAuth;
   const options = {
     env: terminal.env,
@@ -87,7 +89,7 @@ async function pull(
       args.output,
       terminal,
     );
-    reportErrors(terminal, site.broken.values());
+    reportErrors(terminal, broken);
     return;
   }
   if (archive === undefined && options.authFile !== undefined) {
@@ -111,7 +113,7 @@ async function pull(
     },
   );
   reportPull(outcomes, args.output, terminal);
-  reportErrors(terminal, site.broken.values());
+  reportErrors(terminal, broken);
 }
 
 /** Refuses transports (`dir:`, `docker-archive:`) and options. */
