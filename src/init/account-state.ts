@@ -8,7 +8,9 @@ import { type FileStep, whole } from './setup.ts';
 /** The accounts that shall log in, before anything is changed. */
 export interface AccountState {
   readonly groupExists: boolean;
-  /** Those in /etc/passwd. */
+  /** All in /etc/passwd: earlier runs were for others. */
+  readonly all: readonly LocalAccount[];
+  /** Those that are in /etc/passwd. */
   readonly local: readonly LocalAccount[];
   /** Home directories by the names of all accounts. */
   readonly homes: ReadonlyMap<string, string>;
@@ -30,6 +32,10 @@ export async function accountState(names: readonly string[], group: string): Pro
   const passwd = await readFile('/etc/passwd', 'utf8');
   const members = groupLine?.split(':')[3]?.split(',') ?? [];
   const gid = groupLine?.split(':')[2];
+  const all = passwd.split('\n').map((line): LocalAccount => {
+    const [name = '', , , primary, , , shell = ''] = line.split(':');
+    return { name, shell, member: members.includes(name) || (primary ?? '') === gid };
+  });
   const local: LocalAccount[] = [];
   const elsewhere: string[] = [];
   const homes = new Map<string, string>();
@@ -38,12 +44,11 @@ export async function accountState(names: readonly string[], group: string): Pro
     if (entry === undefined) throw unknown(name);
     if (Number(entry.split(':')[2]) < defaultSettings.minimumUid) throw systemAccount(name);
     homes.set(name, entry.split(':')[5] ?? '');
-    const line = passwd.split('\n').find((one) => one.startsWith(`${name}:`));
-    const [, , , primary, , , shell = ''] = line?.split(':') ?? [];
-    if (line === undefined) elsewhere.push(name);
-    else local.push({ name, shell, member: members.includes(name) || primary === gid });
+    const account = all.find((one) => one.name === name);
+    if (account === undefined) elsewhere.push(name);
+    else local.push(account);
   }
-  return { groupExists: groupLine !== undefined, local, elsewhere, homes };
+  return { groupExists: groupLine !== undefined, all, local, elsewhere, homes };
 }
 
 /** Its own shell on this host would be replaced. */

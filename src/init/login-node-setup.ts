@@ -169,17 +169,17 @@ export async function loginNodeSetup(
 
 /** What an earlier run did to units and accounts. A version that did not keep shells may have replaced them. */
 function undoPresent(
-  { local }: AccountState,
+  { all }: AccountState,
   running: readonly string[],
   former: ReadonlyMap<string, string>,
 ): string[][] {
   const login = installedPath('shell/login');
   return [
     ...(running.length === 0 ? [] : [stopUnits(running)]),
-    ...local
+    ...all
       .filter(({ shell }) => shell === login)
       .map(({ name }) => ['usermod', '--shell', former.get(name) ?? 'SHELL', name]),
-    ...local.filter(({ member }) => member).map(({ name }) => leaveGroup(name)),
+    ...all.filter(({ member }) => member).map(({ name }) => leaveGroup(name)),
   ];
 }
 

@@ -31,7 +31,7 @@ describe('the commands of the README', () => {
   const hostsOwn = ['/etc/ssh/sshd_config', '/etc/ssh/sshd_config.d'];
 
   beforeAll(async () => {
-    host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
+    host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [], bob: [] } });
     await host.asRoot(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
     // Debian's default, which the linter reports: the README must remove it.
     await host.asRoot(['usermod', '--shell', '/bin/bash', 'alice']);
@@ -87,7 +87,10 @@ describe('the commands of the README', () => {
     expect(before.match(/hooks\/pam-session open/g)).toHaveLength(1);
   });
 
-  it('can be undone: the host has no trace in PAM, and alice her shell', async () => {
+  it('can be undone: the host has no trace in PAM, and each account its former shell', async () => {
+    // As after `berth init login-node --user alice`.
+    await typed('echo alice:/bin/sh >/etc/berth/former-shells');
+    await typed('usermod --shell /usr/lib/berth/shell/login bob');
     const here = removal.filter((line) => !elsewhere.some((pattern) => pattern.test(line)));
     expect(here.length).toBeGreaterThan(4);
     for (const line of here) {
@@ -101,8 +104,10 @@ describe('the commands of the README', () => {
       'id -un; echo $0; test -e /run/.containerenv || echo host',
     ]);
     expect(session.stdout.toString(), session.stderr + (await host.log())).toBe(
-      'alice\nbash\nhost\n',
+      'alice\nsh\nhost\n',
     );
+    const { stdout: bob } = await host.asRoot(['getent', 'passwd', 'bob']);
+    expect(bob.toString()).toMatch(/:\/bin\/bash\n$/);
   });
 
   async function useTestImage(): Promise<void> {

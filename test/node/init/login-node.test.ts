@@ -162,6 +162,8 @@ describe('berth init login-node', () => {
     await watching;
     expect(exitCode, stdout + stderr).toBe(0);
     expect(stdout).not.toContain('images pull');
+    for (const words of ['usermod --shell /bin/bash alice', 'gpasswd --delete alice berth'])
+      expect(stdout).toContain(`next: go back to before earlier runs, too: ${words}\n`);
     expect((await shell('id -nG bob; getent passwd bob; ls /run')).stdout).toMatch(
       /^bob berth\n.*shell\/login\n(?![^]*^open$)/m,
     );
