@@ -59,14 +59,20 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
   if (isErrno(cause, 'ENOENT', 'EACCES'))
     return new BerthError(`could not run ${sshd}`, { code: 'sshd-missing', cause });
   const directory = /^Missing privilege separation directory: (\S+)/m.exec(stderr)?.[1];
-  return new BerthError(`sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
-    code: 'sshd-refused',
-    hint:
-      directory === undefined
-        ? `Run \`${sshd} -t -f ${config}\`.`
-        : `Start sshd once, or run \`mkdir -m 0755 ${directory}\`.`,
-    cause,
-  });
+  return directory === undefined
+    ? new BerthError(`sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
+        code: 'sshd-refused',
+        hint: `Run \`${sshd} -t -f ${config}\`.`,
+        cause,
+      })
+    : new BerthError(
+        `${config} was not checked: sshd has not run since the boot, and ${directory} does not exist`,
+        {
+          code: 'sshd-refused',
+          hint: `Run \`mkdir -m 0755 ${directory}\`, as a start of sshd does, and then this again.`,
+          cause,
+        },
+      );
 }
 
 /** The last line of several only counts the ones before, which name the options. */

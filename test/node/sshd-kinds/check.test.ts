@@ -120,6 +120,16 @@ describe('berth sshd list and check', () => {
     await node.shell('rm /etc/ssh/berth/{copy,broken}.conf');
   });
 
+  it('say what to do where sshd has not run since the boot, as the linter does', async () => {
+    await node.shell('mv /run/sshd /run/sshd.before');
+    const lint = async () => (await node.shell(`${node.berth} sshd lint || true`)).stderr;
+    const said = await lint();
+    expect(said).toMatch(/sshd_config was not checked: sshd has not run since the boot/);
+    expect(said).not.toContain('privilege separation');
+    await node.shell(/next: Run `(mkdir [^`]+)`/.exec(said)?.[1] ?? 'false');
+    expect(await lint()).toBe('');
+  });
+
   it('name the nearest kind for one that does not exist', async () => {
     const { exitCode, stderr } = await node.sshd('check', 'onne');
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 64 });
