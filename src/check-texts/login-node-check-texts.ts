@@ -42,9 +42,9 @@ export const loginNodeCheckTexts = {
     next: 'Create or mount them, or correct the profile.',
   },
   sshd: {
-    what: 'Whether the sshds that run start a Berth session for every user.',
-    why: 'Users get a shell or files of this host.',
-    next: 'Run `berth sshd lint`, which names each line and how to correct it.',
+    what: 'Whether the sshds that run start a Berth session for every user; in `berth status`, whether those of sessions run.',
+    why: 'Users get a shell or files of this host, or no session.',
+    next: 'Run `berth sshd lint`, which names each line and how to correct it, or `berth sshd check`.',
   },
   'pam-session': {
     what: 'Whether PAM runs the program that opens and closes sessions.',

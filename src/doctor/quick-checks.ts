@@ -7,6 +7,7 @@ import { checkOndemandPortal } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { configWarning } from './run-checks.ts';
 import { checkSshFiles } from './ssh-checks.ts';
+import { listenersFinding } from './sshd-checks.ts';
 
 /** The settings of this host, as far as it has them and they can be read. */
 export interface QuickCheckInput {
@@ -20,7 +21,8 @@ export interface QuickCheckInput {
 }
 
 /**
- * The checks of doctor that read files of this host, and ask nobody but systemd. Those of clusters, identity providers, sshd,
+ * The checks of doctor that read files of this host, and ask nobody but systemd, and whether the sshds of sessions run, which `berth init`
+ * has doctor check before it starts them. Those of clusters, identity providers, sshd,
  * Podman, accounts and the contents of images take longer.
  */
 export async function quickChecks(input: QuickCheckInput): Promise<readonly CheckResult[]> {
@@ -28,6 +30,7 @@ export async function quickChecks(input: QuickCheckInput): Promise<readonly Chec
   const results = await Promise.all([
     runCheck({ id: 'node', run: () => nodeFinding(nodeVersion) }, timeoutMs),
     ssh === undefined ? [] : checkSshFiles(ssh, timeoutMs),
+    runCheck({ id: 'sshd', run: listenersFinding }, timeoutMs),
     checkRenderFiles(asInstalled, timeoutMs),
     ...(site === undefined
       ? []

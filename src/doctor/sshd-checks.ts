@@ -1,12 +1,12 @@
 import { isIP, connect } from 'node:net';
-import { type CheckResult, ok, runCheck, warning, type Finding } from '../check-result.ts';
+import { type CheckResult, failed, ok, runCheck, warning, type Finding } from '../check-result.ts';
 import {
   changedSinceRead,
   type RunningSshd,
   runningSshds,
   sshdService,
 } from '../sshd-kinds/running-sshds.ts';
-import { kindNames } from '../sshd-kinds/kind.ts';
+import { isNodeDrained, kindFile, kindNames } from '../sshd-kinds/kind.ts';
 import { inspectKind } from '../sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { processProblems, reload, restartUnit } from '../sshd-kinds/rules/kind-problems.ts';
@@ -35,6 +35,20 @@ export async function checkRunningSshds(
       runCheck({ id: 'sshd', run: (signal) => sshdFinding(sshd, balancers, signal) }, timeoutMs),
     ),
   );
+}
+
+/** Whether an sshd runs for each kind of session. Those of a drained node do not. */
+export function listenersFinding(): Finding {
+  const running = runningSshds().map(({ config }) => config);
+  const silent = isNodeDrained()
+    ? []
+    : kindNames().filter((name) => !running.includes(kindFile(name)));
+  return silent.length === 0
+    ? ok('the sshds of sessions run')
+    : failed(
+        `no sshd runs with ${silent.map(kindFile).join(', ')}: berth sshd check ${silent.join(' ')}`,
+        `Run \`berth sshd check ${silent.join(' ')}\`.`,
+      );
 }
 
 async function sshdFinding(

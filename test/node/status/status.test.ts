@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostStatus } from '../../../src/cli/status/host-status.ts';
+import { freePorts } from '../../../src/verify/free-ports.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -153,5 +154,19 @@ describe('berth status on a login node', () => {
     expect(out).not.toContain('\u001b');
     const onTerminal = `TERM=xterm LANG=C.UTF-8 script -qec '${berth} status' /dev/null`;
     expect(await root(onTerminal)).toMatch(/\u001b\[32m✓\u001b\[0m stored /);
+  });
+
+  it('says which sshd of sessions does not run', async () => {
+    const sshd = async () =>
+      (await status()).checks.filter(({ id }) => id === 'sshd').map(({ message }) => message);
+    expect(await sshd()).toEqual([]);
+    const file = '/etc/ssh/berth/login.conf';
+    const { port } = await freePorts(['port']);
+    await root(`mkdir /etc/ssh/berth
+      sed 's/^Port .*/Port ${port}/; /^PidFile/d' /etc/ssh/sshd_config >${file}`);
+    expect(await sshd()).toEqual([`no sshd runs with ${file}: berth sshd check login`]);
+    await root(`/usr/sbin/sshd -f ${file} -o PidFile=none`);
+    expect(await sshd()).toEqual([]);
+    await root('rm -r /etc/ssh/berth');
   });
 });
