@@ -79,7 +79,7 @@ export const loginNodeCheckTexts = {
   cgroups: {
     what: 'The version of cgroups, and whether it fits `podman.cgroup_manager`.',
     why: 'Limits of profiles have no effect.',
-    next: 'Boot with cgroups v2, or correct `podman.cgroup_manager` of ssh.yml.',
+    next: 'Have cgroups v2 alone at /sys/fs/cgroup, as the message says, or correct `podman.cgroup_manager` of ssh.yml.',
   },
   'cgroup-delegation': {
     what: "Whether users' systemd managers have the cgroup controllers that limits need.",

@@ -4,6 +4,7 @@ import type { PodmanPaths, SshSettings } from '../config/schema/profile/profile.
 import { isErrno } from '../errors/berth-error.ts';
 import { nextStep } from '../errors/next-step.ts';
 import { runProgram } from '../system/run-program.ts';
+import { hasSystemd } from '../system/systemd-units.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { ifExists } from '../system/if-present.ts';
@@ -89,10 +90,12 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
   const { type } = await statfs('/sys/fs/cgroup');
   if (type !== cgroup2)
     return failed(
-      'this host uses cgroups v1 or the hybrid mode',
-      'Boot with systemd.unified_cgroup_hierarchy=1; without it, limits have no effect and crun does not start.',
+      'cgroups v2 is not alone at /sys/fs/cgroup (v1, or the hybrid mode): limits have no effect, and crun does not start',
+      hasSystemd()
+        ? 'Boot with systemd.unified_cgroup_hierarchy=1.'
+        : 'Mount v2 over it, at boot, too: mount -t cgroup2 cgroup2 /sys/fs/cgroup',
     );
-  if (cgroupManager === 'systemd' && (await ifExists(stat('/run/systemd/system'))) === undefined)
+  if (cgroupManager === 'systemd' && !hasSystemd())
     return warning(
       'podman.cgroup_manager is systemd, which does not run here: no session of a profile with limits starts',
       'Set podman.cgroup_manager: cgroupfs in ssh.yml, and remove `limits` from the profiles.',

@@ -162,4 +162,20 @@ describe('plan --ssh predicts what the login does', () => {
       await root(mend);
     }
   });
+
+  it('given hybrid cgroups on a host without systemd: no session, until v2 is mounted as the check says', async () => {
+    const at = '/sys/fs/cgroup';
+    await root(
+      `mount -t tmpfs tmpfs ${at}; mkdir ${at}/unified; mount -t cgroup2 cgroup2 ${at}/unified`,
+    );
+    const { obstacles } = (await plan('ada')).plan;
+    expect(obstacles.map(({ id }) => id)).toEqual(['cgroups']);
+    expect((await host.ssh('ada', ['true'])).exitCode).toBe(255);
+
+    const [, mount = ''] = /: (mount .*)/.exec(obstacles[0]?.next ?? '') ?? [];
+    await root(mount);
+    expect((await plan('ada')).plan.obstacles).toEqual([]);
+    const { exitCode, stderr } = await host.ssh('ada', ['true']);
+    expect(exitCode, stderr).toBe(0);
+  });
 });
