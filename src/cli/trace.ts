@@ -71,7 +71,7 @@ async function trace(
   if (lines.length > 0) return 0;
   const where = args.file === undefined ? "this host's journal" : 'these files';
   terminal.stderr.write(
-    `berth: nothing about session ${args.session} in ${where}. Its host is named after the @; --file reads a log of that host.\n`,
+    `berth: nothing about session ${args.session} in ${where}. Its host is named after the @; --file reads a log of that host, such as /var/log/auth.log or /var/log/secure.\n`,
   );
   return 1;
 }

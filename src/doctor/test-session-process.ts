@@ -7,6 +7,7 @@ import { escapedForTerminal } from '../log.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { ownProcessId } from '../system/process-start.ts';
 import { runBounded } from '../system/run-bounded.ts';
+import { whereLogged } from '../system/syslog.ts';
 
 /** What `berth __test-session`, which runs as the user, prints if the session failed: one line of JSON. */
 export interface TestSessionFailure {
@@ -57,7 +58,7 @@ export async function runPamHook(
   if (ended === 0) return;
   throw new BerthError(`pam-session ${step} ${endText(ended, hookMs)}`, {
     code: 'test-session-failed',
-    hint: 'Its error is in syslog: `journalctl -t berth --since -5min`.',
+    hint: `Its error is in syslog: ${whereLogged}.`,
   });
 }
 
@@ -120,7 +121,7 @@ function unknownError(end: string, errors: string): BerthError {
   const why = shown(errors.trim());
   return new BerthError(`its process ${end}${why === '' ? '' : `: ${why}`}`, {
     code: 'test-session-failed',
-    hint: 'Log in with ssh as this user, and read the log of that login: `journalctl -t berth`.',
+    hint: `Log in with ssh as this user, and read the log of that login: ${whereLogged}.`,
   });
 }
 

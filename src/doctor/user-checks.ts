@@ -25,6 +25,7 @@ import { subjectOf } from '../kube/objects/user-names.ts';
 import { whoAmI } from '../kube/required-rights.ts';
 import { escapeControl } from '../log.ts';
 import { asUser } from '../system/as-user.ts';
+import { whereLogged } from '../system/syslog.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { withClient } from './cluster-checks.ts';
 
@@ -161,7 +162,7 @@ async function keptToken(
   const cache = await asUser(user, () => readCredentialCacheAsync(path, user.uid));
   if (cache === undefined)
     return skipped(
-      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server. If there is no token after that, the log says why: journalctl -t berth`,
+      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server. If there is no token after that, the log says why: ${whereLogged}`,
     );
   if (cache.expiry <= now)
     return skipped(

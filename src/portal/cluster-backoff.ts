@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
+import { whereLogged } from '../system/syslog.ts';
 
 /** Clusters that a hook could not reach while it reached others. */
 export type ClusterBackoff = AttemptTimes;
@@ -162,5 +163,5 @@ export function isRecent(since: number | undefined, now: number, seconds: number
 
 /** The next step for whoever reads that a server was skipped. */
 export function skippedHint(seconds: number): string {
-  return `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${seconds} s.`;
+  return `Syslog has the reason, in the lines of the earlier login: ${whereLogged}. \`berth doctor\` checks the connection now; a login tries again after ${seconds} s.`;
 }

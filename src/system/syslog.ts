@@ -3,6 +3,10 @@ import type { LogLevel } from '../log.ts';
 
 const logger = '/usr/bin/logger';
 
+/** Where an admin finds the lines, in Markdown. */
+export const whereLogged =
+  '`journalctl -t berth` or, without a journal, /var/log/auth.log or /var/log/secure';
+
 /** Longest line, in characters. An argument that is too long would make execve fail. */
 const longest = 8192;
 

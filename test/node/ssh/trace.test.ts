@@ -78,6 +78,9 @@ it('follows a session from sshd to its container and its end, and leaves out oth
 it('finds why a login was refused by what the user was told', async () => {
   const { line, code } = await refusedLogin(host, 'bob');
   const [, id = ''] = /session (\S+)\]/.exec(line) ?? [];
+  expect(line).toContain('`berth trace` finds the cause');
+  // This host has no journal.
+  expect((await trace(id)).stderr).toMatch(/--file .*\/var\/log\/auth\.log/);
   const { stdout } = await trace(id, '--file', logFile());
   expect(stdout).toContain('Accepted publickey for bob');
   expect(stdout).toContain(`code=${code}`);
