@@ -72,7 +72,7 @@ export const loginNodeCheckTexts = {
     next: 'Install the package uidmap or shadow-utils again.',
   },
   'subid-files': {
-    what: 'Whether /etc/subuid and /etc/subgid are valid, and no two users share a range.',
+    what: 'Whether /etc/subuid and /etc/subgid are valid, no two users share a range, and none contains an ID of a person.',
     why: 'A user could read the files of containers of another.',
     next: 'Run `berth subid plan`, and correct what it names.',
   },

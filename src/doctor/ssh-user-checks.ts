@@ -19,13 +19,15 @@ import { getent } from '../system/getent.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { ifExists } from '../system/if-present.ts';
 
-/** Entries of /etc/subuid and /etc/subgid that overlap or that podman refuses. */
-export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
-  const [first, ...more] = warnings;
+/** Entries of /etc/subuid and /etc/subgid that overlap, that contain an ID of somebody or that podman refuses. */
+export function subidFilesFinding({ problems, warnings, notes }: SubidPlan): Finding {
+  const all = [...problems.filter(({ user }) => user === undefined), ...warnings];
+  const worst = all.find(({ code }) => code !== 'subid-entry-malformed');
+  const first = worst ?? all[0];
   if (first !== undefined)
-    return (first.code === 'subid-entry-malformed' ? warning : failed)(
-      `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more)`}`,
-      'Correct it by hand; `berth subid plan` lists all of them. Containers of a user whose range changes must be removed.',
+    return (worst === undefined ? warning : failed)(
+      `${first.message}${all.length === 1 ? '' : ` (and ${all.length - 1} more)`}`,
+      'Correct it by hand; `berth subid plan -o json` lists all of them. Containers of a user whose range changes must be removed.',
     );
   const [note] = notes;
   return note === undefined

@@ -109,6 +109,8 @@ export const exitClasses = {
   'subid-uid-does-not-fit': 'config',
   'subid-overlaps-entry': 'config',
   'subid-overlaps-account': 'config',
+  'subid-entry-holds-account': 'config',
+  'subid-people-unknown': 'config',
 
   // Tokens and the identity provider
   'token-missing': 'config',
@@ -402,7 +404,6 @@ export const warningCodes = [
   'hook-env-carriage-return',
   'hook-env-unset-reference',
   'subid-entries-overlap',
-  'subid-entry-holds-account',
   'subid-entry-malformed',
   'subid-entry-beyond-ids',
   'subid-groups-do-not-fit',

@@ -40,7 +40,8 @@ export async function applySubids(input: ApplyInput): Promise<SubidResult> {
   const accounts = await readAccounts(input);
   const { plan, done } = await locked(input, async () => {
     const fresh = await planSubidsForAccounts(accounts, input);
-    if (fresh.problems.length > 0 && !input.keepGoing) return { plan: fresh, done: false };
+    if (!input.keepGoing && fresh.problems.some(({ user }) => user !== undefined))
+      return { plan: fresh, done: false };
     await writeFiles(fresh);
     return { plan: fresh, done: true };
   });

@@ -57,9 +57,9 @@ export async function planSubidsForAccounts(
     subuid: parseSubordinateFile(subuid.text),
     subgid: parseSubordinateFile(subgid.text),
   };
-  const { users, real, skipped } = accounts;
+  const { users, real, directory, skipped } = accounts;
   return {
-    ...planSubordinateIds({ users, real, layout, files }),
+    ...planSubordinateIds({ users, real, directory, layout, files }),
     layout,
     users: users.length,
     skipped,

@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
+import { readDirectoryIds } from './read-directory-ids.ts';
+import type { DirectoryIds, ReservedIds } from './rules/directory-ids.ts';
 import type { KnownId } from './rules/subordinate-faults.ts';
 import type { SubordinateFileName, SubordinateUser } from './rules/subordinate-ids.ts';
-import { getent } from '../system/getent.ts';
+import { directoryServices, getent, unlistedServices } from '../system/getent.ts';
 
 export interface SubidAccountQuery {
   /** Login names, or lines of passwd(5), which need no lookup; absent: every account. */
@@ -13,6 +15,8 @@ export interface SubidAccountQuery {
   readonly maximumUid: number;
   /** Whether to look up supplementary groups too. */
   readonly groups: boolean;
+  /** IDs that the site reserves: then no others are asked for. */
+  readonly reserved?: readonly ReservedIds[];
   /** Another root directory, whose etc/passwd and etc/group are read instead of asking NSS. */
   readonly prefix?: string;
 }
@@ -20,6 +24,7 @@ export interface SubidAccountQuery {
 export interface Accounts {
   readonly users: readonly SubordinateUser[];
   readonly real: Readonly<Record<SubordinateFileName, readonly KnownId[]>>;
+  readonly directory: DirectoryIds;
   /** Accounts that cannot have a line, with the reason. */
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
@@ -28,11 +33,11 @@ export interface Accounts {
 const nobody = 65_534;
 
 /**
- * The users who should have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is usually not
+ * The users who should have subordinate IDs, all accounts and groups that NSS enumerates, and the IDs that others may have. LDAP is usually not
  * enumerated (sssd's `enumerate`): then the users have to be named. An account that was not named counts
  * only if it has a login shell.
  *
- * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`
+ * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`, and the errors of `readDirectoryIds`
  */
 export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> {
   const { wanted, minimumUid, maximumUid } = query;
@@ -59,8 +64,26 @@ export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> 
         .filter((entry) => entry !== undefined)
         .map(({ name, gid }) => ({ id: gid, name: `group ${name}` })),
     },
+    directory: await directoryIds(query, passwd, everybody),
     skipped,
   };
+}
+
+async function directoryIds(
+  { prefix, reserved }: SubidAccountQuery,
+  passwd: readonly string[],
+  everybody: readonly PasswdEntry[],
+): Promise<DirectoryIds> {
+  const services = await directoryServices('passwd', prefix);
+  const found = readDirectoryIds({
+    prefix,
+    services,
+    // Of files in a directory nobody can be asked.
+    silent: prefix === undefined ? await unlistedServices('passwd', passwd) : services,
+    sssdUid: everybody.find(({ name }) => name === 'sssd')?.uid,
+  });
+  if (reserved === undefined) return found;
+  return { reserved: [...found.reserved, ...reserved], unlisted: [] };
 }
 
 const unusableName = 'its name has characters other than letters, digits, `_`, `@`, `.` and `-`';

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { BerthError } from '../errors/berth-error.ts';
 import { runProgram } from './run-program.ts';
 
@@ -36,10 +37,7 @@ export async function unlistedServices(
   database: string,
   all: readonly string[],
 ): Promise<string[]> {
-  const text = await readFile('/etc/nsswitch.conf', 'utf8').catch(() => '');
-  const [, line = ''] = new RegExp(`^[ \\t]*${database}[ \\t]*:(.*)$`, 'm').exec(text) ?? [];
-  const services = line.replaceAll(/\[[^\]]*\]|#.*/g, ' ').split(/\s+/);
-  const others = services.filter((service) => service !== '' && !local.test(service));
+  const others = await directoryServices(database);
   if (others.length === 0) return [];
   const nameOf = (entry: string) => entry.split(':', 1)[0] ?? '';
   const known = new Set((await call(database, [], 'files')).map(nameOf));
@@ -50,6 +48,14 @@ export async function unlistedServices(
     if (listed.every((entry) => known.has(nameOf(entry)))) unlisted.push(service);
   }
   return unlisted;
+}
+
+/** The services of a database in nsswitch.conf(5) that are not of this host, such as `sss`. */
+export async function directoryServices(database: string, prefix = '/'): Promise<string[]> {
+  const text = await readFile(join(prefix, 'etc/nsswitch.conf'), 'utf8').catch(() => '');
+  const [, line = ''] = new RegExp(`^[ \\t]*${database}[ \\t]*:(.*)$`, 'm').exec(text) ?? [];
+  const services = line.replaceAll(/\[[^\]]*\]|#.*/g, ' ').split(/\s+/);
+  return services.filter((service) => service !== '' && !local.test(service));
 }
 
 async function call(

@@ -1,5 +1,6 @@
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
+import { nextStep } from '../../errors/next-step.ts';
 import { entryLine } from '../../identity/subordinate-file.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { SubidResult } from '../../subid/apply-subids.ts';
@@ -131,13 +132,19 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
   const { problems, suggestion } = plan;
   const [first] = problems;
   if (first === undefined) return undefined;
-  const what =
-    problems.length === 1
-      ? first.message
-      : `${problems.length} users have no range: ${summary(problems)}`;
-  return new BerthError(othersDone ? what : `${what}; nothing was written`, {
+  const without = problems.filter(({ user }) => user !== undefined);
+  const count = without.length > 1 ? `${countText(without.length, 'user')} have no range: ` : '';
+  const stopped = without.length > 0 && !othersDone;
+  const hints = [
+    ...(without.length < problems.length ? [nextStep('subid-entry-holds-account')] : []),
+    ...(without.length > 0 ? [wayOut(without, suggestion)] : []),
+    ...(stopped
+      ? ['Or write the ranges of the other users: `berth subid apply --keep-going`.']
+      : []),
+  ];
+  return new BerthError(`${count}${summary(problems)}${stopped ? '; nothing was written' : ''}`, {
     code: first.code,
-    hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write the ranges of the other users: `berth subid apply --keep-going`.'}`,
+    hint: hints.join(' '),
   });
 }
 
@@ -150,7 +157,11 @@ function summary(problems: readonly SubordinateFault[]): string {
     .join('; ');
 }
 
-function wayOut(layout: SubordinateLayout | undefined): string {
+function wayOut(
+  [first]: readonly SubordinateFault[],
+  layout: SubordinateLayout | undefined,
+): string {
+  if (first?.code === 'subid-people-unknown') return nextStep(first.code);
   if (layout === undefined)
     return 'The UIDs are too far apart for one set of ranges. Run the command once per UID range, each time with its own --min-uid, --max-uid, --first-uid and --base.';
   const { firstUid, base, size } = layout;

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import type { SubidInput } from '../../subid/plan-subids.ts';
+import { type ReservedIds, reservedIds } from '../../subid/rules/directory-ids.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { command, group } from '../kit/command.ts';
-import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
+import { type ArgumentsOf, flag, list, outputOption, text, words } from '../kit/options.ts';
 import { parseSeconds } from '../kit/text.ts';
 
 /** Both commands have the same options. */
@@ -24,6 +25,10 @@ const options = {
   'first-uid': text('UID', 'UID with the first range', { default: '1000' }),
   base: text('ID', 'Start of the first range', { default: '655360000' }),
   size: text('COUNT', 'IDs for each user', { default: '65536' }),
+  reserved: list(
+    'IDS',
+    'UIDs and GIDs of people whom a directory does not list, FROM-TO: no range contains them',
+  ),
   groups: flag("Also add each user's supplementary groups to /etc/subgid, one GID each"),
   // Its name in earlier versions.
   directories: flag('Also create the directories of users below STORAGE/users', {
@@ -112,6 +117,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
     minimumUid: idOf(args, 'min-uid', 0),
     maximumUid: idOf(args, 'max-uid', 0),
     groups: args.groups,
+    reserved: args.reserved?.map(reservedOf),
     layout: {
       firstUid: idOf(args, 'first-uid', 0),
       base: idOf(args, 'base', 1),
@@ -153,6 +159,12 @@ function textOfList(file: string): string {
       'Give a file with one login name or passwd(5) entry on each line, or - for standard input.';
     throw new BerthError(message, { code: 'config-unreadable', hint, fields: { file }, cause });
   }
+}
+
+function reservedOf(text: string): ReservedIds {
+  const range = reservedIds(text);
+  if (range !== undefined) return range;
+  throw usageError(helpOf, `--reserved ${text}: must be FROM-TO, such as 1000-99999`);
 }
 
 function idOf(

@@ -58,7 +58,7 @@ function firstGap(
 }
 
 /** Index of the first number that is not below `bound`, in an ascending list. */
-export function lowerBound(ascending: readonly number[], bound: number): number {
+function lowerBound(ascending: readonly number[], bound: number): number {
   let low = 0;
   let high = ascending.length;
   while (low < high) {
@@ -80,10 +80,14 @@ const mappedSlice = 200_000;
 const smallestSize = 1024;
 
 /**
- * Where to look for room. A directory lists nobody: beside users with IDs of one, there are others who must not be in a range.
+ * Where to look for room. A directory of which nothing is known lists nobody: beside users with IDs of one, there are others
+ * who must not be in a range.
  */
-function firstBases({ base }: SubordinateLayout, highestUid: number): readonly number[] {
-  return highestUid < lowestBase
+function firstBases(
+  { layout: { base }, directory: { reserved } }: SubordinateInput,
+  highestUid: number,
+): readonly number[] {
+  return highestUid < lowestBase || reserved.length > 0
     ? [base, lowestBase]
     : [Math.max(base, mappedEnd, highestUid + mappedSlice)];
 }
@@ -93,12 +97,8 @@ function firstBases({ base }: SubordinateLayout, highestUid: number): readonly n
  * entry: with the size that was asked for if possible, else the next lower power of two. undefined if the UIDs are
  * too far apart.
  */
-export function suggestLayout({
-  users,
-  files,
-  real,
-  layout,
-}: SubordinateInput): SubordinateLayout | undefined {
+export function suggestLayout(input: SubordinateInput): SubordinateLayout | undefined {
+  const { users, files, real, directory, layout } = input;
   const uids = users.map(({ uid }) => uid);
   const lowest = uids[0];
   const highest = uids.at(-1);
@@ -106,6 +106,7 @@ export function suggestLayout({
   const taken: IdRange[] = [
     ...files.subuid.entries,
     ...files.subgid.entries,
+    ...directory.reserved,
     ...[...real.subuid, ...real.subgid].map(({ id }) => ({ start: id, count: 1 })),
     ...users.flatMap(({ uid, gid }) => [
       { start: uid, count: 1 },
@@ -116,7 +117,7 @@ export function suggestLayout({
   for (let { size } = layout; size >= smallestSize; size = 2 ** Math.ceil(Math.log2(size) - 1)) {
     for (const firstUid of firsts) {
       const length = (highest - firstUid + 1) * size;
-      for (const from of firstBases(layout, highest)) {
+      for (const from of firstBases(input, highest)) {
         const base = firstGap(taken, { from, length, alignment, end: idCount });
         if (base !== undefined) return { firstUid, base, size };
       }

@@ -1,6 +1,8 @@
-import { endOf, lowerBound, formatRange, sortedRanges } from './id-ranges.ts';
+import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
+import { endOf, formatRange, indexRanges, sortedRanges } from './id-ranges.ts';
 import {
   idCount,
+  type IdRange,
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
@@ -17,15 +19,14 @@ export interface KnownId {
   readonly name: string;
 }
 
-/** Faults in the files. Berth never changes existing lines: only the admin knows what they are for. */
+/** Faults in the files, except those of `heldIds`. Berth never changes existing lines: only the admin knows what they are for. */
 export function existingFaults(
-  { files, real }: Pick<SubordinateInput, 'files' | 'real'>,
+  { files }: Pick<SubordinateInput, 'files'>,
   people: ReadonlyMap<string, SubordinateUser>,
 ): SubordinateFault[] {
   return (['subuid', 'subgid'] as const).flatMap((file) => [
     ...unreadable(file, files[file]),
     ...overlaps(file, files[file], people),
-    ...heldIds(file, files[file], real[file]),
   ]);
 }
 
@@ -79,39 +80,42 @@ function overlaps(
   return faults;
 }
 
-/** Ranges that contain an ID of a user or group, whose rights their owner can get. */
-function heldIds(
-  file: SubordinateFileName,
-  { entries }: SubordinateFile,
-  real: readonly KnownId[],
-): SubordinateFault[] {
-  const sorted = [...real].sort((a, b) => a.id - b.id);
-  const ids = sorted.map(({ id }) => id);
-  return entries
-    .filter(({ count }) => count > 1 || file === 'subuid')
-    .flatMap((entry) => {
-      const held = sorted[lowerBound(ids, entry.start)];
-      if (held === undefined || held.id >= endOf(entry)) return [];
-      return [
-        of(
-          'subid-entry-holds-account',
-          file,
-          entry,
-          `${words(entry)} contains ${held.id}, which is ${held.name}`,
-        ),
-      ];
-    });
+/** Ranges that contain an ID of a user or group, or one that somebody may have: their owner can get the rights of these. */
+export function heldIds({
+  files,
+  real,
+  directory,
+}: Pick<SubordinateInput, 'files' | 'real' | 'directory'>): SubordinateFault<ErrorCode>[] {
+  return (['subuid', 'subgid'] as const).flatMap((file) => {
+    // One that a host lists is named rather than the range around it.
+    const known = indexRanges(real[file].map(({ id, name }) => ({ start: id, count: 1, name })));
+    const reserved = indexRanges(directory.reserved);
+    return files[file].entries
+      .filter(({ count }) => count > 1 || file === 'subuid')
+      .flatMap((entry) => {
+        const held = known.overlapping(entry) ?? reserved.overlapping(entry);
+        if (held === undefined) return [];
+        return [
+          of('subid-entry-holds-account', file, entry, `${words(entry)} ${overlapText(held)}`),
+        ];
+      });
+  });
+}
+
+/** `contains 1000, which is user ada` */
+export function overlapText(held: IdRange & Pick<KnownId, 'name'>, contains = 'contains'): string {
+  return `${contains} ${held.count === 1 ? '' : 'IDs of '}${formatRange(held)}, which is ${held.name}`;
 }
 
 function words(entry: SubordinateEntry): string {
   return `${formatRange(entry)} of ${entry.owner} (line ${entry.line ?? 0})`;
 }
 
-function of(
-  code: SubordinateFault['code'],
+function of<Code extends LogCode>(
+  code: Code,
   file: SubordinateFileName,
   { line }: SubordinateEntry,
   message: string,
-): SubordinateFault {
+): SubordinateFault<Code> {
   return { code, message: `${file}: ${message}`, file, line };
 }

@@ -1,7 +1,8 @@
 import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
 import { endOf, formatRange, indexRanges, type RangeIndex, suggestLayout } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
-import { existingFaults, type KnownId } from './subordinate-faults.ts';
+import type { DirectoryIds, ReservedIds } from './directory-ids.ts';
+import { existingFaults, heldIds, type KnownId, overlapText } from './subordinate-faults.ts';
 import {
   idCount,
   type IdRange,
@@ -34,6 +35,8 @@ export interface SubordinateInput {
   readonly files: Readonly<Record<SubordinateFileName, SubordinateFile>>;
   /** The machine's accounts (for subuid) and groups (for subgid), which no range may contain. */
   readonly real: Readonly<Record<SubordinateFileName, readonly KnownId[]>>;
+  /** What is known of IDs of accounts and groups that are not among these. */
+  readonly directory: DirectoryIds;
   readonly layout: SubordinateLayout;
 }
 
@@ -52,7 +55,7 @@ export interface SubordinatePlan {
   readonly add: Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>>;
   /** How many users need no new line. */
   readonly complete: number;
-  /** Users without a range, each with the reason. */
+  /** Users without a range, each with the reason. Without a user: ranges in the files that contain an ID of somebody. */
   readonly problems: readonly SubordinateFault<ErrorCode>[];
   readonly warnings: readonly SubordinateFault[];
   /** A layout that has room for all of these users. Only set if there are problems, and one was found. */
@@ -74,7 +77,8 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
   const context = contextOf({ ...input, users }, people);
   const add: Record<SubordinateFileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
-  const problems: SubordinateFault<ErrorCode>[] = [];
+  const problems = heldIds(input);
+  const withRange = problems.length;
   const warnings = [...existingFaults(input, people)];
   let complete = 0;
   for (const user of users) {
@@ -86,7 +90,10 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
     add.subuid.push(...wanted.subuid);
     add.subgid.push(...wanted.subgid);
   }
-  const suggestion = problems.length === 0 ? undefined : suggestLayout({ ...input, users });
+  const suggestion =
+    problems.length === withRange || input.directory.unlisted.length > 0
+      ? undefined
+      : suggestLayout({ ...input, users });
   return {
     add,
     complete,
@@ -111,7 +118,7 @@ interface Context extends SubordinateInput {
     Record<SubordinateFileName, ReadonlyMap<number, readonly SubordinateEntry[]>>
   >;
   readonly entryIndex: Readonly<Record<SubordinateFileName, RangeIndex<SubordinateEntry>>>;
-  readonly realIndex: Readonly<Record<SubordinateFileName, RangeIndex<IdRange & KnownId>>>;
+  readonly realIndex: Readonly<Record<SubordinateFileName, RangeIndex<ReservedIds>>>;
 }
 
 function contextOf(input: SubordinateInput, people: ReadonlyMap<string, SubordinateUser>): Context {
@@ -131,7 +138,10 @@ function contextOf(input: SubordinateInput, people: ReadonlyMap<string, Subordin
     entriesOf: each((file) => byOwner(files[file], people)),
     entryIndex: each((file) => indexRanges(files[file].entries)),
     realIndex: each((file) =>
-      indexRanges([...ids[file]].map(([id, name]) => ({ id, name, start: id, count: 1 }))),
+      indexRanges([
+        ...[...ids[file]].map(([id, name]) => ({ name, start: id, count: 1 })),
+        ...input.directory.reserved,
+      ]),
     ),
   };
 }
@@ -183,13 +193,19 @@ function problemsOf(
   { name, uid }: SubordinateUser,
   range: IdRange,
   files: readonly SubordinateFileName[],
-  { layout, entryIndex, realIndex }: Context,
+  { layout, directory, entryIndex, realIndex }: Context,
 ): SubordinateFault<ErrorCode>[] {
   const fault = (
     code: ErrorCode,
     message: string,
     rest: Partial<SubordinateFault<ErrorCode>> = {},
   ) => [{ code, message, user: name, uid, ...rest }];
+  const [unlisted] = directory.unlisted;
+  if (unlisted !== undefined)
+    return fault(
+      'subid-people-unknown',
+      `${unlisted} does not list its accounts, whose UIDs a range of ${name} could contain`,
+    );
   if (uid < layout.firstUid)
     return fault(
       'subid-uid-below-first',
@@ -212,7 +228,7 @@ function problemsOf(
     if (owned !== undefined)
       return fault(
         'subid-overlaps-account',
-        `the IDs ${formatRange(range)} of ${name} contain ${owned.id}, which is ${owned.name}`,
+        `the IDs ${formatRange(range)} of ${name} ${overlapText(owned, 'contain')}`,
         { file },
       );
   }

@@ -138,6 +138,7 @@ describe('berth doctor on a login node', () => {
       edit('/etc/subgid', '$a eve:4000000000:9\\nmax:4000000005:9'),
       ['subid-files failed'],
     ],
+    ['a range has UIDs of others', edit('/etc/subuid', '$a no\\neve:1:9'), ['subid-files failed']],
     [
       'cgroups are not version 2',
       ['mount -t tmpfs none /sys/fs/cgroup', 'umount /sys/fs/cgroup'],
