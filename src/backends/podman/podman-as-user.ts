@@ -1,10 +1,12 @@
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { runDir } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { brokenStores } from './podman-start-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
+import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { startApart } from '../../system/start-apart.ts';
 import type { SessionHost } from '../../session/session-host.ts';
 
@@ -51,10 +53,13 @@ async function runPodman(
   timeoutMs: number,
 ): Promise<void> {
   const what = `podman ${args[0] ?? ''} for ${host.user.name}`;
-  if (hung.has(host.user.uid))
-    throw tooLate(`${what} was skipped: an earlier podman of this user timed out`);
-  const call = podmanCommand(host, args);
   const { uid, gid } = host.user;
+  const note = `${runDir}/hung/podman-${uid}`;
+  const earlier = isRoot() ? hungProcess(note) : undefined;
+  if (earlier !== undefined)
+    throw tooLate(`${what} was skipped: an earlier one, process ${earlier}, survives SIGKILL`);
+  if (hung.has(uid)) throw tooLate(`${what} was skipped: an earlier podman of this user timed out`);
+  const call = podmanCommand(host, args);
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', call.file, ...call.args.slice(1)];
   const child = startApart('/usr/bin/prlimit', bounded, {
     env: { ...call.env },
@@ -83,6 +88,7 @@ async function runPodman(
   if (result === 0) return;
   if (late.signal.aborted) {
     hung.add(uid);
+    if (isRoot() && child.pid !== undefined) noteHung(note, child.pid);
     throw tooLate(`${what} took more than ${timeoutMs} ms`);
   }
   const reason =
@@ -92,6 +98,10 @@ async function runPodman(
     exit: 'temporary',
     ...(result instanceof Error ? { cause: result } : {}),
   });
+}
+
+function isRoot(): boolean {
+  return process.geteuid?.() === 0;
 }
 
 function tooLate(message: string): BerthError {

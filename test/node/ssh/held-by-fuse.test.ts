@@ -22,8 +22,9 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
       },
     });
     // As systemd does.
-    const mount = ['mount', '-t', 'fusectl', 'fusectl', '/sys/fs/fuse/connections'];
-    expect((await host.asRoot(mount)).exitCode).toBe(0);
+    const mount = 'mountpoint -q $0 || mount -t fusectl fusectl $0';
+    const mounted = await host.asRoot(['sh', '-c', mount, '/sys/fs/fuse/connections']);
+    expect(mounted.exitCode).toBe(0);
   });
   afterAll(() => host.stop());
 
@@ -70,6 +71,20 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     await gone('fuse-bob', () => host.asRoot([`${installDirectory}/berth`, 'reap']));
   });
 
+  /** In place of a directory of the runtime directory, a link to a file system that answers nothing. */
+  const leadAway = async (user: string, directory: string): Promise<void> => {
+    const { uid, home } = host.account(user);
+    // What the user can run on the host: with a shell there, or in a job on this node.
+    const program = overlayOnFuse.replaceAll('/tmp/', `${home}/`);
+    const start = `cat >overlay.py; setsid python3 overlay.py wholly >out 2>&1 </dev/null &
+      until grep -q silent out; do sleep 0.1; done; sed -n 's/silent //p' out`;
+    const { stdout } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
+      input: program,
+    });
+    const link = `cd /run/user/${uid} && mv $1 $1.away && ln -s "/proc/$0/root${home}/overlay" $1`;
+    await host.asUser(user, ['sh', '-c', link, stdout.toString().trim(), directory]);
+  };
+
   it('a program on an overlay whose FUSE file system never answers holds up neither root nor its own end', async () => {
     const session = LiveSession.start(host, 'fuse-ann', [
       `exec python3 - <<'END'\n${overlayOnFuse}\nEND`,
@@ -85,16 +100,8 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
   it('a link of the user to such a file system, in place of notes, holds up neither the reaper nor a plan', async () => {
     const user = 'fuse-ann';
     const session = await LiveSession.startReady(host, user, 'cat');
-    const { uid, home } = host.account(user);
-    // What the user can run on the host: with a shell there, or in a job on this node.
-    const program = overlayOnFuse.replaceAll('/tmp/', `${home}/`);
-    const start = `cat >overlay.py; setsid python3 overlay.py wholly >out 2>&1 </dev/null &
-      until grep -q silent out; do sleep 0.1; done; sed -n 's/silent //p' out`;
-    const { stdout } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
-      input: program,
-    });
-    const link = `cd /run/user/${uid} && mv berth berth.away && ln -s "/proc/$0/root${home}/overlay" berth`;
-    await host.asUser(user, ['sh', '-c', link, stdout.toString().trim()]);
+    const { uid } = host.account(user);
+    await leadAway(user, 'berth');
     const berth = `${installDirectory}/berth`;
     for (const words of [['reap'], ['plan', '--ssh', '--user', user], ['sessions', 'list']]) {
       const { exitCode } = await host.asRoot(['timeout', '40', berth, ...words], {
@@ -107,4 +114,35 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     await host.asRoot(['pkill', '-9', '-u', user]);
     await gone(user, () => host.asRoot([berth, 'reap']));
   });
+
+  it('of the podmans of a cleanup, one waits for such a file system, until root aborts the FUSE connection', async () => {
+    const user = 'fuse-ann';
+    const session = await LiveSession.startReady(host, user, 'cat');
+    const { uid } = host.account(user);
+    await leadAway(user, 'containers');
+    await session.kill();
+    await waitFor({ what: 'the close', timeoutMs: 90_000 }, async () =>
+      (await host.log()).includes('code=podman-timeout') ? true : undefined,
+    );
+    const berth = `${installDirectory}/berth`;
+    const podmans = async (): Promise<number> => {
+      const threads = await host.asRoot(['ps', '-u', user, '-L', '-o', 'pid,stat,comm']);
+      const waiting = threads.stdout.toString().matchAll(/^ *(\d+) D\S* +podman/gm);
+      return new Set(Array.from(waiting, ([, pid]) => pid)).size;
+    };
+    for (let run = 0; run < 3; run += 1) {
+      const { exitCode, stderr } = await host.asRoot([berth, 'reap'], { timeout: 120_000 });
+      expect(exitCode, stderr).toBe(75);
+    }
+    const last = await host.asRoot([berth, 'reap'], { timeout: 120_000 });
+    expect(last.stderr).toMatch(/was skipped: an earlier one, process \d+, survives/);
+    expect(await podmans()).toBe(1);
+
+    const abort = `for it in /sys/fs/fuse/connections/*; do [ "$(stat -c %u $it)" != ${uid} ] || echo 1 >$it/abort; done`;
+    await host.asRoot(['sh', '-c', abort]);
+    const back = `cd /run/user/${uid} && rm containers && mv containers.away containers`;
+    await host.asUser(user, ['sh', '-c', back]);
+    await host.asRoot(['pkill', '-9', '-u', user]);
+    await gone(user, () => host.asRoot([berth, 'reap']));
+  }, 400_000);
 });
