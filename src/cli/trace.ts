@@ -32,7 +32,7 @@ export const traceCommand = command({
     ],
   ],
   epilogue:
-    'A session is an SSH connection or a login at the portal. Its ID is in the lines of syslog (session=), in requests to clusters (User-Agent, so in audit logs), in the description of its pod, in the comment of its Slurm job, and in a label of its container. Lines of its sshd are shown, too. Exit status: 0 found, 1 nothing found.',
+    'A session is an SSH connection or a login at the portal. Its ID is in the lines of syslog (session=), in requests to clusters (User-Agent, so in audit logs), in the description of its pod, in the comment of its Slurm job, and in a label of its container. Lines of its sshd are shown, too. A line of the journal that root did not write names the UID of who did. Exit status: 0 found, 1 nothing found.',
   run: trace,
 });
 
@@ -49,21 +49,26 @@ async function trace(
   const found = new SessionLines(traced);
   const unread: string[] = [];
   let reading = 'the journal';
-  await withProgress(
+  const isCut = await withProgress(
     terminal,
     () => `reading ${reading}`,
     async () => {
       const now = terminal.now();
-      if (args.file === undefined) await readJournal(traced, found, now);
-      for (const path of args.file ?? []) {
+      if (args.file === undefined) return readJournal(traced, found, now);
+      for (const path of args.file) {
         reading = path;
         unread.push(...[await readLogFile(path, found, now)].filter((one) => one !== undefined));
       }
+      return false;
     },
   );
   const lines = found.sorted();
   if (found.isFull)
     terminal.stderr.write(`berth: only the first ${mostLines} lines that were found are shown\n`);
+  if (isCut)
+    terminal.stderr.write(
+      'berth: the journal has too many lines that name the session: the oldest that users wrote are left out\n',
+    );
   if (args.output === 'json') terminal.stdout.write(traceJson(args.session, lines));
   else for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
   if (lines.length === 0 && unread.length > 0) throw notRead(unread);
@@ -76,8 +81,9 @@ async function trace(
   return 1;
 }
 
-function lineText({ time, host, source, pid, text }: LogLine): string {
-  const program = pid === undefined ? source : `${source}[${pid}]`;
+function lineText({ time, host, source, pid, uid, text }: LogLine): string {
+  const name = pid === undefined ? source : `${source}[${pid}]`;
+  const program = uid === undefined ? name : `${name} of UID ${uid}`;
   const words = [new Date(time).toISOString(), host, `${program}:`, text].filter(Boolean);
   return escapedForTerminal(words.join(' '));
 }

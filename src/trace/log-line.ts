@@ -7,6 +7,8 @@ export interface LogLine {
   /** The program: `berth`, `sshd`; `audit` for a request to an API server. */
   readonly source: string;
   readonly pid?: number;
+  /** Who wrote it, unless it was root or the log does not say. */
+  readonly uid?: number;
   readonly text: string;
 }
 
@@ -57,9 +59,11 @@ function journalLine(entry: Readonly<Record<string, unknown>>): LogLine | undefi
   const time = Number(entry.__REALTIME_TIMESTAMP) / 1000;
   if (text === undefined || Number.isNaN(time)) return undefined;
   const pid = Number(entry.SYSLOG_PID ?? entry._PID ?? Number.NaN);
+  const uid = Number(entry._UID ?? 0);
   return {
     ...{ time, host: textOf(entry._HOSTNAME) ?? '', source: textOf(entry.SYSLOG_IDENTIFIER) ?? '' },
     ...(Number.isNaN(pid) ? {} : { pid }),
+    ...(uid === 0 ? {} : { uid }),
     text,
   };
 }

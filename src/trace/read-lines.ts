@@ -9,36 +9,52 @@ import type { SessionLines } from './session-lines.ts';
 
 const journalctl = '/usr/bin/journalctl';
 
-/** What journalctl may print. Bytes. */
-const longestAnswer = 64 * 1024 * 1024;
+/** What is read of journalctl for root's lines. Bytes. */
+const mostOfRoot = 64 * 1024 * 1024;
+
+/** The same for all lines: users can write any number. */
+const mostOfUsers = 16 * 1024 * 1024;
 
 /** A longer line is no line of a session; bytes. */
 const longestLine = 1024 * 1024;
 
 /**
- * Adds the lines of this host's journal: those of Berth that name the session, and those of its sshd.
+ * Adds the lines of this host's journal: those of Berth that name the session, root's first, and those of its sshd.
  *
+ * @returns whether the oldest were left out because there are too many
  * @throws {BerthError} `journal-unreadable`
  */
 export async function readJournal(
   { process }: SessionIdParts,
   to: SessionLines,
   now: number,
-): Promise<void> {
+): Promise<boolean> {
   const [pid = ''] = process.split('.');
   // Without --all, it leaves out long messages.
-  const common = ['--no-pager', '--quiet', '--all', '--output=json'];
+  const common = ['--no-pager', '--quiet', '--all', '--output=json', '--reverse'];
   const ofBerth = [...common, '-t', 'berth', `--grep=${process.replace('.', '\\.')}@`];
+  // Fields that begin with `_` are of journald, not of who writes (systemd.journal-fields(7)).
+  const ofRoot = '_UID=0';
   // sshd's own lines at all times: PIDs are used again, so most of them are dropped afterwards.
-  const ofSshd = [...common, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`];
-  for (const args of [ofBerth, ofSshd]) {
-    const { error, stdout, stderr } = await runProgram(journalctl, args, {
-      maxBuffer: longestAnswer,
-    });
+  const ofSshd = [...common, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`, ofRoot];
+  let isCut = false;
+  for (const [args, maxBuffer, isKnown] of [
+    [[...ofBerth, ofRoot], mostOfRoot, false],
+    [ofSshd, mostOfRoot, false],
+    [ofBerth, mostOfUsers, true],
+  ] as const) {
+    const { error, stdout, stderr } = await runProgram(journalctl, args, { maxBuffer });
+    const isLonger = error?.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER';
     // It exits with 1 if no line fits.
-    if (error !== undefined && (error.code !== 1 || stderr !== '')) throw unreadable(error, stderr);
-    for (const line of stdout.split('\n')) addLine(line, to, now);
+    if (error !== undefined && !isLonger && (error.code !== 1 || stderr !== ''))
+      throw unreadable(error, stderr);
+    isCut ||= isLonger;
+    for (const line of stdout.split('\n')) {
+      const parsed = parseLogLine(line, now);
+      if (parsed !== undefined && !(isKnown && parsed.uid === undefined)) to.add(parsed);
+    }
   }
+  return isCut;
 }
 
 /**
