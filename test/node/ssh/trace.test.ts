@@ -78,7 +78,7 @@ it('follows a session from sshd to its container and its end, and leaves out oth
 it('finds why a login was refused by what the user was told', async () => {
   const { line, code } = await refusedLogin(host, 'bob');
   const [, id = ''] = /session (\S+)\]/.exec(line) ?? [];
-  expect(line).toContain('`berth trace` finds the cause');
+  expect(line).toContain('its syslog has the cause (berth trace)');
   // This host has no journal.
   expect((await trace(id)).stderr).toMatch(/--file .*\/var\/log\/auth\.log/);
   const { stdout } = await trace(id, '--file', logFile());
