@@ -27,16 +27,3 @@ export const hostPrograms: Readonly<Record<BundledProgram, readonly string[]>> =
   ],
   scp: ['/usr/bin/scp'],
 };
-
-/** Absolute paths of the loader and the libraries in the output of ldd(1), without the vDSO. */
-export function parseLdd(output: string): {
-  readonly loader?: string;
-  readonly libraries: string[];
-} {
-  const paths = output
-    .split('\n')
-    .flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
-  const loader = paths.find((path) => /\/ld[^/]*\.so[.0-9]*$/.test(path));
-  const libraries = paths.filter((path) => path !== loader);
-  return { libraries, loader };
-}

@@ -8,7 +8,7 @@ import type { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ProgramCall } from '../program-call.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import type { SessionContext } from '../connections/state-paths.ts';

@@ -4,8 +4,9 @@ import { assertRoot } from '../system/as-user.ts';
 import { command } from './kit/command.ts';
 import { flag, outputOption, text } from './kit/options.ts';
 import { overlayOf, siteOptions } from './kit/site-options.ts';
-import { type Terminal, withProgress } from './kit/terminal.ts';
-import { parseSeconds } from './kit/text.ts';
+import type { Terminal } from './kit/terminal.ts';
+import { withProgress } from './kit/progress.ts';
+import { parseSeconds } from './kit/parse-seconds.ts';
 
 /** `berth doctor`: checks the site, and prints what to do about each problem. */
 export const doctorCommand = command({

@@ -15,13 +15,8 @@ import {
 } from './kit/options.ts';
 import { optionalOutputFile } from './kit/output-path.ts';
 import { clusterTargets, overlayOf, siteOptions } from './kit/site-options.ts';
-import {
-  type Terminal,
-  documentError,
-  documentText,
-  reportError,
-  withProgress,
-} from './kit/terminal.ts';
+import { type Terminal, documentError, documentText, reportError } from './kit/terminal.ts';
+import { withProgress } from './kit/progress.ts';
 
 const options = {
   ...siteOptions,
@@ -115,7 +110,7 @@ async function run(
     import('../ldap/sync-clusters.ts'),
     import('../config/load/load-ldap-settings.ts'),
     import('../system/deadline.ts'),
-    import('./kit/text.ts'),
+    import('./kit/parse-seconds.ts'),
     import('../system/keep-heap-small.ts'),
   ]);
   keepHeapSmall();

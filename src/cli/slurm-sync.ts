@@ -13,9 +13,9 @@ import {
   documentError,
   documentText,
   reportError,
-  withProgress,
   writeIdle,
 } from './kit/terminal.ts';
+import { withProgress } from './kit/progress.ts';
 
 const options = {
   config: text('file', `Configuration file [default: ${defaultConfigFile}]`),
@@ -90,16 +90,16 @@ async function run(
   settings: LoadedSlurmSyncSettings,
   terminal: Terminal,
 ): Promise<SlurmSyncReport> {
-  const [{ planAccountSync, syncAccounts }, { deadlineIn }, kit] = await Promise.all([
+  const [{ planAccountSync, syncAccounts }, { deadlineIn }, { parseSeconds }] = await Promise.all([
     import('../slurm-accounts/sync-accounts.ts'),
     import('../system/deadline.ts'),
-    import('./kit/text.ts'),
+    import('./kit/parse-seconds.ts'),
   ]);
   const asking = asker('berth slurm-sync', args, terminal);
   let waitingFor = 'connecting to the directory';
   const input = {
     ...settings,
-    deadline: deadlineIn(kit.parseSeconds(args.timeout, 'timeout') * 1000),
+    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
     acceptFewer: args['accept-fewer'],
     adopt: args.adopt,
     onProgress: (what: string) => {

@@ -4,7 +4,8 @@ import { parseSessionId } from '../session-id.ts';
 import type { LogLine } from '../trace/log-line.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, list, outputOption } from './kit/options.ts';
-import { type Terminal, documentText, withProgress } from './kit/terminal.ts';
+import { type Terminal, documentText } from './kit/terminal.ts';
+import { withProgress } from './kit/progress.ts';
 
 const options = {
   file: list('file', 'Read these instead of the journal: syslog, audit logs; also with .gz'),

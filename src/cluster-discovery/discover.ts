@@ -15,7 +15,7 @@ import {
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
 import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
-import { sharedAudiences } from './rules/oidc-arguments.ts';
+import { sharedAudiences } from './rules/shared-audiences.ts';
 import { problemOfCluster } from './rules/capi-objects.ts';
 
 export interface DiscoverInput extends Targets {

@@ -1,6 +1,6 @@
 import { rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withBerthKeys } from '../config/schema/yaml-document.ts';
+import { withBerthKeys } from '../config/schema/berth-keys.ts';
 import type { ManagementAccess } from '../config/schema/settings.ts';
 import { ownerAndMode, writeAtomically } from '../system/atomic-file.ts';
 import { directoryNames } from '../system/if-present.ts';

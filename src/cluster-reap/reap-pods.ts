@@ -1,4 +1,8 @@
-import { JobObjects, jobLabel } from './rules/orphaned-job-objects.ts';
+import type { ReapContext } from './reap-cluster.ts';
+import { recordEvent } from './record-event.ts';
+import { reduceListPages } from '../kube/list-all.ts';
+import { deleteObject } from '../kube/delete-object.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import {
   type ExpiredPod,
   type OrphanedJob,
@@ -6,12 +10,9 @@ import {
   planPods,
   type PodsPlan,
 } from './rules/reap-pods-plan.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { JobObjects, jobLabel } from './rules/orphaned-job-objects.ts';
 import type { ApiClient } from '../kube/api-client.ts';
-import { deleteByLabel, deleteObject } from '../kube/delete-object.ts';
-import { reduceListPages } from '../kube/list-all.ts';
-import { recordEvent } from './record-event.ts';
-import type { ReapContext } from './reap-cluster.ts';
+import { apiError } from '../kube/api-errors.ts';
 
 export interface PodsOptions {
   /** Label selector of the pods that are reaped; if absent, all with a lifetime. */
@@ -155,4 +156,25 @@ async function endJob(
     }
   }
   return count;
+}
+
+/**
+ * Deletes all objects with a label without reading them, as is needed for Secrets.
+ *
+ * @returns The number of deleted objects.
+ * @throws the `api-…` errors
+ */
+export async function deleteByLabel(
+  client: ApiClient,
+  path: string,
+  labelSelector: string,
+): Promise<number> {
+  const answer = await client.send({
+    method: 'DELETE',
+    path: `${path}?${new URLSearchParams({ labelSelector }).toString()}`,
+    accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+  });
+  if (answer.status !== 200) throw apiError(`deleting what is ${labelSelector} at ${path}`, answer);
+  const { items } = answer.body as { readonly items?: readonly unknown[] };
+  return items?.length ?? 0;
 }

@@ -3,7 +3,8 @@ import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts'
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
-import { clusterFile, type ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { clusterFile } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { contextChoice } from './hook-access.ts';
 

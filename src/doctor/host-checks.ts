@@ -11,7 +11,7 @@ import {
 } from '../check-result.ts';
 import type { CheckId } from '../check-texts/check-texts.ts';
 import { tokenSetupCommand } from '../clusters/token-state.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { installedPath } from '../installed-path.ts';
 import { octal } from '../system/config-directories.ts';

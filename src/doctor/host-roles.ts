@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { defaultConfigFile, defaultSettings } from '../config/schema/default-settings.ts';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import { BerthError } from '../errors/berth-error.ts';

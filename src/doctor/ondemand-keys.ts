@@ -6,7 +6,8 @@ import { realPathIfPresent } from '../system/if-present.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { type Mapping, mappingOrEmpty } from '../mapping.ts';
-import { clusterFile, type ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { clusterFile } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import {
   type CheckResult,
   failedWith,

@@ -1,5 +1,5 @@
 import { type CheckResult, runCheck } from '../check-result.ts';
-import { asInstalled } from '../config/load/config-overlay.ts';
+import { asInstalled } from '../config/load/config-path.ts';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
 import type { SiteSettings } from '../config/schema/settings.ts';
 import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';

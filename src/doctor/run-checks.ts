@@ -10,7 +10,8 @@ import { inHome } from '../credentials/home-lock.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { lookupUser, type User } from '../identity/nss.ts';
 import { deadlineIn } from '../system/deadline.ts';
-import { type ConfigOverlay, asInstalled } from '../config/load/config-overlay.ts';
+import type { ConfigOverlay } from '../config/load/config-overlay.ts';
+import { asInstalled } from '../config/load/config-path.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import {
   type CheckResult,

@@ -8,7 +8,7 @@ import type { User } from '../identity/nss.ts';
 import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
 import { userManagerFindings } from '../sshd-lint/lint-background-jobs.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { withSessionProfiles } from '../config/load/session-profiles.ts';
 import { hasSystemd } from '../system/systemd-units.ts';

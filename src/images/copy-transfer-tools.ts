@@ -1,17 +1,12 @@
-import { existsSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { BerthError } from '../errors/berth-error.ts';
-import {
-  type BundledProgram,
-  bundledScript,
-  hostPrograms,
-  parseLdd,
-} from '../bundled-transfer-argv.ts';
-import { stageFile, type StagedFile } from '../system/atomic-file.ts';
-import { assertParentDirectories } from '../system/config-directories.ts';
-import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { assertParentDirectories } from '../system/config-directories.ts';
+import { stageFile, type StagedFile } from '../system/atomic-file.ts';
+import { type BundledProgram, bundledScript, hostPrograms } from '../bundled-transfer-argv.ts';
+import { BerthError } from '../errors/berth-error.ts';
+import { basename, dirname, join } from 'node:path';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 
 export interface InstalledTools {
   readonly directory: string;
@@ -114,4 +109,17 @@ function missing(what: string): BerthError {
   return new BerthError(`${what} was not found on this machine, so it could not be copied`, {
     code: 'transfer-tools-not-on-host',
   });
+}
+
+/** Absolute paths of the loader and the libraries in the output of ldd(1), without the vDSO. */
+export function parseLdd(output: string): {
+  readonly loader?: string;
+  readonly libraries: string[];
+} {
+  const paths = output
+    .split('\n')
+    .flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
+  const loader = paths.find((path) => /\/ld[^/]*\.so[.0-9]*$/.test(path));
+  const libraries = paths.filter((path) => path !== loader);
+  return { libraries, loader };
 }

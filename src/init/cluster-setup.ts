@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { type KeyValues, parseYaml, withBerthKeys } from '../config/schema/yaml-document.ts';
+import { parseYaml } from '../config/schema/yaml-document.ts';
+import { type KeyValues, withBerthKeys } from '../config/schema/berth-keys.ts';
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { hookEnvSettings } from '../config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../config/schema/hook-env/hook-env.ts';

@@ -42,27 +42,6 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
   return true;
 }
 
-/**
- * Deletes all objects with a label without reading them, as is needed for Secrets.
- *
- * @returns The number of deleted objects.
- * @throws the `api-…` errors
- */
-export async function deleteByLabel(
-  client: ApiClient,
-  path: string,
-  labelSelector: string,
-): Promise<number> {
-  const answer = await client.send({
-    method: 'DELETE',
-    path: `${path}?${new URLSearchParams({ labelSelector }).toString()}`,
-    accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
-  });
-  if (answer.status !== 200) throw apiError(`deleting what is ${labelSelector} at ${path}`, answer);
-  const { items } = answer.body as { readonly items?: readonly unknown[] };
-  return items?.length ?? 0;
-}
-
 /** Identifies a pod: its name can be reused. */
 export interface PodId {
   readonly name: string;

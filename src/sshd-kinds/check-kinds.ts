@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { nearestKey } from '../config/schema/nearest-key.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';

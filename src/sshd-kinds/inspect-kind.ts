@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { asBerthError } from '../errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
-import { listeningTcpPorts } from '../system/tcp-listeners.ts';
+import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { hostConfig, isNodeDrained, kindFile, kindNames, kindUnit, type KindUnit } from './kind.ts';
 import { changedSinceRead, declaredEndpoints, runningSshds } from './running-sshds.ts';
 import { type KindCertificate, type KindHostKey, sshdFacts } from './sshd-facts.ts';

@@ -6,7 +6,7 @@ import { namedProfile } from '../config/schema/profile/named-profile.ts';
 import { usageError } from '../errors/usage-error.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';
 import { readIfPresent } from '../system/trusted-text.ts';

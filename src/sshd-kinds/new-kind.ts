@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { sourceText } from '../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
 import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';

@@ -9,7 +9,7 @@ import {
   type ListeningSocket,
   listeningTcpSockets,
   socketHolders,
-} from '../system/tcp-listeners.ts';
+} from '../system/listening-sockets.ts';
 import { hostConfig, kindFile, kindNames } from './kind.ts';
 import { collides, endpointsOf, endpointText, type SshdEndpoint } from './rules/sshd-endpoints.ts';
 

@@ -12,7 +12,7 @@ import {
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { readProgramHead } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';

@@ -26,8 +26,8 @@ import { includeFindings, loginFindings, loginProgram, lintSettings } from './li
 import { cronFindings, mailFindings, userManagerFindings } from './lint-background-jobs.ts';
 import { pamFileFindings, pamNamedAccounts } from './lint-pam.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
-import { firstUnprivilegedPort, listeningTcpPorts } from '../system/tcp-listeners.ts';
-import type { ResolveConfigPath } from '../config/load/config-overlay.ts';
+import { firstUnprivilegedPort, listeningTcpPorts } from '../system/listening-sockets.ts';
+import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 

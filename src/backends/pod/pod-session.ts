@@ -1,8 +1,5 @@
-import type { PodMetric, V1Pod } from '@kubernetes/client-node';
-import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
+import type { V1Pod } from '@kubernetes/client-node';
 import type { KubeJson, LiveObject } from '../../kube/objects/kube-object.ts';
-import { annotations as names } from '../../kube/objects/well-known-names.ts';
-import { openNodes } from './objects/node-claim.ts';
 import { podLabels } from './objects/pod-object.ts';
 
 /** A pod of a user's SSH sessions, on one of the clusters. */
@@ -31,19 +28,6 @@ export interface PodSession {
 export interface PodOwner {
   readonly user: string | undefined;
   readonly openNodes: readonly string[];
-}
-
-/** The owners by namespace. @param now milliseconds since the epoch */
-export function podOwners(
-  namespaces: readonly LiveObject[],
-  now: number,
-): ReadonlyMap<string, PodOwner> {
-  return new Map(
-    namespaces.map(({ metadata: { name, annotations = {} } }) => [
-      name,
-      { user: annotations[names.owner], openNodes: openNodes(annotations, now) },
-    ]),
-  );
 }
 
 /**
@@ -77,36 +61,9 @@ export function podSession(
   };
 }
 
-/** Whether a session on this login node runs in the pod. */
-export function isInPod(
-  session: { readonly backend: string | undefined } & Partial<Pick<PodSession, 'name' | 'user'>>,
-  pod: PodSession,
-): boolean {
-  return session.backend === 'pod' && session.name === pod.name && session.user === pod.user;
-}
-
 /** What a pod uses now, as `kubectl top pod` shows it. */
 export interface PodUsage {
   /** Processor cores. */
   readonly cpuCores: number;
   readonly memoryBytes: number;
-}
-
-/**
- * The usage in a PodMetrics object of metrics.k8s.io/v1beta1: the sum of its containers.
- *
- * @returns undefined if it is not one, or has no container yet
- */
-export function podUsage(metric: unknown): PodUsage | undefined {
-  const { containers } = (metric ?? {}) as Partial<KubeJson<PodMetric>>;
-  if (!Array.isArray(containers) || containers.length === 0) return undefined;
-  let [cpu, memory] = [0n, 0n];
-  for (const one of containers as readonly Partial<KubeJson<PodMetric>['containers'][number]>[]) {
-    const amounts = [parseQuantityNano(one.usage?.cpu), parseQuantityNano(one.usage?.memory)];
-    const [ownCpu, ownMemory] = amounts;
-    if (ownCpu === undefined || ownMemory === undefined) return undefined;
-    cpu += ownCpu;
-    memory += ownMemory;
-  }
-  return { cpuCores: Number(cpu) / 1e9, memoryBytes: Math.round(Number(memory) / 1e9) };
 }

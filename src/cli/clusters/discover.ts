@@ -8,8 +8,9 @@ import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { configFileOf, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, documentText, withProgress } from '../kit/terminal.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { type Terminal, documentText } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 const options = {
   ...siteOptions,
@@ -64,7 +65,7 @@ async function discover(args: ArgumentsOf<typeof options>, terminal: Terminal): 
   const [{ discoverClusters }, { readSiteProvider }, { assertRoot }, { deadlineIn }] =
     await Promise.all([
       import('../../cluster-discovery/discover.ts'),
-      import('../../config/load/read-site-files.ts'),
+      import('../../config/load/read-site-provider.ts'),
       import('../../system/as-user.ts'),
       import('../../system/deadline.ts'),
     ]);

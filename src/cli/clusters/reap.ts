@@ -19,10 +19,10 @@ import {
   documentError,
   documentText,
   errorText,
-  withProgress,
   writeIdle,
 } from '../kit/terminal.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { withProgress } from '../kit/progress.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 const helpOf = 'berth clusters reap';
 

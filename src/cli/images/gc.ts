@@ -4,8 +4,10 @@ import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { flag, outputOption, text } from '../kit/options.ts';
 import { loadSsh, configDirOption } from '../kit/site-options.ts';
-import { documentText, withProgress, writeIdle } from '../kit/terminal.ts';
-import { durationText, parseSeconds } from '../kit/text.ts';
+import { documentText, writeIdle } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
+import { durationText } from '../kit/text.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 export const gcCommand = command({
   command: 'gc',

@@ -14,10 +14,10 @@ import {
   documentText,
   reportError,
   reportErrors,
-  withProgress,
   writeIdle,
 } from '../kit/terminal.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { withProgress } from '../kit/progress.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 const helpOf = 'berth images pull';
 

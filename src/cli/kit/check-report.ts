@@ -1,8 +1,8 @@
-import type { CheckResult, CheckStatus } from '../../check-result.ts';
-import { countText } from '../../count-text.ts';
-import { escapedForTerminal } from '../../log.ts';
 import { wrapped } from '../../wrapped-text.ts';
-import { type Terminal, documentText, wantsColour, wantsUnicode } from './terminal.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { countText } from '../../count-text.ts';
+import type { CheckResult, CheckStatus } from '../../check-result.ts';
+import { type Terminal, documentText, wantsColour } from './terminal.ts';
 
 /** How results are marked. */
 export interface ResultStyle {
@@ -93,4 +93,10 @@ export function writeChecks(
     output === 'json' ? checksJson(results) : checksText(results, resultStyle(terminal)),
   );
   return results.some(({ status }) => status === 'failed') ? 1 : 0;
+}
+
+/** Whether the locale is UTF-8: LC_ALL before LC_CTYPE before LANG, as in setlocale(3). */
+export function wantsUnicode(env: Terminal['env']): boolean {
+  const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find((value) => (value ?? '') !== '');
+  return /utf-?8/i.test(locale ?? '');
 }

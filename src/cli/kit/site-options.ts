@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
-import type { ConfigOverlay, ResolveConfigPath } from '../../config/load/config-overlay.ts';
+import type { ConfigOverlay } from '../../config/load/config-overlay.ts';
+import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { unknownCluster } from '../../config/schema/config-error.ts';
 import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';

@@ -48,12 +48,6 @@ export function wantsColour(stream: TextStream, env: Terminal['env']): boolean {
   return stream.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
 
-/** Whether the locale is UTF-8: LC_ALL before LC_CTYPE before LANG, as in setlocale(3). */
-export function wantsUnicode(env: Terminal['env']): boolean {
-  const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find((value) => (value ?? '') !== '');
-  return /utf-?8/i.test(locale ?? '');
-}
-
 /**
  * Escapes, as `\uXXXX`, the characters that are legal in JSON and YAML strings but that a terminal
  * interprets or hides: DEL, C1 controls, line separators and bidirectional overrides.
@@ -109,34 +103,6 @@ export function reportError(
   terminal.wanted?.debug?.(error);
   if (terminal.wanted !== undefined) terminal.wanted.failed = true;
   terminal.finish(error.exitCode);
-}
-
-/** Shorter work shows no progress. Milliseconds. */
-const patience = 1000;
-
-/**
- * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is on standard
- * error (none for an empty text, during a question) and is removed when the work is done; a pipe gets nothing, and
- * nobody with `--quiet`.
- */
-export async function withProgress<T>(
-  terminal: Terminal,
-  what: () => string,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (terminal.stderr.isTTY !== true || terminal.wanted?.quiet === true) return work();
-  const started = performance.now();
-  const timer = setInterval(() => {
-    const seconds = Math.round((performance.now() - started) / 1000);
-    const text = what();
-    if (text !== '') terminal.stderr.write(`\r\u001b[K${text} (${seconds} s)`);
-  }, patience);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-    if (performance.now() - started >= patience) terminal.stderr.write('\r\u001b[K');
-  }
 }
 
 /** Of the documents that commands print with `-o json`. Changes when the meaning of a field changes; fields may be added. */

@@ -1,46 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-
-const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/**
- * `24h`, `90m`, `3600s` or `1d` in seconds.
- *
- * @param bounds lowest and highest value allowed; a timeout is at most a day: timers of Node end at 24
- * @throws `usage`
- */
-export function parseSeconds(
-  text: string,
-  option: string,
-  { least, most }: { readonly least: string; readonly most: string } = { least: '1s', most: '1d' },
-): number {
-  const time = secondsOf(text);
-  if (time === undefined)
-    throw unsuited(
-      option,
-      text,
-      'a time such as 24h or 90m',
-      'Write a number followed by s, m, h or d.',
-    );
-  if (time >= (secondsOf(least) ?? 0) && time <= (secondsOf(most) ?? Infinity)) return time;
-  throw unsuited(
-    option,
-    text,
-    `a time from ${least} to ${most}`,
-    `Give --${option} a value in that range.`,
-  );
-}
-
-function secondsOf(text: string): number | undefined {
-  const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
-  const factor = units[unit ?? ''];
-  return factor === undefined ? undefined : Number(count) * factor;
-}
-
-function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
-  const message = `--${option} ${text}: must be ${wanted}`;
-  return new BerthError(message, { code: 'usage', hint });
-}
 
 /** Seconds as text: `7 h 59 min`, `12 min`, `30 s`. */
 export function durationText(total: number): string {
@@ -73,15 +31,6 @@ export function shortTime(seconds: number | undefined): string {
   if (seconds < 3600) return `${minutes}m`;
   if (seconds < 86_400) return `${hours}h${String((minutes ?? 0) % 60).padStart(2, '0')}m`;
   return `${days}d${(hours ?? 0) % 24}h`;
-}
-
-/** CPU time as ps(1) shows it: `0:07`, `1:02:03`. */
-export function clockTime(total: number): string {
-  const seconds = Math.floor(total);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const rest = two(seconds % 60);
-  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${two(minutes)}:${rest}`;
 }
 
 /** As `du -h` shows it. */

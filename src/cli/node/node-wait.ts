@@ -6,7 +6,8 @@ import { type DrainState, drainFiles, readDrainState } from '../../ssh/drain/dra
 import { ownSession } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { type SettingsRead, type SiteArguments, readSessionSettings } from '../kit/site-options.ts';
-import { type Terminal, withProgress } from '../kit/terminal.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 import { durationText } from '../kit/text.ts';
 import { endAndReport, messageMs, tellBySettings } from '../sessions/end.ts';
 import { openSessions } from '../sessions/select.ts';

@@ -5,7 +5,7 @@ import { command, group } from '../kit/command.ts';
 import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
 import { readSessionSettings, configDirOption } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 import { openSessions } from '../sessions/select.ts';
 import type { NodeStatus } from './node-text.ts';
 

@@ -2,7 +2,8 @@ import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, number, outputOption, text } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';
 import { siteFilesOf, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, withProgress } from '../kit/terminal.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 const options = {
   ...siteOptions,
@@ -67,7 +68,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
   const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
     import('../../doctor/ssh-checks.ts'),
     import('../../ssh/open/plan-session.ts'),
-    import('./plan-text.ts'),
+    import('./session-plan-text.ts'),
   ]);
   const [{ lookupUser }, { userAccessFinding }, { runCheck }] = await Promise.all([
     import('../../identity/nss.ts'),

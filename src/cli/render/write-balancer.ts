@@ -9,7 +9,8 @@ import type { BalancerSettings } from '../../config/schema/balancer-settings.ts'
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { patchText } from '../kit/patch-text.ts';
-import { reportError, withProgress, type Terminal } from '../kit/terminal.ts';
+import { reportError, type Terminal } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 /**
  * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not

@@ -7,7 +7,7 @@ import type { SelfServiceInput } from '../../ssh/open/open-session.ts';
 import { ownProfiles } from '../../ssh/self-service/own-profiles.ts';
 import { ownSessions, sessionsNamed } from '../../ssh/self-service/own-sessions.ts';
 import { ownStatus } from '../../ssh/self-service/own-status.ts';
-import { asksForJson } from '../kit/command-place.ts';
+import { asksForJson } from '../kit/json-option.ts';
 import { reportError, textOutputs } from '../kit/terminal.ts';
 import { type AskedCommand, askedCommand, usageText } from './command-words.ts';
 import {

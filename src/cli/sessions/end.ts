@@ -10,8 +10,10 @@ import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, text } from '../kit/options.ts';
 import type { SettingsRead } from '../kit/site-options.ts';
-import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
-import { durationText, parseSeconds } from '../kit/text.ts';
+import { type Terminal, errorText } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
+import { durationText } from '../kit/text.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 import {
   filterOf,
   filterOptions,
@@ -174,7 +176,7 @@ async function withoutOwn(
 ): Promise<SessionsAndPods> {
   const [{ ownSession }, { isInPod }] = await Promise.all([
     import('../../ssh/sessions/find-sessions.ts'),
-    import('../../backends/pod/pod-session.ts'),
+    import('../../backends/pod/list-cluster-pods.ts'),
   ]);
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };

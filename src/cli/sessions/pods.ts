@@ -1,11 +1,13 @@
-import { isInPod, type PodSession } from '../../backends/pod/pod-session.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import { isInPod } from '../../backends/pod/list-cluster-pods.ts';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { clusterTargets } from '../kit/site-options.ts';
-import { type Terminal, reportError, withProgress } from '../kit/terminal.ts';
+import { type Terminal, reportError } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 /** Time limit for the clusters, which are asked in parallel. Milliseconds. */
 const patienceMs = 10_000;
@@ -16,7 +18,7 @@ const atOnce = 8;
 /** The pods of sessions on all clusters. The error of a cluster is reported, and the others are listed. */
 export async function readPods(terminal: Terminal): Promise<readonly PodSession[]> {
   const [{ listClusterPods }, { deadlineIn }] = await Promise.all([
-    import('../../backends/pod/cluster-pods.ts'),
+    import('../../backends/pod/list-cluster-pods.ts'),
     import('../../system/deadline.ts'),
   ]);
   const targets = await knownTargets(terminal);
@@ -70,7 +72,7 @@ export async function endPodsAndReport(
   terminal: Terminal,
 ): Promise<void> {
   const [{ endPodSession }, { deadlineIn }, { mapConcurrent }] = await Promise.all([
-    import('../../backends/pod/cluster-pods.ts'),
+    import('../../backends/pod/list-cluster-pods.ts'),
     import('../../system/deadline.ts'),
     import('../../system/map-concurrent.ts'),
   ]);

@@ -12,8 +12,9 @@ import {
   readSessionSettings,
   configDirOption,
 } from '../kit/site-options.ts';
-import { type Terminal, errorText, withProgress } from '../kit/terminal.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { type Terminal, errorText } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 /** Which hosts are asked. */
 export const scopeOptions = {

@@ -1,10 +1,10 @@
-import { backendOf } from '../../backends/backends.ts';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
-import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
-import { endpointText } from '../../system/tcp-table.ts';
-import type { Documents, ListedPod } from '../documents.ts';
+import { localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
 import { documentText } from '../kit/terminal.ts';
-import { clockTime, localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
+import type { Documents, ListedPod } from '../documents.ts';
+import { endpointText } from '../../system/tcp-table.ts';
+import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import { backendOf } from '../../backends/backends.ts';
 
 export type SessionsFormat = 'text' | 'wide' | 'json';
 
@@ -231,4 +231,13 @@ function podDocument(pod: PodSession): ListedPod {
 /** In thousandths, as `kubectl top` shows it. */
 function coresText(cores: number | undefined): string {
   return cores === undefined ? '-' : `${Math.ceil(cores * 1000)}m`;
+}
+
+/** CPU time as ps(1) shows it: `0:07`, `1:02:03`. */
+export function clockTime(total: number): string {
+  const seconds = Math.floor(total);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const rest = two(seconds % 60);
+  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${two(minutes)}:${rest}`;
 }

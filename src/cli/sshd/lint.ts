@@ -4,7 +4,8 @@ import { command } from '../kit/command.ts';
 import { type ArgumentsOf, list, outputOption, text } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
-import { type Terminal, wantsColour, withProgress } from '../kit/terminal.ts';
+import { type Terminal, wantsColour } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 const helpOf = 'berth sshd lint';
 

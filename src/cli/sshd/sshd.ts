@@ -11,7 +11,8 @@ import {
 } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
-import { type Terminal, wantsColour, withProgress } from '../kit/terminal.ts';
+import { type Terminal, wantsColour } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 import { certifyCommand } from './certify.ts';
 import { lintCommand } from './lint.ts';
 import { checkCommand, listCommand } from './state.ts';

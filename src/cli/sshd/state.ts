@@ -5,7 +5,8 @@ import { endpointText } from '../../system/tcp-table.ts';
 import { command } from '../kit/command.ts';
 import { outputOption, text, words } from '../kit/options.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
-import { documentText, withProgress } from '../kit/terminal.ts';
+import { documentText } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 import { textTable } from '../kit/text.ts';
 
 const balancerFile = '/etc/berth/balancer.yml';

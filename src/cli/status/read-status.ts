@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { CheckStatus } from '../../check-result.ts';
 import type { AskedCluster } from '../../clusters/ask-clusters.ts';
 import { tokenSetupCommand } from '../../clusters/token-state.ts';
-import { asInstalled } from '../../config/load/config-overlay.ts';
+import { asInstalled } from '../../config/load/config-path.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { loadSshSettings, sshCacheFile } from '../../config/load/load-ssh-settings.ts';
 import { changedSources } from '../../config/load/settings-cache.ts';

@@ -1,6 +1,7 @@
 import { command } from '../kit/command.ts';
 import { outputOption } from '../kit/options.ts';
-import { documentText, withProgress } from '../kit/terminal.ts';
+import { documentText } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 /** `berth status`: what is configured, runs and needs a look on this host, in a second. */
 export const statusCommand = command({

@@ -6,7 +6,7 @@ import { type ReservedIds, reservedIds } from '../../subid/rules/directory-ids.t
 import { fileIdentity } from '../../system/config-files.ts';
 import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, outputOption, text, words } from '../kit/options.ts';
-import { parseSeconds } from '../kit/text.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 /** Both commands have the same options. */
 const helpOf = 'berth subid plan';

@@ -14,8 +14,10 @@ import { escapedForTerminal } from '../../log.ts';
 import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text } from '../kit/options.ts';
 import { type SiteArguments, chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, documentText, reportError, withProgress } from '../kit/terminal.ts';
-import { durationText, parseSeconds, timestamp } from '../kit/text.ts';
+import { type Terminal, documentText, reportError } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
+import { durationText, timestamp } from '../kit/text.ts';
+import { parseSeconds } from '../kit/parse-seconds.ts';
 
 const options = {
   ...siteOptions,

@@ -4,7 +4,8 @@ import { BerthError } from '../../errors/berth-error.ts';
 import type { ServerTrait } from '../../verify/case.ts';
 import { command } from '../kit/command.ts';
 import { choice, flag, number, outputOption, text } from '../kit/options.ts';
-import { type Terminal, withProgress } from '../kit/terminal.ts';
+import type { Terminal } from '../kit/terminal.ts';
+import { withProgress } from '../kit/progress.ts';
 
 /** `berth verify`: what users do with SSH, tried on any server with the clients of this machine. */
 export const verifyCommand = command({

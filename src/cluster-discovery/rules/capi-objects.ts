@@ -1,4 +1,3 @@
-import { parse } from 'yaml';
 import { parseIssuer } from '../../config/schema/issuer-url.ts';
 import { isObjectName } from '../../config/schema/object-name.ts';
 import { mappingOrEmpty } from '../../mapping.ts';
@@ -51,20 +50,6 @@ function referenceOf(value: unknown, namespace: string): ObjectReference | undef
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && isObjectName(value);
-}
-
-/** A value as a list; an empty one if it is not one. */
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-/** A YAML document as a value; undefined if it is not valid. */
-export function parsedYaml(text: string): unknown {
-  try {
-    return parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

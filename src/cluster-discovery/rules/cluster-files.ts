@@ -1,10 +1,12 @@
 import { parseDocument } from 'yaml';
-import type { KeyValues } from '../../config/schema/yaml-document.ts';
+import type { KeyValues } from '../../config/schema/berth-keys.ts';
 import type { ManagementAccess } from '../../config/schema/settings.ts';
 import { asMapping, mappingOrEmpty } from '../../mapping.ts';
-import { type CapiCluster, parsedYaml } from './capi-objects.ts';
+import type { CapiCluster } from './capi-objects.ts';
+import { parsedYaml } from './foreign-yaml.ts';
 import { pathOf } from './cluster-names.ts';
-import type { KnownAudience, OidcArguments } from './oidc-arguments.ts';
+import type { OidcArguments } from './oidc-arguments.ts';
+import type { KnownAudience } from './shared-audiences.ts';
 
 /** A cluster with what a portal needs of it. */
 export interface UsableCluster {

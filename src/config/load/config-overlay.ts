@@ -2,12 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, normalize, resolve as absolutePath } from 'node:path';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
-
-/** From the installed path of a configuration file to the path that is read instead. */
-export type ResolveConfigPath = (installedPath: string) => string;
-
-/** Without an overlay: each file is read where it is installed. */
-export const asInstalled: ResolveConfigPath = (path) => path;
+import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 
 const installedDirectories = ['/etc/berth', '/etc/ood/config'] as const;
 

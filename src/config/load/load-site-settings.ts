@@ -7,7 +7,7 @@ import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { LogCode } from '../../errors/error-codes.ts';
 import { useLogFormat } from '../../log.ts';
 import { readConfigFileUnchecked } from '../../system/config-files.ts';
-import type { ResolveConfigPath } from './config-overlay.ts';
+import type { ResolveConfigPath } from './config-path.ts';
 import type { ConfigReader } from './config-reader.ts';
 import {
   deserializeError,

@@ -1,7 +1,7 @@
 import { buildId } from '../../build-id.ts';
 import { useLogFormat } from '../../log.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../schema/profile/profile.ts';
-import type { ResolveConfigPath } from './config-overlay.ts';
+import type { ResolveConfigPath } from './config-path.ts';
 import {
   deserializeError,
   type SerializedError,

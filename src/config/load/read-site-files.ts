@@ -4,7 +4,6 @@ import { parseBerthYml, emptyBerthOptions, type BerthOptions } from '../schema/b
 import { defaultSettings } from '../schema/default-settings.ts';
 import { type ClusterDefinition, parseOodCluster } from '../schema/ood-cluster-file.ts';
 import { configError } from '../schema/config-error.ts';
-import { issuerOption } from '../schema/issuer-url.ts';
 import { parseHookEnv } from '../schema/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../schema/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../schema/settings.ts';
@@ -12,7 +11,7 @@ import type { BrokenCluster, SiteFileContents } from '../schema/site-file-conten
 import { readYaml } from '../schema/yaml-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ConfigFile } from '../../system/config-files.ts';
-import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
+import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';
 import { ConfigReader } from './config-reader.ts';
 
@@ -58,42 +57,7 @@ export function readSiteFiles(
   return { parts, reader };
 }
 
-/**
- * The site's own issuer: `defaults.credentials.issuer` of berth.yml, or else that of hook.env. Neither file has to exist.
- *
- * @throws BerthError as `readSiteFiles`
- */
-export function readSiteProvider(
-  configFile: string,
-  uid: number,
-): { readonly issuer?: string; readonly audience?: string } {
-  const reader = new SiteFilesReader(uid, asInstalled);
-  const { defaults, hook_env: named } = reader.berthYml(configFile, false).berth;
-  const { issuer: url, client_id: id, audience: given } = defaults?.credentials ?? {};
-  const own = issuerOption(url);
-  const hookEnv = named === null ? undefined : hookEnvOf(reader, named);
-  const issuer = own ?? hookEnv?.issuer;
-  const audience = given ?? id ?? hookEnv?.clientId;
-  return {
-    issuer,
-    audience,
-  };
-}
-
-/** @returns undefined if there is none */
-function hookEnvOf(
-  reader: SiteFilesReader,
-  named: string | undefined,
-): ReturnType<SiteFilesReader['hookEnv']> {
-  try {
-    return reader.hookEnv(reader.hookEnvFile(named), true);
-  } catch (error) {
-    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
-    throw error;
-  }
-}
-
-class SiteFilesReader extends ConfigReader {
+export class SiteFilesReader extends ConfigReader {
   readonly warnings: SettingsWarning[] = [];
   private readonly at: ResolveConfigPath;
 

@@ -4,7 +4,7 @@ import { brokenProfile, parseProfile } from '../schema/profile/profile-parse.ts'
 import { parseSshSettings, sshSettings } from '../schema/ssh-settings.ts';
 import { readYaml } from '../schema/yaml-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { type ResolveConfigPath, asInstalled } from './config-overlay.ts';
+import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';
 import { ConfigReader } from './config-reader.ts';
 

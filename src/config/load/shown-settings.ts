@@ -5,7 +5,7 @@ import { parseHookEnv } from '../schema/hook-env/hook-env.ts';
 import { readYaml } from '../schema/yaml-document.ts';
 import { asMapping, mappingOrEmpty } from '../../mapping.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
-import { asInstalled, type ResolveConfigPath } from './config-overlay.ts';
+import { asInstalled, type ResolveConfigPath } from './config-path.ts';
 
 /** A key with its value, as a file has it. */
 export interface ShownSetting {

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { type KeyValues, withBerthKeys } from '../../config/schema/yaml-document.ts';
+import { type KeyValues, withBerthKeys } from '../../config/schema/berth-keys.ts';
 
 /** Beginning of a block `key:` at the left margin. */
 const keyLine = /^([a-z][a-z0-9_]*):/;

@@ -3,7 +3,7 @@ import type { UsableCluster } from '../../../src/cluster-discovery/rules/cluster
 import {
   type KnownAudience,
   sharedAudiences,
-} from '../../../src/cluster-discovery/rules/oidc-arguments.ts';
+} from '../../../src/cluster-discovery/rules/shared-audiences.ts';
 
 const from = (path: string): { namespace: string; name: string } => {
   const [namespace = '', name = ''] = path.split('/');

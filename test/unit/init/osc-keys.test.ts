@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { hookEnvSettings } from '../../../src/config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../../../src/config/schema/hook-env/hook-env.ts';
-import { withBerthKeys } from '../../../src/config/schema/yaml-document.ts';
+import { withBerthKeys } from '../../../src/config/schema/berth-keys.ts';
 import { newBerthYml } from '../../../src/init/rules/example-text.ts';
 import { oscKeys } from '../../../src/init/rules/osc-keys.ts';
 

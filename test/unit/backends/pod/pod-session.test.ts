@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveObject } from '../../../../src/kube/objects/kube-object.ts';
 import { findSessions } from '../../../../src/ssh/sessions/find-sessions.ts';
-import {
-  podOwners,
-  podSession,
-  type PodSession,
-} from '../../../../src/backends/pod/pod-session.ts';
+import { podSession, type PodSession } from '../../../../src/backends/pod/pod-session.ts';
+import { podOwners } from '../../../../src/backends/pod/list-cluster-pods.ts';
 import { podsTable } from '../../../../src/cli/sessions/sessions-output.ts';
 
 const now = Date.parse('2026-11-23T19:00:00Z');

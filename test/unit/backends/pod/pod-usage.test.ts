@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { podUsage } from '../../../../src/backends/pod/pod-session.ts';
+import { podUsage } from '../../../../src/backends/pod/list-cluster-pods.ts';
 
 const metric = (...usages: readonly object[]): object => ({
   metadata: { name: 'berth-base', namespace: 'u-alice' },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseSeconds, durationText, timestamp } from '../../../../src/cli/kit/text.ts';
+import { durationText, timestamp } from '../../../../src/cli/kit/text.ts';
+import { parseSeconds } from '../../../../src/cli/kit/parse-seconds.ts';
 
 describe('times on the command line', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sessionPlanText, writeSessionPlan } from '../../../../src/cli/plan/plan-text.ts';
+import { sessionPlanText, writeSessionPlan } from '../../../../src/cli/plan/session-plan-text.ts';
 
 describe('a session that does not start, in the plan', () => {
   it('prints why, and each mistake of the profile, escaped for a terminal', () => {
