@@ -15,7 +15,10 @@ describe('source files in other languages', () => {
   });
 
   it('an output contains their text and reads no file', async () => {
-    const { text } = await singleFile('src/freeze-script.ts', { banner: '', define: {} });
+    const { text } = await singleFile('src/backends/pod/objects/pod-scripts.ts', {
+      banner: '',
+      define: {},
+    });
     expect(text).toContain('hold() { frozen=1; }');
     expect(text).not.toContain('readFileSync');
   });
