@@ -5,7 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { packagedVersion } from '../build-id.ts';
 import { exitNow, stuckThreads } from '../system/exit-now.ts';
 import { runCommandLine } from './command-line.ts';
-import { asksForJson, splitShortOutput } from './kit/json-option.ts';
+import { asksForJson, splitShortOutput } from './kit/command-place.ts';
 import { textOutputs } from './kit/terminal.ts';
 
 const outputs = textOutputs();

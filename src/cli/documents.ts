@@ -32,12 +32,6 @@ import type { LogLine } from '../trace/log-line.ts';
 import type { Explanation } from './explain/explain-text.ts';
 import type { StepResult } from './init/setup-steps.ts';
 import type { ConfigurationKey } from './kit/configuration-keys.ts';
-import type {
-  OwnProfilesDocument,
-  OwnSessionsDocument,
-  OwnSessionsEndedDocument,
-  OwnStatusDocument,
-} from './self-service/own-documents.ts';
 import type { HostStatus } from './status/host-status.ts';
 import type { VerificationReport } from './verify/verification-report.ts';
 
@@ -260,14 +254,6 @@ export interface Documents {
     readonly sessions: number;
     readonly waitedFor: number;
   };
-  /** `ssh HOST berth profiles` */
-  readonly OwnProfiles: OwnProfilesDocument;
-  /** `ssh HOST berth sessions` */
-  readonly OwnSessions: OwnSessionsDocument;
-  /** `ssh HOST berth end` */
-  readonly OwnSessionsEnded: OwnSessionsEndedDocument;
-  /** `ssh HOST berth status` */
-  readonly OwnStatus: OwnStatusDocument;
   /** `berth reap` */
   readonly Reap: Omit<ReapReport, 'failed'> & {
     readonly dryRun: boolean;

@@ -7,7 +7,6 @@ import type { SelfServiceInput } from '../../ssh/open/open-session.ts';
 import { ownProfiles } from '../../ssh/self-service/own-profiles.ts';
 import { ownSessions, sessionsNamed } from '../../ssh/self-service/own-sessions.ts';
 import { ownStatus } from '../../ssh/self-service/own-status.ts';
-import { asksForJson } from '../kit/json-option.ts';
 import { reportError, textOutputs } from '../kit/terminal.ts';
 import { type AskedCommand, askedCommand, usageText } from './command-words.ts';
 import {
@@ -32,7 +31,6 @@ export async function answerUser(input: SelfServiceInput): Promise<number> {
     reportError(
       {
         stderr: outputs.stderr,
-        wantsJson: asksForJson(command.split(' ')),
         finish: (code) => {
           status ||= code;
         },
@@ -43,9 +41,8 @@ export async function answerUser(input: SelfServiceInput): Promise<number> {
   try {
     const word = input.settings.selfService ?? '';
     const asked = askedCommand(command, word);
-    const { json, text, nothing, failed } = await answerOf(asked, input, word);
-    if (asked.output === 'json' && json !== '') outputs.stdout.write(json);
-    else if (text !== '') outputs.stdout.write(text);
+    const { text, nothing, failed } = await answerOf(asked, input, word);
+    if (text !== '') outputs.stdout.write(text);
     else if (failed.length === 0) outputs.stderr.write(nothing);
     failed.forEach(fail);
   } catch (thrown) {
@@ -71,7 +68,7 @@ async function answerOf(
     case 'sessions':
       return sessionsAnswer(await ownSessions(site, user), site.now());
     case 'help':
-      return { text: usageText(word), json: '', nothing: '', failed: [] };
+      return { text: usageText(word), nothing: '', failed: [] };
   }
 }
 

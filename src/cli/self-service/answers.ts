@@ -1,4 +1,4 @@
-import type { OwnSession, OwnSessions } from '../../backends/own-session.ts';
+import type { OwnSessions } from '../../backends/own-session.ts';
 import { profileChoices } from '../../backends/slurm/argv/choices.ts';
 import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
@@ -6,14 +6,10 @@ import type { SessionEnd } from '../../session/session-end.ts';
 import type { OwnProfile } from '../../ssh/self-service/own-profiles.ts';
 import { fullName } from '../../ssh/self-service/own-sessions.ts';
 import type { OwnStatus } from '../../ssh/self-service/own-status.ts';
+import { durationText, localTime, shortTime, sizeText, textTable } from '../kit/text.ts';
 
-import { documentError, documentText } from '../kit/terminal.ts';
-import { durationText, localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
-import type { ListedOwnSession, OwnSessionEnd } from './own-documents.ts';
-
-/** What a command prints, in both formats. */
+/** What a command prints. */
 export interface Answer {
-  readonly json: string;
   /** Empty if there is nothing to list. */
   readonly text: string;
   /** What is said then, on standard error. */
@@ -25,10 +21,6 @@ export interface Answer {
 /** @param now milliseconds since the epoch */
 export function sessionsAnswer({ sessions, failed }: OwnSessions, now: number): Answer {
   return {
-    json: documentText('OwnSessions', {
-      sessions: sessions.map(sessionDocument),
-      failures: failed.map(documentError),
-    }),
     text: table(
       ['NAME', 'PROFILE', 'BACKEND', 'STATE', 'AGE', 'CONNECTIONS', 'ENDS'],
       sessions.map(({ name, profile, backend, cluster, job, since, ...session }) => [
@@ -49,14 +41,6 @@ export function sessionsAnswer({ sessions, failed }: OwnSessions, now: number): 
 
 export function endedAnswer({ sessions, failed }: OwnSessions): Answer {
   return {
-    json: documentText('OwnSessionsEnded', {
-      ended: sessions.map((one) => ({
-        name: one.name,
-        fullName: fullName(one),
-        backend: one.backend,
-      })),
-      failures: failed.map(documentError),
-    }),
     text: sessions.map((one) => `ended ${fullName(one)}\n`).join(''),
     nothing: 'you have nothing to end here\n',
     failed,
@@ -90,25 +74,6 @@ export function profilesAnswer(profiles: readonly OwnProfile[]): Answer {
       : `More, for a job: ssh -o SetEnv='BERTH_PROFILE=NAME ${choice.variable}=${choice.max ?? choice.values?.[0] ?? 'VALUE'}' HOST\n`;
   const headings = ['NAME', 'DEFAULT', 'BACKEND', 'IMAGE', 'CPUS', 'MEMORY', 'TIME', 'CHOICES'];
   return {
-    json: documentText('OwnProfiles', {
-      profiles: profiles.map(({ profile, isDefault }) => ({
-        name: profile.name,
-        default: isDefault,
-        backend: profile.backend,
-        image: profile.image,
-        limits: {
-          cpus: profile.limits.cpus ?? null,
-          memoryBytes: profile.limits.memory ?? null,
-          processes: profile.limits.pids ?? null,
-          timeSeconds: seconds(timeLimit(profile)),
-        },
-        choices: profileChoices(profile).map(({ variable, max, values }) => ({
-          variable,
-          max: max ?? null,
-          values: values ?? null,
-        })),
-      })),
-    }),
     text:
       rows.length === 0
         ? ''
@@ -151,53 +116,10 @@ export function statusAnswer({ jobs, quotas, credentials, failed }: OwnStatus): 
     ),
   ];
   return {
-    json: documentText('OwnStatus', {
-      jobs: jobs.map(sessionDocument),
-      quotas,
-      credentials: credentials.map(({ cluster, expiry, renews }) => ({
-        cluster,
-        expires: timestamp(Math.floor(expiry)),
-        renews,
-      })),
-      failures: failed.map(documentError),
-    }),
     text: tables.filter((text) => text !== '').join('\n'),
     nothing:
       'no SSH session of yours has a job here, and you have no quotas or credentials for kubectl\n',
     failed,
-  };
-}
-
-function sessionDocument(session: OwnSession): ListedOwnSession {
-  const { name, profile, backend, cluster, job, state, since, connections, ends } = session;
-  return {
-    name,
-    fullName: fullName(session),
-    profile: profile ?? null,
-    backend,
-    cluster: cluster ?? null,
-    state,
-    connections: connections ?? null,
-    job:
-      job === undefined
-        ? null
-        : {
-            id: job.id,
-            node: job.node === '' ? null : job.node,
-            secondsLeft: job.secondsLeft ?? null,
-            waits: job.waits ?? null,
-          },
-    since: since === undefined ? null : wholeTime(since),
-    ends: endDocument(ends),
-  };
-}
-
-function endDocument({ after, graceMs, waitsForProcesses, at }: SessionEnd): OwnSessionEnd {
-  return {
-    after: after ?? null,
-    graceSeconds: seconds(graceMs),
-    waitsForProcesses: waitsForProcesses ?? false,
-    at: at === undefined ? null : wholeTime(at),
   };
 }
 
@@ -225,12 +147,4 @@ function table(
   right: readonly number[] = [],
 ): string {
   return rows.length === 0 ? '' : textTable(headings, rows, right);
-}
-
-function seconds(ms: number | undefined): number | null {
-  return ms === undefined ? null : Math.round(ms / 1000);
-}
-
-function wholeTime(ms: number): string {
-  return timestamp(Math.floor(ms / 1000));
 }

@@ -8,13 +8,12 @@ export interface AskedCommand {
   /** What `end` ends. */
   readonly names: readonly string[];
   readonly all: boolean;
-  readonly output: 'text' | 'json';
 }
 
 const commandNames = ['sessions', 'end', 'profiles', 'status', 'help'] as const;
 
 /**
- * Parses a command line such as `berth end berth-base -o json`.
+ * Parses a command line such as `berth end berth-base`.
  *
  * @param command as the client sent it; its first word is `word`
  * @throws {BerthError} `usage`
@@ -30,9 +29,7 @@ export function askedCommand(command: string, word: string): AskedCommand {
   const [first = 'help', ...names] = positionals;
   const name = values.help ? 'help' : commandNames.find((one) => one === first);
   if (name === undefined) throw usage(`there is no command ${word} ${first}`, commandsHint(word));
-  const { output, all } = values;
-  if (output !== 'text' && output !== 'json')
-    throw usage(`-o ${output}: must be text or json`, 'Use -o text or -o json.');
+  const { all } = values;
   if (name !== 'end' && name !== 'help' && (names.length > 0 || all))
     throw usage(`${word} ${name} takes no ${all ? '--all' : 'names'}`, commandsHint(word));
   if (name === 'end' && names.length > 0 === all)
@@ -40,11 +37,11 @@ export function askedCommand(command: string, word: string): AskedCommand {
       `${word} end needs ${all ? 'either names or --all' : 'names, or --all'}`,
       `\`${word} sessions\` has the names.`,
     );
-  return { name, names, all, output };
+  return { name, names, all };
 }
 
 interface ParsedWords {
-  readonly values: { readonly output: string; readonly all: boolean; readonly help: boolean };
+  readonly values: { readonly all: boolean; readonly help: boolean };
   readonly positionals: readonly string[];
 }
 
@@ -54,7 +51,6 @@ function parsed(words: readonly string[], word: string): ParsedWords {
       args: [...words],
       allowPositionals: true,
       options: {
-        output: { type: 'string', short: 'o', default: 'text' },
         all: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -76,7 +72,7 @@ function usage(message: string, hint: string): BerthError {
 
 /** What `berth help` prints. @param word the first word of all commands */
 export function usageText(word: string): string {
-  return `Usage: ssh HOST ${word} COMMAND [-o json]
+  return `Usage: ssh HOST ${word} COMMAND
 
 The login answers these commands itself, without a container.
 
@@ -87,12 +83,9 @@ The login answers these commands itself, without a container.
   ${word} help          This text
 
 Options:
-  -o, --output text|json   Format; json is for scripts
-  -h, --help               This text
+  -h, --help   This text
 
 Examples:
-  # What runs, for a script
-  ssh HOST ${word} sessions -o json
   # End a container
   ssh HOST ${word} end berth-base
   # A session with another profile

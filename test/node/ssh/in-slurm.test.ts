@@ -142,18 +142,13 @@ describe('a session in a job of Slurm', () => {
     expect(profiles).toMatch(/^chosen +no +slurm .* BERTH_TIME up to 2h$/m);
     const session = LiveSession.start(site.login, ann, ['echo ready; sleep 600']);
     await session.waitForOutput('ready');
-    const listed = await command('berth sessions -o json');
+    const listed = await command('berth sessions');
     expect([listed.code, listed.err]).toEqual([0, '']);
-    const { sessions } = berthDocument(listed.out) as { sessions: { job: { id: string } }[] };
-    expect(sessions).toEqual([
-      expect.objectContaining({
-        ...{ name: 'berth-short', profile: 'short', backend: 'slurm', state: 'running' },
-        job: expect.objectContaining({
-          ...{ node: expect.stringMatching(/^node_1/) as string, waits: null },
-        }) as unknown,
-        ends: expect.objectContaining({ after: 'last-connection', graceSeconds: 2 }) as unknown,
-      }),
-    ]);
+    const [, id = ''] =
+      /^NAME .*\nberth-short +short +slurm (\d+) +running +\d+s +- +2 s after your last connection.*\n$/.exec(
+        listed.out,
+      ) ?? [];
+    expect(id, listed.out).not.toBe('');
     const requestsFor = async (work: () => Promise<unknown>): Promise<number> => {
       const count = async (): Promise<number> => {
         const { stdout } = await site.login.asRoot(['sdiag']);
@@ -169,7 +164,6 @@ describe('a session in a job of Slurm', () => {
       ),
     );
     expect(asked).toBe(1);
-    const id = sessions[0]?.job.id ?? '';
     expect(await site.login.ssh(ben, [`berth end ${id}`])).toMatchObject({ exitCode: 69 });
     expect(await command(`berth end ${id}`)).toEqual({
       ...{ code: 0, out: 'ended slurm/berth-short\n', err: '' },

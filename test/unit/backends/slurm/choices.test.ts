@@ -103,7 +103,7 @@ describe('what a client chooses', () => {
     expect(timeOf({ BERTH_TIME: '90m' })).toBe('--time=0-01:30:00');
     expect(() => withChoices(inJob, { BERTH_TIME: '3h' })).toThrow('allows at most 2h');
     expect(profileChoices(inJob)).toEqual([{ variable: 'BERTH_TIME', max: '2h' }]);
-    const { json } = profilesAnswer([{ profile: inJob, isDefault: true }]);
-    expect(json).toMatch(/"timeSeconds": ?7200\b/);
+    const { text } = profilesAnswer([{ profile: inJob, isDefault: true }]);
+    expect(text).toMatch(/ 2 h +BERTH_TIME up to 2h$/m);
   });
 });

@@ -13,13 +13,11 @@ function refusal(command: string): string {
 
 describe('a command of a user', () => {
   it('has names and options', () => {
-    expect(askedCommand('my sessions -o json', 'my')).toMatchObject({
-      ...{ name: 'sessions', output: 'json' },
+    expect(askedCommand('my sessions', 'my')).toMatchObject({ name: 'sessions' });
+    expect(askedCommand('my end berth-a pod/b', 'my')).toEqual({
+      ...{ name: 'end', names: ['berth-a', 'pod/b'], all: false },
     });
-    expect(askedCommand('my end berth-a pod/b --output=json', 'my')).toEqual({
-      ...{ name: 'end', names: ['berth-a', 'pod/b'], all: false, output: 'json' },
-    });
-    expect(askedCommand('my end --all', 'my')).toMatchObject({ all: true, output: 'text' });
+    expect(askedCommand('my end --all', 'my')).toMatchObject({ all: true });
     for (const help of ['my', 'my help', 'my --help', 'my status -h'])
       expect(askedCommand(help, 'my')).toMatchObject({ name: 'help' });
   });
@@ -27,7 +25,7 @@ describe('a command of a user', () => {
   const exists = 'Commands are sessions, end, profiles, status, help: see `ssh HOST my help`.';
   it.each([
     ['my list', `64 there is no command my list. ${exists}`],
-    ['my sessions -o yaml', '64 -o yaml: must be text or json. Use -o text or -o json.'],
+    ['my sessions -o json', `64 Unknown option '-o'. ${exists}`],
     ['my sessions x', `64 my sessions takes no names. ${exists}`],
     ['my status --all', `64 my status takes no --all. ${exists}`],
     ['my status --al', `64 Unknown option '--al'. ${exists}`],
