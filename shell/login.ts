@@ -28,7 +28,11 @@ async function main(own: ProcessInput, log: Logger): Promise<void> {
   // sshd_config and passwd may contain a symlink to it.
   const toolsDir = join(dirname(dirname(realpathSync(itself))), 'files');
   const opened = await openSession({
-    ...{ request, env, toolsDir, itself, log },
+    request,
+    env,
+    toolsDir,
+    itself,
+    log,
     answer: async (given) => {
       const { answerUser } = await import('../src/cli/self-service/answer-user.ts');
       return answerUser(given);

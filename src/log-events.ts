@@ -15,7 +15,9 @@ const why = 'the reason';
 const ofLogin = { user, session };
 const ofNamespace = {
   ...ofLogin,
-  ...{ cluster, took_ms: 'milliseconds', repaired: 'objects that were changed back' },
+  cluster,
+  took_ms: 'milliseconds',
+  repaired: 'objects that were changed back',
 };
 /** What the user's own login says, not root. */
 const ofSessions = {
@@ -31,7 +33,9 @@ export const logEvents = {
   'portal login': {
     when: 'The hook of a login at the portal has ended.',
     fields: {
-      ...{ ...ofLogin, exit: 'exit status', code: 'the code of the first error' },
+      ...ofLogin,
+      exit: 'exit status',
+      code: 'the code of the first error',
       took_ms: 'milliseconds, of which the phases are',
       configuration_ms: 'to read the configuration and the account',
       credentials_ms: 'to make credentials, while the clusters answer',
@@ -79,16 +83,24 @@ export const logEvents = {
   'session opened': {
     when: 'PAM has opened the session of an SSH connection.',
     fields: {
-      ...{ ...ofLogin, rhost, client: 'address and port of the client behind a balancer' },
-      ...{ peer: "the balancer's end of the connection", port: 'port of sshd' },
+      ...ofLogin,
+      rhost,
+      client: 'address and port of the client behind a balancer',
+      peer: "the balancer's end of the connection",
+      port: 'port of sshd',
     },
   },
   'session closed': {
     when: 'An SSH connection has ended, and what it started was ended.',
     fields: {
-      ...{ ...ofLogin, rhost, seconds: 'how long it was open', by: '`reaper`, if PAM missed it' },
-      ...{ processes: 'how many were ended', containers: 'how many were removed' },
-      ...{ received_bytes: 'from the client', sent_bytes: 'to the client' },
+      ...ofLogin,
+      rhost,
+      seconds: 'how long it was open',
+      by: '`reaper`, if PAM missed it',
+      processes: 'how many were ended',
+      containers: 'how many were removed',
+      received_bytes: 'from the client',
+      sent_bytes: 'to the client',
       ...ofSessions,
     },
   },

@@ -9,24 +9,37 @@ import { type PodForm, celList, celString, type Rule, type Variable } from './po
 
 /** Domains of annotations that are only informative or for the tools that made the object. */
 const harmlessDomains = [
-  ...['kubectl.kubernetes.io', 'app.kubernetes.io', 'batch.kubernetes.io'],
-  ...['helm.sh', 'meta.helm.sh', 'argocd.argoproj.io', 'workflows.argoproj.io'],
-  ...['kustomize.toolkit.fluxcd.io', 'helm.toolkit.fluxcd.io'],
-  ...['prometheus.io', 'hub.jupyter.org', 'openondemand.org'],
+  'kubectl.kubernetes.io',
+  'app.kubernetes.io',
+  'batch.kubernetes.io',
+  'helm.sh',
+  'meta.helm.sh',
+  'argocd.argoproj.io',
+  'workflows.argoproj.io',
+  'kustomize.toolkit.fluxcd.io',
+  'helm.toolkit.fluxcd.io',
+  'prometheus.io',
+  'hub.jupyter.org',
+  'openondemand.org',
 ];
 /** Single keys of domains that have harmful keys too. */
 const harmlessKeys = [
   lifetimeAnnotation,
-  ...['kubernetes.io/description', 'kubernetes.io/change-cause'],
+  'kubernetes.io/description',
+  'kubernetes.io/change-cause',
   // Written at admission by the API server's LimitRanger, OpenShift and Kyverno.
-  ...['kubernetes.io/limit-ranger', 'policies.kyverno.io/last-applied-patches'],
-  ...['openshift.io/scc', 'security.openshift.io/validated-scc-subject-type'],
+  'kubernetes.io/limit-ranger',
+  'policies.kyverno.io/last-applied-patches',
+  'openshift.io/scc',
+  'security.openshift.io/validated-scc-subject-type',
   // Eviction order and node scale-down, limited by the pod's lifetime.
   'controller.kubernetes.io/pod-deletion-cost',
   'cluster-autoscaler.kubernetes.io/safe-to-evict',
-  ...['service.kubernetes.io/topology-mode', 'service.kubernetes.io/topology-aware-hints'],
+  'service.kubernetes.io/topology-mode',
+  'service.kubernetes.io/topology-aware-hints',
   // Mounted as files in the pods of SSH sessions.
-  ...['berth.dev/passwd', 'berth.dev/group'],
+  'berth.dev/passwd',
+  'berth.dev/group',
 ];
 /** The deprecated form of a field that has a rule. */
 const appArmor = 'container.apparmor.security.beta.kubernetes.io/';

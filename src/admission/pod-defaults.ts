@@ -36,7 +36,9 @@ function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
   const seccomp = "Object.spec.securityContext.seccompProfile{type: 'RuntimeDefault'}";
   const strict = supplementalGroupsPolicy === 'Strict';
   const fields = [
-    ...['runAsUser: variables.uid', 'runAsGroup: variables.gid', 'runAsNonRoot: true'],
+    'runAsUser: variables.uid',
+    'runAsGroup: variables.gid',
+    'runAsNonRoot: true',
     'supplementalGroups: variables.groups',
     ...(strict ? ["supplementalGroupsPolicy: 'Strict'"] : []),
     `seccompProfile: ${seccomp}`,

@@ -14,8 +14,17 @@ import {
 
 /** Kinds with contents of the namespace only, or with a rule below. */
 const kinds = [
-  ...['configMap', 'secret', 'emptyDir', 'downwardAPI', 'projected', 'persistentVolumeClaim'],
-  ...['ephemeral', 'image', 'hostPath', 'nfs', 'csi'],
+  'configMap',
+  'secret',
+  'emptyDir',
+  'downwardAPI',
+  'projected',
+  'persistentVolumeClaim',
+  'ephemeral',
+  'image',
+  'hostPath',
+  'nfs',
+  'csi',
 ];
 
 /** Allowed sources of a projected volume. */
@@ -130,7 +139,10 @@ export function volumeRules(parameters: AdmissionParameters): Rule[] {
 
 /** Fields of a claim that select an existing volume, existing data or a class that no list has. */
 const leading = [
-  ...['volumeName', 'selector', 'dataSource', 'dataSourceRef'],
+  'volumeName',
+  'selector',
+  'dataSource',
+  'dataSourceRef',
   'volumeAttributesClassName',
 ];
 const made = celString(' must be absent: users get a new volume, not an existing one');

@@ -8,7 +8,9 @@ import type { Backend } from './backend.ts';
 
 /** Pods on Kubernetes clusters. All else is imported when it is needed, as for `podmanBackend`. */
 const podBackend: Backend = {
-  ...{ name: 'pod', noun: 'pod', runsHere: false },
+  name: 'pod',
+  noun: 'pod',
+  runsHere: false,
   isUsed: (settings) => namesBackend(settings, 'pod'),
   async prepareLogin(site, user) {
     const { withSessionProfiles } = await import('../config/load/session-profiles.ts');
@@ -36,7 +38,9 @@ const podBackend: Backend = {
 
 /** Containers of rootless podman on the login node. All else is imported when it is needed: PAM's hook uses little of it. */
 const podmanBackend: Backend = {
-  ...{ name: 'podman', noun: 'container', runsHere: true },
+  name: 'podman',
+  noun: 'container',
+  runsHere: true,
   // Containers of profiles that were removed have to be cleaned up too.
   isUsed: () => true,
   async sessionNames(profile, connection, claimed) {
@@ -55,7 +59,9 @@ const podmanBackend: Backend = {
 
 /** Containers in a job of Slurm. The job ends itself when no session uses it, so no cleanup belongs to it here. */
 const slurmBackend: Backend = {
-  ...{ name: 'slurm', noun: 'job', runsHere: false },
+  name: 'slurm',
+  noun: 'job',
+  runsHere: false,
   isUsed: (settings) => namesBackend(settings, 'slurm'),
   async sessionNames(profile, connection, claimedName) {
     const { jobName } = await import('./slurm/argv/slurm-job.ts');

@@ -58,8 +58,12 @@ async function planPodSession(
   const { user, connection } = host;
   const cluster = podCluster(profile, await loadSiteSettings({ overlay }, { cache: 'read' }));
   const pod = podObject({
-    ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name), connection },
-    ...{ loginHost: hostname(), groupNames: await groupNamesById([user.gid, ...user.groups]) },
+    user,
+    profile,
+    namespace: namespaceOf(cluster.namespacePrefix, user.name),
+    connection,
+    loginHost: hostname(),
+    groupNames: await groupNamesById([user.gid, ...user.groups]),
   });
   const { opening } = podSession(host, profile, { request, env, nonce: 'NONCE' });
   return { profile: profile.name, cluster: cluster.name, pod, exec: opening.words };
@@ -90,8 +94,13 @@ function planned(
   const name = containerName(profile, host.connection);
   const warm = runningContainer(host, name);
   const container: SessionContainer = warm ?? {
-    ...{ id: 'CONTAINER', pid: 0, pausePid: 0, env: [], terminalRelay: 'runtime' },
-    ...{ shell: profile.shell ?? shellInside(host.user), cwd: host.user.home },
+    id: 'CONTAINER',
+    pid: 0,
+    pausePid: 0,
+    env: [],
+    terminalRelay: 'runtime',
+    shell: profile.shell ?? shellInside(host.user),
+    cwd: host.user.home,
     hasBundledTools: mounts.some(({ source }) => source === toolsDir),
   };
   const inside = containerSession(host, container, { request, profile, env });
@@ -100,10 +109,14 @@ function planned(
   return {
     profile: profile.name,
     container: {
-      ...{ name, runs: warm !== undefined },
+      name,
+      runs: warm !== undefined,
       start: podmanRunCommand(host, profile, { mounts }),
     },
-    ...{ mounts, skipped, becomes: { file, args, env: own }, environment: inside.env },
+    mounts,
+    skipped,
+    becomes: { file, args, env: own },
+    environment: inside.env,
   };
 }
 

@@ -40,7 +40,8 @@ export const configCommand = group('config', "Print Berth's configuration", [sho
 
 function settingsText(settings: readonly ShownSetting[]): string {
   const rows = settings.map(({ key, value, file, line }) => [
-    ...[key, typeof value === 'string' ? value : JSON.stringify(value)],
+    key,
+    typeof value === 'string' ? value : JSON.stringify(value),
     line === undefined ? `default (${file})` : `${file}:${line}`,
   ]);
   return textTable(['KEY', 'VALUE', 'FROM'], rows);

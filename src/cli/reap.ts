@@ -70,9 +70,12 @@ async function reap(
     return 0;
   }
   const words = [
-    ...['reap', '--quiet'],
+    'reap',
+    '--quiet',
     ...optionWords({ 'config-dir': args['config-dir'] }),
-    ...[...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : []), '--turns'],
+    ...(dryRun ? ['--dry-run'] : []),
+    ...(args.unused ? ['--unused'] : []),
+    '--turns',
   ];
   const start = reapProcessCommand(terminal.program, words, terminal.env);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });

@@ -116,7 +116,9 @@ async function readCluster(
     return { cluster, reason: 'its kubeconfig has tls-server-name, and those of users cannot' };
   const oidc = await controlPlaneOidc(client, cluster);
   return {
-    ...{ cluster, endpoint: server.url, ca: server.ca },
+    cluster,
+    endpoint: server.url,
+    ca: server.ca,
     oidc,
   };
 }

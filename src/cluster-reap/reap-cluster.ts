@@ -60,8 +60,13 @@ const lease = { namespace: 'ondemand', name: 'berth-reaper' };
 
 const nothing = {
   pods: {
-    ...{ expired: [], orphaned: [], unreadable: [], stuck: [] },
-    ...{ later: 0, objects: 0, failed: [] },
+    expired: [],
+    orphaned: [],
+    unreadable: [],
+    stuck: [],
+    later: 0,
+    objects: 0,
+    failed: [],
   },
   namespaces: { deleted: [], left: [], later: 0, failed: [] },
 };
@@ -116,13 +121,20 @@ async function reap(
   const names = new Set(namespaces.map(({ metadata }) => metadata.name));
   const podsOf = (labelSelector?: string): Promise<PodTally> =>
     reduceListPages(client, '/api/v1/pods', {
-      ...{ attempted: 'listing the pods', metadataOnly: true },
+      attempted: 'listing the pods',
+      metadataOnly: true,
       labelSelector,
       begin: () => new PodTally(names, { now: now(), secondsOf }),
       add: (seen, pod) => seen.add(pod),
     });
   const round: ReapContext = {
-    ...{ client, dryRun: options.dryRun, namespaces, podsOf, now, secondsOf, mayGoOn },
+    client,
+    dryRun: options.dryRun,
+    namespaces,
+    podsOf,
+    now,
+    secondsOf,
+    mayGoOn,
     pods: await podsOf(),
     ageOf: ({ metadata }) => now() - secondsOf(metadata.creationTimestamp),
   };

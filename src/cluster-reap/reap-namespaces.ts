@@ -61,11 +61,17 @@ export async function reapNamespaces(
         : namespacesWithPods(options.prometheus, options.after),
     ]);
     const plan = planNamespaceReap({
-      ...{ namespaces: round.namespaces, busy: running, withVolumes: volumes, withClaims: claims },
-      ...{ youngest: round.pods.youngest, after: options.after },
+      namespaces: round.namespaces,
+      busy: running,
+      withVolumes: volumes,
+      withClaims: claims,
+      youngest: round.pods.youngest,
+      after: options.after,
       lastLogin: options.lastLogin ?? options.after,
       names: options.names,
-      ...{ now: round.now(), ageOf: round.ageOf, secondsOf: round.secondsOf },
+      now: round.now(),
+      ageOf: round.ageOf,
+      secondsOf: round.secondsOf,
       active,
     });
     const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);
@@ -132,7 +138,8 @@ function namespacesOf(
   selectors: { readonly fieldSelector?: string; readonly labelSelector?: string } = {},
 ): Promise<Set<string>> {
   return reduceListPages(client, path, {
-    ...{ attempted, metadataOnly: true },
+    attempted,
+    metadataOnly: true,
     ...selectors,
     begin: () => new Set<string>(),
     add: (names, { metadata }) => names.add(metadata.namespace ?? ''),

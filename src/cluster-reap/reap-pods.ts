@@ -45,7 +45,9 @@ export async function reapPods(
   const objects = await jobObjects(round, plan.expired);
   const { orphaned, later: jobsLater } = planOrphans(objects, most);
   const rest = {
-    ...{ unreadable: plan.unreadable, stuck: plan.stuck, later: plan.later + jobsLater },
+    unreadable: plan.unreadable,
+    stuck: plan.stuck,
+    later: plan.later + jobsLater,
   };
   const full = [...round.pods.crowded, ...objects.flatMap((one) => one.crowded)];
   const failed = [...new Set(full)].map(crowded);
@@ -104,7 +106,9 @@ async function jobObjects(
   return Promise.all(
     collections.map((plural) =>
       reduceListPages(client, `/api/v1/${plural}`, {
-        ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
+        attempted: `listing the ${plural}`,
+        labelSelector: jobLabel,
+        metadataOnly: true,
         begin: () => new JobObjects(plural, input),
         add: (objects, object) => objects.add(object),
       }),
@@ -123,7 +127,10 @@ function endPod({ client }: ReapContext, pod: ExpiredPod): Promise<boolean> {
   const { namespace, name, uid, gracePeriodSeconds } = pod;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
   return deleteObject(client, {
-    ...{ what: `pod ${namespace}/${name}`, path, preconditions: { uid }, gracePeriodSeconds },
+    what: `pod ${namespace}/${name}`,
+    path,
+    preconditions: { uid },
+    gracePeriodSeconds,
   });
 }
 

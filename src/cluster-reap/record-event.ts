@@ -29,13 +29,13 @@ export async function recordEvent(client: ApiClient, event: EventInput): Promise
       kind: 'Event',
       metadata: { generateName: 'berth-reap-', namespace: event.namespace },
       involvedObject: event.about,
-      ...{ reason: event.reason, message: event.message, type: 'Normal' },
-      ...{
-        source: { component: 'berth-reap' },
-        firstTimestamp: time,
-        lastTimestamp: time,
-        count: 1,
-      },
+      reason: event.reason,
+      message: event.message,
+      type: 'Normal',
+      source: { component: 'berth-reap' },
+      firstTimestamp: time,
+      lastTimestamp: time,
+      count: 1,
     } satisfies KubeJson<CoreV1Event>),
   });
   if (answer.status !== 201) throw apiError(`recording an event for ${event.about.name}`, answer);

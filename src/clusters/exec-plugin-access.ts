@@ -54,7 +54,9 @@ async function proxyAgent(
   const config = new KubeConfig();
   config.loadFromClusterAndUser(
     {
-      ...{ name: 'cluster', server: url, proxyUrl },
+      name: 'cluster',
+      server: url,
+      proxyUrl,
       skipTLSVerify: server.insecureSkipTlsVerify === true,
       caData: base64([trustedCas(ca)].flat().join('\n')),
       tlsServerName,

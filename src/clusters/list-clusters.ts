@@ -44,7 +44,10 @@ export function listClusters(
   return clusters.map((cluster) => {
     const { name, server, auth, credentials, admin } = cluster;
     return {
-      ...{ name, server: server.endpoint, auth, credentials: credentials.mode },
+      name,
+      server: server.endpoint,
+      auth,
+      credentials: credentials.mode,
       file: clusterFile(clustersDir, name, at) ?? clustersDir,
       ...(admin.kind === 'cluster-api' && { clusterApi: admin.management.cluster }),
       hook: contextOf(cluster),

@@ -95,7 +95,9 @@ async function recordOf({
           now,
         });
   return {
-    ...{ user: user.name, ...pam, opened: now },
+    user: user.name,
+    ...pam,
+    opened: now,
     session,
     ...(hostProcesses ? { hostProcesses } : {}),
     ...places,

@@ -51,7 +51,9 @@ export function oidcFiles(
   if (settings.clientAuth !== undefined) {
     const rootStore = {
       ...({ version: 1, username: owner.name, issuer: settings.issuer } as const),
-      ...{ token, expiry, refreshToken },
+      token,
+      expiry,
+      refreshToken,
       ...(own === true && { own }),
       origin,
       ...turn,

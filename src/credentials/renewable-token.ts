@@ -124,7 +124,12 @@ export async function obtainContext(
   { https, issuer, readCa, now, timeoutMs, signal }: ProviderAccess,
 ): Promise<ObtainContext> {
   return {
-    ...{ settings, username, issuer: await issuer(settings), https, now, timeoutMs },
+    settings,
+    username,
+    issuer: await issuer(settings),
+    https,
+    now,
+    timeoutMs,
     ...(settings.caFile !== undefined && { ca: readCa(settings.caFile) }),
     ...(signal && { signal }),
   };

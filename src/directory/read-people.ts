@@ -73,7 +73,10 @@ async function readDirectory(settings: LdapSettings, options: ReadOptions): Prom
     for (const base of search.bases) {
       const before = found.size;
       const entries = await searchAll(connection, search, {
-        ...{ base, what, attributes, pageSize },
+        base,
+        what,
+        attributes,
+        pageSize,
         onPage: (count) => options.onProgress?.(what, before + count),
       });
       // Of several bases, too, none may be misspelled or hidden.
@@ -87,11 +90,16 @@ async function readDirectory(settings: LdapSettings, options: ReadOptions): Prom
     return {
       url: connection.url,
       users: await ask('users', users, [
-        ...[users.name, users.uid, users.gid, users.home, ...nameAttributes],
+        users.name,
+        users.uid,
+        users.gid,
+        users.home,
+        ...nameAttributes,
         ...(memberOf ? [groups.member] : []),
       ]),
       groups: await ask('groups', groups, [
-        ...[groups.name, groups.gid],
+        groups.name,
+        groups.gid,
         ...(memberOf ? [] : [groups.member]),
       ]),
     };

@@ -158,7 +158,10 @@ export class Forwarder {
     const own = (target.ownPorts ?? []).map((port) => ({ from: port, to: port }));
     const { connections, ended } = await this.#opened();
     const ports = new PortMirror({
-      ...{ uid, connections, directories, log },
+      uid,
+      connections,
+      directories,
+      log,
       sockets: this.#sockets,
       seats: this.#seats.places,
       reserved: [...parsePortRanges(reservedPorts()), ...own],

@@ -33,7 +33,11 @@ export async function runPodCommand({
   const stdout = collected();
   const stderr = collected();
   const outcome = await relayCommand({
-    ...{ server, stdin, stdout, stderr, target: { ...pod, argv, tty: false } },
+    server,
+    stdin,
+    stdout,
+    stderr,
+    target: { ...pod, argv, tty: false },
     signal,
   });
   return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };
@@ -68,7 +72,9 @@ export class PodDialogue {
     signal,
   }: PodTarget & { readonly argv: readonly string[]; readonly signal: AbortSignal }) {
     this.#outcome = relayCommand({
-      ...{ server, stdin: this.#input, target: { ...pod, argv, tty: false } },
+      server,
+      stdin: this.#input,
+      target: { ...pod, argv, tty: false },
       stdout: output((bytes) => this.#hear(bytes)),
       stderr: output((bytes) => {
         if (this.#complaint.length < longestComplaint) this.#complaint += bytes.toString();

@@ -31,7 +31,9 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
     path: target.path,
     contentType: 'application/json',
     body: JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: 'Background',
       preconditions,
       gracePeriodSeconds,
     } satisfies KubeJson<V1DeleteOptions>),
@@ -64,7 +66,9 @@ export async function deletePod(
 ): Promise<void> {
   const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
   await deleteObject(client, {
-    ...{ what: describeObject(pod), path: objectPath(pod), preconditions: { uid } },
+    what: describeObject(pod),
+    path: objectPath(pod),
+    preconditions: { uid },
     gracePeriodSeconds: force ? 0 : 1,
   });
 }

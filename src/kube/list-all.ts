@@ -136,7 +136,9 @@ export function listUserNamespaces(
 ): Promise<LiveObject[]> {
   const attempted = 'listing the namespaces of users';
   return reduceListPages(client, collectionPath('Namespace'), {
-    ...{ attempted, labelSelector, metadataOnly: true },
+    attempted,
+    labelSelector,
+    metadataOnly: true,
     begin: (): LiveObject[] => [],
     add: (all, { metadata }) => {
       if (all.length === mostObjects) throw tooLong(attempted, mostObjects);

@@ -137,7 +137,8 @@ async function remember(
   live: LiveConfigMap | undefined,
 ): Promise<void> {
   const data = {
-    ...{ users: String(people.users.size), groups: String(people.groupNames.length) },
+    users: String(people.users.size),
+    groups: String(people.groupNames.length),
     ...(held.size === 0 ? {} : { held: JSON.stringify(Object.fromEntries(held)) }),
   };
   if (!sameData(live?.data, data)) await writeConfigMap(client, memory, data, live);
@@ -161,8 +162,10 @@ async function planMaps(
         live === undefined ? 'create' : sameData(live.data, wanted.data) ? 'none' : 'update';
       return {
         shown: {
-          ...{ name: `${namespace}/${wanted.name}`, action },
-          ...{ keys: Object.keys(wanted.data).length, unnameable: wanted.unnameable },
+          name: `${namespace}/${wanted.name}`,
+          action,
+          keys: Object.keys(wanted.data).length,
+          unnameable: wanted.unnameable,
         },
         write: async () => {
           if (action !== 'none') await writeConfigMap(client, at, wanted.data, live);

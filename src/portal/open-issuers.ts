@@ -36,7 +36,8 @@ export async function openIssuers(
 ): Promise<ProviderAccess & { readonly renewed: () => Promise<void> }> {
   const { now, deadline } = edges;
   const https = withIssuerBackoff(httpsRequest, {
-    ...{ stateDir, now },
+    stateDir,
+    now,
     issuers: clusters.flatMap((cluster) => oidcSettingsOf(cluster)?.issuer ?? []),
   });
   const provider = { https, now, timeoutMs, signal: deadline.signal };

@@ -75,7 +75,9 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
     ...outcomes.flatMap(({ cluster: { name }, result, error }) => [
       { title: `cluster ${name}`, changes: result?.changes ?? [], error },
       ...(result?.refused ?? []).map((refused) => ({
-        ...{ title: `cluster ${name}`, changes: [], error: refused },
+        title: `cluster ${name}`,
+        changes: [],
+        error: refused,
       })),
     ]),
     ...(await planFiles(chosen, user, settings, deadline)),

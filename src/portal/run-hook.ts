@@ -44,7 +44,8 @@ export async function runHook(
   const { exitCode, user, ...more } = await run(args, env, parse, { session, log });
   const toSyslog = (line: string, level: LogLevel): unknown => forSyslog.push({ line, level });
   lineLogger(toSyslog, { user, session }, spool.observe).info('portal login', {
-    ...{ exit: exitCode, took_ms: Math.round(performance.now()) },
+    exit: exitCode,
+    took_ms: Math.round(performance.now()),
     ...more,
   });
   spool.write();
@@ -76,7 +77,9 @@ async function run(
     const request = parsed(args, parse);
     user = request.username;
     const { error, ...phases } = await prePunHook({
-      ...{ ...request, ...context, tokens: portalTokens(env) },
+      ...request,
+      ...context,
+      tokens: portalTokens(env),
       now: () => Date.now() / 1000,
     });
     return { exitCode: error?.exitCode ?? 0, user, ...(error && { code: error.code }), ...phases };

@@ -31,5 +31,5 @@ export function sessionEnd(
   const { graceMs, linger } = profile.lifetime;
   // A lifetime that is a time.
   if (graceMs >= hardMs) return limit;
-  return { ...{ after: 'last-connection', graceMs }, waitsForProcesses: linger, ...limit };
+  return { after: 'last-connection', graceMs, waitsForProcesses: linger, ...limit };
 }

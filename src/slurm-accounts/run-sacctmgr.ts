@@ -77,9 +77,13 @@ function sacctmgr(
   signal: AbortSignal,
 ): Promise<ProgramResult> {
   return runProgram('/usr/bin/sacctmgr', args, {
-    ...{ signal, timeout: commandMs, maxBuffer: longestOutput, input: '' },
+    signal,
+    timeout: commandMs,
+    maxBuffer: longestOutput,
+    input: '',
     env: {
-      ...{ PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+      PATH: '/usr/bin:/bin',
+      LC_ALL: 'C',
       ...(slurmConf === undefined ? {} : { SLURM_CONF: slurmConf }),
     },
   });

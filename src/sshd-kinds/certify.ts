@@ -105,7 +105,10 @@ async function plan(
   };
   const needed = present === undefined ? undefined : renewalReason(present, wanted, input.now);
   return {
-    ...{ hostKey, publicKey, file, present },
+    hostKey,
+    publicKey,
+    file,
+    present,
     reason: needed ?? (input.force ? 'forced' : undefined),
   };
 }

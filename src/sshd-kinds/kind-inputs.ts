@@ -75,7 +75,12 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
   if (hostKeys.length === 0)
     throw new BerthError('there is no host key in /etc/ssh', { code: 'host-key-missing' });
   return {
-    ...{ name, mode, port, addresses, hostKeys, accepted },
+    name,
+    mode,
+    port,
+    addresses,
+    hostKeys,
+    accepted,
     profile,
     banner,
     hostCertificates: hostKeys.map((key) => `${key}-cert.pub`).filter((file) => existsSync(file)),

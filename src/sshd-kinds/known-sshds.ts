@@ -44,7 +44,9 @@ export async function knownSshds(now: number): Promise<KnownSshd[]> {
       });
       const reachable = facts.endpoints.filter(({ address }) => !/^(?:127\.|::1$)/.test(address));
       return {
-        ...{ name, profile: facts.profile, hostKeys: facts.hostKeys },
+        name,
+        profile: facts.profile,
+        hostKeys: facts.hostKeys,
         ports: [...new Set(reachable.map(({ port }) => port))],
         authorities: (await Promise.all(lines)).flat(),
       };

@@ -166,15 +166,20 @@ const servers: readonly MailServer[] = [
     file: '/etc/postfix/main.cf',
     // local(8)
     argv: [
-      ...['/usr/sbin/postconf', 'allow_mail_to_commands'],
-      ...['mailbox_command', 'mailbox_command_maps', 'mailbox_transport'],
+      '/usr/sbin/postconf',
+      'allow_mail_to_commands',
+      'mailbox_command',
+      'mailbox_command_maps',
+      'mailbox_transport',
     ],
     runs: /^allow_mail_to_commands =.*\bforward\b|\b(?:procmail|maildrop)\b/m,
     closedBy:
       'postconf -e allow_mail_to_commands=alias; remove procmail and maildrop from mailbox_command, mailbox_command_maps and mailbox_transport; postfix reload',
   },
   ...['/usr/sbin/exim4', '/usr/sbin/exim'].map((file) => ({
-    ...{ name: 'Exim', file, argv: [file, '-bP', 'routers'] },
+    name: 'Exim',
+    file,
+    argv: [file, '-bP', 'routers'],
     runs: /^file = .*\.forward|^transport = (?:procmail|maildrop)/m,
     closedBy: 'remove the routers userforward, procmail and maildrop, then reload Exim',
   })),
@@ -195,11 +200,14 @@ export async function mailFindings(): Promise<SshdFinding[]> {
     findings.push(
       error === undefined
         ? {
-            ...{ code, severity: 'door', closedBy },
+            code,
+            severity: 'door',
+            closedBy,
             message: `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`,
           }
         : {
-            ...{ code, severity: 'weakness' },
+            code,
+            severity: 'weakness',
             message: `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
             closedBy: `correct ${file}, then run berth sshd lint again`,
           },

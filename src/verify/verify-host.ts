@@ -97,7 +97,14 @@ async function outcomeOf(
 
 /** Of OpenSSH, which all cases need; script(1) gives terminals. */
 const needed = [
-  ...['ssh', 'scp', 'sftp', 'ssh-keygen', 'ssh-keyscan', 'ssh-agent', 'ssh-add', 'ssh-copy-id'],
+  'ssh',
+  'scp',
+  'sftp',
+  'ssh-keygen',
+  'ssh-keyscan',
+  'ssh-agent',
+  'ssh-add',
+  'ssh-copy-id',
   'script',
 ];
 

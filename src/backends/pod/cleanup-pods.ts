@@ -96,7 +96,13 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
             ? { since, until: undefined, nodes: undefined }
             : await claims.announceClosing(since);
         const circumstances = {
-          ...{ grant, client, signal, open, since, shared, now },
+          grant,
+          client,
+          signal,
+          open,
+          since,
+          shared,
+          now,
           closed: closed.flatMap((id) => [id, sessionId(id, hostname())]),
           openNow: openMarks(site, user, claims),
           mayDeleteShared: async () => (await claims?.isClosingStill()) ?? true,

@@ -77,7 +77,9 @@ const patience = 5_000;
  */
 export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
   const { exitCode, stderr, reason } = await runPodCommand({
-    ...{ server, pod, argv: signalArgv(nonce, signal) },
+    server,
+    pod,
+    argv: signalArgv(nonce, signal),
     signal: AbortSignal.timeout(patience),
   });
   if (exitCode === 0) return;

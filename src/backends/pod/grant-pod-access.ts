@@ -176,7 +176,11 @@ async function newGrant(
   { deps, to }: { readonly deps: SessionClusters['deps']; readonly to: 'login' | 'root' },
 ): Promise<PodGrant> {
   const { error } = await bootstrapUser(cluster, {
-    ...{ user, now: now() / 1000, known: deps.known, access: deps, log },
+    user,
+    now: now() / 1000,
+    known: deps.known,
+    access: deps,
+    log,
     deadline: deadlineIn(clusterPatienceMs),
   }).outcome;
   if (error !== undefined) throw error;
@@ -188,7 +192,10 @@ async function newGrant(
     if (to === 'login')
       await untilNotClosing(client, secret, claims, { waitMs: closingPatienceMs, now });
     const { token, expiry } = await requestToken(client, {
-      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds, boundTo },
+      namespace,
+      account: sessionServiceAccount,
+      lifetimeSeconds,
+      boundTo,
     });
     const granted = serverWithToken(server, token);
     const grant: PodGrant = { cluster: cluster.name, namespace, expiry, server: granted };
@@ -236,11 +243,11 @@ export async function sessionClusters(
     }
   }
   const deps = {
-    ...{ stateDir: loaded.settings.stateDir, remember: true, session },
-    ...{
-      deadline: deadlineIn(clusterPatienceMs).signal,
-      clusterCount: loaded.settings.clusters.length,
-    },
+    stateDir: loaded.settings.stateDir,
+    remember: true,
+    session,
+    deadline: deadlineIn(clusterPatienceMs).signal,
+    clusterCount: loaded.settings.clusters.length,
     known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
   };
   return { clusters: [...clusters.values()], deps, failed };

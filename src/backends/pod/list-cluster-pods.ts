@@ -40,7 +40,8 @@ export async function listClusterPods(
       ]);
       const place = { cluster: target.name, owners: podOwners(namespaces, now), usages };
       const pods = await reduceListPages(client, '/api/v1/pods', {
-        ...{ attempted: 'listing the pods of sessions', labelSelector: podSelector },
+        attempted: 'listing the pods of sessions',
+        labelSelector: podSelector,
         fieldSelector: notEndedPods,
         begin: (): PodSession[] => [],
         add: (all, pod) => {
@@ -66,7 +67,8 @@ async function podUsages(server: ApiServer): Promise<ReadonlyMap<string, PodUsag
   try {
     return await withApiClient(server, deadlineIn(metricsMs).signal, (client) =>
       reduceListPages(client, '/apis/metrics.k8s.io/v1beta1/pods', {
-        ...{ attempted: 'listing what pods use', labelSelector: podSelector },
+        attempted: 'listing what pods use',
+        labelSelector: podSelector,
         begin: () => new Map<string, PodUsage>(),
         add: (all, metric) => {
           const usage = podUsage(metric);

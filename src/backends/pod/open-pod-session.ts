@@ -53,7 +53,11 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     await bring(input, place);
     const forwarded = await forwards.before();
     const session = {
-      ...{ ...input, umask, nonce, forwarded, groups },
+      ...input,
+      umask,
+      nonce,
+      forwarded,
+      groups,
       size: input.request.tty ? terminalSize() : undefined,
     };
     const { opening, ...exec } = podSession({ ...host, connection }, profile, session);
@@ -61,7 +65,10 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     input.begun();
     if (hasLimits) void noteLimits(input, grant, pod);
     return relaySession({
-      ...{ server, nonce, opening, signal: ending.signal },
+      server,
+      nonce,
+      opening,
+      signal: ending.signal,
       unanswered: endingWhereLost(grant, pod, ending),
       target: { ...exec, ...place.pod },
       handOn: async (signal) => {
@@ -153,7 +160,11 @@ async function start({ host, profile, request }: LoginSession, grant: PodGrant):
   ]);
   const { user, connection } = host;
   const pod = podObject({
-    ...{ user, profile, namespace: grant.namespace, loginHost: hostname(), groupNames },
+    user,
+    profile,
+    namespace: grant.namespace,
+    loginHost: hostname(),
+    groupNames,
     connection,
   });
   const progress = terminalProgress(request.kind);

@@ -28,7 +28,8 @@ export async function ownPods(
     const { cluster, namespace } = grant;
     const owners = new Map([[namespace, { user: user.name, openNodes: [] }]]);
     return reduceListPages(client, collectionPath('Pod', namespace), {
-      ...{ attempted: 'listing your pods', labelSelector: podSelector },
+      attempted: 'listing your pods',
+      labelSelector: podSelector,
       fieldSelector: notEndedPods,
       begin: (): OwnSession[] => [],
       enough: (all) => all.length >= mostPods,
@@ -55,7 +56,10 @@ function ownPod(
 ): OwnSession {
   const connection = pod.metadata.labels?.[podLabels.connection];
   return {
-    ...{ name, profile: profileLabel, backend: 'pod', cluster: grant.cluster },
+    name,
+    profile: profileLabel,
+    backend: 'pod',
+    cluster: grant.cluster,
     state: status.toLowerCase(),
     since: opened === 0 ? undefined : opened * 1000,
     connections: connection === undefined ? undefined : 1,

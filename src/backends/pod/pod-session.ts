@@ -51,7 +51,11 @@ export function podSession(
   const isEnding = metadata.deletionTimestamp !== undefined;
   const host = labels[podLabels.loginHost];
   return {
-    ...{ cluster: place.cluster, namespace, name, uid, user: owner.user },
+    cluster: place.cluster,
+    namespace,
+    name,
+    uid,
+    user: owner.user,
     profileLabel: labels[podLabels.profile],
     status: isEnding ? 'Terminating' : (status?.phase ?? 'Unknown'),
     opened: Date.parse(status?.startTime ?? metadata.creationTimestamp ?? '') / 1000 || 0,

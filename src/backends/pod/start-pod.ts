@@ -41,7 +41,8 @@ export async function startPod({ grant, pod, deadlineMs, onState }: StartPodInpu
         throw podChanged(changed, pod.metadata.namespace);
       }
       const { end, uid = made?.uid ?? '' } = await awaited(grant, pod, {
-        ...{ signal: deadline.signal, onState },
+        signal: deadline.signal,
+        onState,
         since: made?.resourceVersion,
       });
       if (end.kind === 'running') return;
@@ -89,7 +90,9 @@ async function create(
   signal: AbortSignal,
 ): Promise<PodMetadata | undefined> {
   const answer = await client.send({
-    ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
+    method: 'POST',
+    path: collectionOf(pod),
+    contentType: 'application/json',
     body: JSON.stringify(pod),
   });
   if (answer.status === 201) return (answer.body as PodStatus).metadata;

@@ -150,7 +150,11 @@ export async function findExpiredContainers(
     if (note && idleSince !== undefined && known === undefined && all.length > 0)
       writeIdle(site, uid, idleSince);
     const circumstances = {
-      ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
+      open,
+      busy,
+      idleSince,
+      now: site.now(),
+      running: namesOf(processes),
       starting: processes.some((one) => one.part === 'podman'),
       endsConnected: site.endsConnected === true,
     };

@@ -26,11 +26,16 @@ export async function ownContainers(site: SessionContext, user: User): Promise<O
     const isUsedBy = (id: string): boolean =>
       inside.some((one) =>
         belongsToConnection(one, {
-          ...{ id, session: undefined, hostProcesses: false, orphanedSshd: false },
+          id,
+          session: undefined,
+          hostProcesses: false,
+          orphanedSshd: false,
         }),
       );
     return {
-      ...{ name, profile, backend: 'podman' },
+      name,
+      profile,
+      backend: 'podman',
       state: inside.length > 0 ? 'running' : 'stopped',
       since: created === 0 ? undefined : created,
       connections: open.filter(isUsedBy).length,

@@ -22,7 +22,8 @@ export const brokenStores: readonly { readonly pattern: RegExp; readonly code: E
 /** Error texts of podman and the OCI runtimes for common faults of a host. */
 const known: readonly Known[] = [
   ...brokenStores.map(({ pattern, code }) => ({
-    ...{ pattern, code },
+    pattern,
+    code,
     message: 'your session could not be started: your container storage on this machine is broken',
   })),
   {

@@ -98,8 +98,13 @@ export async function prepareInside(
   const { groups } = container;
   const shells = [user.shell, '/bin/bash'].filter((shell) => !isLoginShell(shell));
   const call = inContainerFiles(host, container.pid, [
-    ...['/bin/sh', '-c', preparation, 'sh'],
-    ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
+    '/bin/sh',
+    '-c',
+    preparation,
+    'sh',
+    passwdEntry({ ...user, shell: '' }),
+    String(groups.length),
+    ...groups,
     ...(profile.shell === undefined ? shells : [profile.shell]),
   ]);
   const found = await run(call).catch(async (error: unknown) => {

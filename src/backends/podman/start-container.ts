@@ -160,7 +160,9 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   const shell = await prepareInside(input, { ...container, pid, groups }, run);
   const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
   const note: ContainerFile = {
-    ...{ id, pid, inUserManager },
+    id,
+    pid,
+    inUserManager,
     start: processStartTime(pid) ?? '',
     env: await imageEnvironment(pid),
     shell,
@@ -213,7 +215,10 @@ async function runWithin(
 ): Promise<string> {
   const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
   const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
-    ...{ env, timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+    env,
+    timeout,
+    killSignal: 'SIGKILL',
+    maxBuffer: 1024 * 1024,
   });
   if (error !== undefined) throw podmanStartError(error, stderr, deadlineMs);
   return stdout;

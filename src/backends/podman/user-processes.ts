@@ -92,12 +92,22 @@ export interface BerthProcess extends ProcessFacts {
 
 /** Identified by device and inode: a process inside can call itself conmon, but cannot run the host's. */
 const supportPrograms = [
-  ...['/usr/bin/conmon', '/usr/libexec/podman/conmon', '/usr/local/libexec/podman/conmon'],
-  ...['/usr/bin/catatonit', '/usr/libexec/podman/catatonit', '/usr/libexec/catatonit/catatonit'],
-  ...['/usr/bin/slirp4netns', '/usr/bin/pasta', '/usr/bin/pasta.avx2', '/usr/bin/fuse-overlayfs'],
-  ...['/usr/lib/podman/rootlessport', '/usr/libexec/podman/rootlessport'],
-  ...['/usr/lib/podman/netavark', '/usr/libexec/podman/netavark'],
-  ...['/usr/lib/podman/aardvark-dns', '/usr/libexec/podman/aardvark-dns'],
+  '/usr/bin/conmon',
+  '/usr/libexec/podman/conmon',
+  '/usr/local/libexec/podman/conmon',
+  '/usr/bin/catatonit',
+  '/usr/libexec/podman/catatonit',
+  '/usr/libexec/catatonit/catatonit',
+  '/usr/bin/slirp4netns',
+  '/usr/bin/pasta',
+  '/usr/bin/pasta.avx2',
+  '/usr/bin/fuse-overlayfs',
+  '/usr/lib/podman/rootlessport',
+  '/usr/libexec/podman/rootlessport',
+  '/usr/lib/podman/netavark',
+  '/usr/libexec/podman/netavark',
+  '/usr/lib/podman/aardvark-dns',
+  '/usr/libexec/podman/aardvark-dns',
 ];
 const sshdPrograms = [
   '/usr/sbin/sshd',

@@ -58,7 +58,8 @@ async function whyItEnded(
   );
   if (typeof found === 'string')
     return new BerthError(`the Slurm job ${id} of your session ${found}`, {
-      ...{ code: 'slurm-job-ended', forUser: true },
+      code: 'slurm-job-ended',
+      forUser: true,
     });
   const what = isUnanswered
     ? `the compute node ${node} does not answer`

@@ -26,7 +26,8 @@ export async function joinOrSubmitAllocation(
   const [open] = await openJobs(slurm, before);
   if (open !== undefined) return open;
   const lock = await takeLock(`${allocationsDir(host.user.home)}/${name}.lock`, {
-    ...{ waitMs: submitMs, foreignStaleMs: submitMs },
+    waitMs: submitMs,
+    foreignStaleMs: submitMs,
   });
   try {
     const isNew = ({ key }: JobRecord): boolean => before.every((one) => one.key !== key);

@@ -53,7 +53,11 @@ export async function openSlurmSession(
     const cancel = (): Promise<void> => giveUp(slurm, id, directory);
     place.take(directory, state === 'RUNNING' ? undefined : { id, cancel });
     ({ job, address } = await waitForJob(job, {
-      ...{ slurm, directory, show: progress.show, startMs: profile.deadlineMs, isKept },
+      slurm,
+      directory,
+      show: progress.show,
+      startMs: profile.deadlineMs,
+      isKept,
       waitMs: profile.batch.waitMs ?? usualWaitMs,
     }));
   } catch (error) {
@@ -68,7 +72,9 @@ export async function openSlurmSession(
   if (!isNew && request.kind === 'shell') tellOfOpenJob(job.id, login.env);
   const endsAt = job.end === undefined ? undefined : job.end * 1000;
   const removeNote = await writeLimitNote(host, {
-    ...{ profile: profile.name, place: `job ${job.id}`, endsAt },
+    profile: profile.name,
+    place: `job ${job.id}`,
+    endsAt,
   });
   login.welcome();
   const target = forwardingToJob(host, address, umask);
@@ -121,7 +127,10 @@ function carried({ profile, env, host }: LoginSession, umask: number): Omit<Carr
   delete variables.SSH_TTY;
   const authority = env.XAUTHORITY ?? `${host.user.home}/.Xauthority`;
   return {
-    ...{ umask, env: variables, agent, connection: host.connection },
+    umask,
+    env: variables,
+    agent,
+    connection: host.connection,
     x11: display === undefined ? undefined : { display, authority },
   };
 }

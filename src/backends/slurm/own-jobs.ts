@@ -62,7 +62,10 @@ function ownJob(
   const secondsLeft = at === undefined ? undefined : Math.max(0, Math.round((at - now) / 1000));
   const ends = endWithoutUse(settings.profiles.get(profile ?? ''), job, connection);
   return {
-    ...{ name, profile, backend: 'slurm', state: state.toLowerCase() },
+    name,
+    profile,
+    backend: 'slurm',
+    state: state.toLowerCase(),
     job: { id, node, secondsLeft, waits: runs ? undefined : waitingText(job) },
     since: runs && start !== undefined ? start * 1000 : undefined,
     connections: undefined,

@@ -24,7 +24,10 @@ function hostOfJob(
   if (directory === undefined || !isInJob('self', user.uid) || !isOwnDirectory(directory, user.uid))
     return undefined;
   return {
-    ...{ user, storage, runtimeDir: directory, jobDirectory: directory },
+    user,
+    storage,
+    runtimeDir: directory,
+    jobDirectory: directory,
     podman: { ...podman, cgroupManager: 'cgroupfs' },
   };
 }

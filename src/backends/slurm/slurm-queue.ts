@@ -68,7 +68,8 @@ export async function submit(slurm: SlurmPrograms, script: string): Promise<stri
   if (failure !== undefined && isNoAnswer(failure)) throw unavailable('sbatch', failure);
   const said = failure ?? `it printed ${JSON.stringify(stdout.slice(0, 200))}`;
   throw new BerthError(`Slurm does not accept the job of your session: ${refusalText(said)}`, {
-    ...{ code: 'slurm-refused', forUser: true },
+    code: 'slurm-refused',
+    forUser: true,
   });
 }
 
@@ -85,7 +86,11 @@ async function run(
   // What has begun is finished: ctrl-C and the end of a connection reach programs of the login, too.
   const ignoring = ['-c', 'trap "" HUP INT TERM; exec "$@"', 'sh', file, ...args.slice(1)];
   const { error, stdout, stderr } = await runProgram('/bin/sh', ignoring, {
-    ...{ env, input, timeout: answerMs, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+    env,
+    input,
+    timeout: answerMs,
+    killSignal: 'SIGKILL',
+    maxBuffer: 1024 * 1024,
   });
   if (error === undefined) return { stdout };
   const said = wordsOfSlurm(stderr);

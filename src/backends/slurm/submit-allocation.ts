@@ -88,7 +88,8 @@ async function makeKeys(directory: string): Promise<void> {
   } catch (thrown) {
     const why = thrown instanceof Error ? `: ${thrown.message}` : '';
     throw new BerthError(`could not make the keys of your allocation in ${directory}${why}`, {
-      ...{ code: 'allocation-keys-failed', forUser: true },
+      code: 'allocation-keys-failed',
+      forUser: true,
       cause: thrown,
     });
   }

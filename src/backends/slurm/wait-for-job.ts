@@ -85,7 +85,8 @@ function tooLong(job: SlurmJob, { waitMs, isKept }: WaitInput): BerthError {
       ? countText(waitMs / 1000, 'second')
       : countText(Math.ceil(waitMs / 60_000), 'minute');
   return new BerthError(`your session did not start within ${wait}: ${waitingText(job)}`, {
-    ...{ code: 'slurm-wait-timeout', forUser: true },
+    code: 'slurm-wait-timeout',
+    forUser: true,
     hint: isKept ? undefined : 'Connect again later, for a new job: this one was cancelled.',
   });
 }
@@ -99,7 +100,8 @@ function impossible(job: SlurmJob): BerthError {
 
 function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
   return new BerthError(`the Slurm job ${id} of your session ${how} before it could be used`, {
-    ...{ code: 'slurm-job-ended', forUser: true },
+    code: 'slurm-job-ended',
+    forUser: true,
   });
 }
 

@@ -40,7 +40,9 @@ export function balancerDeployments(settings: BalancerSettings, configMap: strin
           automountServiceAccountToken: false,
           terminationGracePeriodSeconds: gracePeriod,
           securityContext: {
-            ...{ runAsNonRoot: true, runAsUser: 65_532, runAsGroup: 65_532 },
+            runAsNonRoot: true,
+            runAsUser: 65_532,
+            runAsGroup: 65_532,
             seccompProfile: { type: 'RuntimeDefault' },
           },
           affinity: affinity(name),

@@ -55,7 +55,9 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
   const [first] = kinds;
   if (first !== undefined)
     return {
-      ...{ ...settings, kinds, hostname: first.hostname ?? settings.hostname },
+      ...settings,
+      kinds,
+      hostname: first.hostname ?? settings.hostname,
       kubernetes: ownNamespace(settings.kubernetes, name),
     };
   const known = [...new Set(settings.kinds.map((kind) => kind.name))];

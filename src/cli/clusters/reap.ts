@@ -234,7 +234,8 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
 /** The same as JSON, with stable names. */
 function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
-    ...{ cluster, busy },
+    cluster,
+    busy,
     pods: { ...pods, failed: undefined },
     namespaces: { ...namespaces, failed: undefined },
     failures: failed.map(documentError),

@@ -7,7 +7,8 @@ export const explainCommand = command({
   describe: 'Explain an error code, a linter finding, a doctor check or a configuration key',
   positionals: {
     word: {
-      ...{ type: 'string', kind: 'explained' },
+      type: 'string',
+      kind: 'explained',
       describe:
         'Code of an error, a warning or a finding of the linter; a check of berth doctor, as NAME or check:NAME; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
     },

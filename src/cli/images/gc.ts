@@ -13,7 +13,8 @@ export const gcCommand = command({
   command: 'gc',
   describe: 'Remove the images that no profile names and no container uses',
   options: {
-    ...{ ...configDirOption, output: outputOption },
+    ...configDirOption,
+    output: outputOption,
     grace: text('TIME', 'How long to keep an image after the last profile that named it', {
       default: '7d',
     }),

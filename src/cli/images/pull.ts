@@ -24,7 +24,8 @@ const helpOf = 'berth images pull';
 const positionals = { image: words('image', 'NAME[:TAG][@sha256:…]') };
 
 const options = {
-  ...{ ...configDirOption, output: outputOption },
+  ...configDirOption,
+  output: outputOption,
   'auth-file': text('file', 'Registry credentials: config.json of Docker or auth.json of Podman'),
   'from-archive': text('file', 'Load a Docker or OCI archive instead of pulling from a registry'),
   timeout: text('TIME', 'Time limit for all images together', { default: '1h' }),

@@ -18,7 +18,12 @@ export interface CommandPlace {
 /** Reads a command line as yargs does. */
 export function commandPlace(root: CommandNode, words: readonly string[]): CommandPlace {
   let place: CommandPlace = {
-    ...{ path: [], node: root, open: undefined, words: [], given: [], unknown: [] },
+    path: [],
+    node: root,
+    open: undefined,
+    words: [],
+    given: [],
+    unknown: [],
   };
   for (const [index, word] of words.entries()) {
     if (word === '--')

@@ -54,7 +54,10 @@ export const configurationKeys: readonly ConfigurationKey[] = files.flatMap(
   ({ name, path, schema }) => {
     const itself = { key: '', schema, required: false };
     return [itself, ...keysBelow(schema, '')].map(({ key, schema: own, required }) => ({
-      ...{ file: name, path, key, required },
+      file: name,
+      path,
+      key,
+      required,
       type: typeOf(own),
       description: own.description ?? own.title ?? '',
     }));

@@ -150,7 +150,8 @@ export function textOutputs(): TextOutputs {
     return failed.exitCode;
   };
   return {
-    ...{ stdout, stderr },
+    stdout,
+    stderr,
     finished: async () => {
       const code = status(await stdout.finished());
       await stderr.finished();

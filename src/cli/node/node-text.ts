@@ -51,7 +51,8 @@ export function statusJson(status: NodeStatus): string {
 
 function drainedDocument({ deadline, ...state }: DrainState): Documents['NodeStatus']['drained'] {
   return {
-    ...{ ...state, since: timestamp(state.since) },
+    ...state,
+    since: timestamp(state.since),
     ...(deadline === undefined ? {} : { deadline: timestamp(deadline) }),
   };
 }

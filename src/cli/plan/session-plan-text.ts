@@ -88,8 +88,11 @@ function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
 
 function callText({ file, args, env }: ProgramCall): string {
   const words = [
-    ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],
-    ...[file, ...args.slice(1)],
+    'env',
+    '-i',
+    ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    file,
+    ...args.slice(1),
   ];
   return `  ${escapedForTerminal(shellWords(words))}`;
 }

@@ -95,7 +95,11 @@ async function runNew(
     () => 'waiting for sshd',
     () =>
       newKind({
-        ...{ name, port, mode, dryRun: args['dry-run'], overwrite: args.overwrite },
+        name,
+        port,
+        mode,
+        dryRun: args['dry-run'],
+        overwrite: args.overwrite,
         profile,
         ...(banner === undefined ? {} : { banner: resolve(banner) }),
         addresses: args.address ?? [],

@@ -32,7 +32,9 @@ export function capiClusterOf(object: unknown): CapiCluster | undefined {
   if (!isName(name) || !isName(namespace)) return undefined;
   const controlPlane = referenceOf(mappingOrEmpty(spec).controlPlaneRef, namespace);
   return {
-    ...{ name, namespace, deleting: deletionTimestamp !== undefined },
+    name,
+    namespace,
+    deleting: deletionTimestamp !== undefined,
     controlPlane,
   };
 }

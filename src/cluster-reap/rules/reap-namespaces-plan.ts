@@ -88,8 +88,11 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
       continue;
     }
     unused.push({
-      ...{ name, owner: metadata.annotations?.[annotations.owner] ?? '', unused: seconds },
-      ...{ uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '' },
+      name,
+      owner: metadata.annotations?.[annotations.owner] ?? '',
+      unused: seconds,
+      uid: metadata.uid ?? '',
+      resourceVersion: metadata.resourceVersion ?? '',
     });
   }
   return { unused: unused.sort((one, other) => other.unused - one.unused), left };

@@ -115,8 +115,13 @@ export class PodTally {
     }
     const job = jobOf(pod);
     this.expired.push({
-      ...{ namespace, name, uid: metadata.uid ?? '', age: Math.floor(age), lifetime },
-      ...{ gracePeriodSeconds, again: metadata.deletionTimestamp !== undefined },
+      namespace,
+      name,
+      uid: metadata.uid ?? '',
+      age: Math.floor(age),
+      lifetime,
+      gracePeriodSeconds,
+      again: metadata.deletionTimestamp !== undefined,
       job,
     });
   }

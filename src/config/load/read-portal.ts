@@ -49,6 +49,7 @@ function portalYml(text: string, file: string): unknown {
   if (document === null || asMapping(document) !== undefined) return document;
   const hint = 'The file must start with KEY: VALUE lines.';
   throw configError('config-yaml-invalid', file, 'the file is not a YAML mapping', hint, {
-    ...{ line: 1, column: 1 },
+    line: 1,
+    column: 1,
   });
 }

@@ -176,9 +176,6 @@ function clientSecretsFor(
 
 /** A method without its secret would only be an error: without both, the client is public. */
 function withoutSecrets(options: CredentialOptions, keepMethod: boolean): CredentialOptions {
-  const dropped = [
-    ...[...materials, 'client_key_id'],
-    ...(keepMethod ? [] : ['client_auth_method']),
-  ];
+  const dropped = [...materials, 'client_key_id', ...(keepMethod ? [] : ['client_auth_method'])];
   return Object.fromEntries(Object.entries(options).filter(([key]) => !dropped.includes(key)));
 }

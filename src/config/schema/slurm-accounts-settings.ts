@@ -47,7 +47,11 @@ export function parseSlurmAccounts(
     throw invalid(schemaMessages(parsed.error, slurmAccountsSchema, ['slurm_accounts']));
   const { cluster, slurm_conf: slurmConf, keep_users: keepUsers = [], accounts } = parsed.data;
   const rules = accounts.map(({ account, groups = [], parent, qos = [], default_qos }) => ({
-    ...{ account, groups, parent, qos, defaultQos: default_qos },
+    account,
+    groups,
+    parent,
+    qos,
+    defaultQos: default_qos,
   }));
   const problems = rules.flatMap((rule, index) =>
     ruleProblems(rule, rules).map(([key, complaint]) => {

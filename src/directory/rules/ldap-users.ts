@@ -92,7 +92,8 @@ export function ldapUsersOf({ users, groups }: LdapAnswers, rules: UserRules): L
   return {
     users: new Map(alone.map(({ user }) => [caseIgnoreKey(user.name), user])),
     groupNames: known.map(({ name }) => name),
-    ...{ possible, refused },
+    possible,
+    refused,
   };
 }
 
@@ -104,7 +105,10 @@ function userOf(
 ): LdapUser | RefusedEntry {
   const name = nameOf(entry, users.name);
   const refuse = (reason: string): RefusedEntry => ({
-    ...{ what: 'user', name: name ?? entry.dn, dn: entry.dn, reason },
+    what: 'user',
+    name: name ?? entry.dn,
+    dn: entry.dn,
+    reason,
   });
   if (name === undefined) return refuse(`it has no single ${users.name}`);
   // The user names that nginx_stage accepts.
@@ -117,7 +121,9 @@ function userOf(
   const primary = nameOfGid.get(gid);
   const names = [...(primary === undefined ? [] : [primary]), ...groups.map((one) => one.name)];
   return {
-    ...{ name, uid, gid },
+    name,
+    uid,
+    gid,
     groups: [...gids].sort((a, b) => a - b),
     groupNames: [...new Set(names)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
     home: entry.values.get(users.home.toLowerCase())?.[0] ?? '',

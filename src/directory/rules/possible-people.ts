@@ -20,8 +20,13 @@ export function valuesOf({ values }: LdapEntry, attribute: string): readonly str
 
 /** Attributes besides `users.name` whose values may be a person's login name on some host. */
 export const nameAttributes = [
-  ...['uid', 'sAMAccountName', 'userPrincipalName', 'krbPrincipalName'],
-  ...['msSFU30Name', 'mail', 'cn'],
+  'uid',
+  'sAMAccountName',
+  'userPrincipalName',
+  'krbPrincipalName',
+  'msSFU30Name',
+  'mail',
+  'cn',
 ] as const;
 
 /** An account that a namespace names. */

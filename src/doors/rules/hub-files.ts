@@ -93,7 +93,8 @@ export function hubChartValues(settings: HubSettings, files: PackageFiles): stri
     proxy: { chp: { networkPolicy: { egress: [toServers] } } },
     singleuser: {
       // The hook makes the NetworkPolicy of a user's namespace, and the profile names the user's storage.
-      ...{ networkPolicy: { enabled: false }, storage: { type: 'none' } },
+      networkPolicy: { enabled: false },
+      storage: { type: 'none' },
       // A privileged container, which no user may have.
       cloudMetadata: { blockWithIptables: false },
     },
@@ -120,8 +121,10 @@ function hubComponent(settings: HubSettings, files: PackageFiles): Record<string
   const mounts = [
     { name: config, mountPath: `${packageParent}/berth_jupyterhub`, readOnly: true },
     {
-      ...{ name: config, mountPath: '/usr/local/etc/jupyterhub/jupyterhub_config.d/berth.py' },
-      ...{ subPath: 'berth.py', readOnly: true },
+      name: config,
+      mountPath: '/usr/local/etc/jupyterhub/jupyterhub_config.d/berth.py',
+      subPath: 'berth.py',
+      readOnly: true,
     },
     { name: tlsSecret, mountPath: tlsDirectory, readOnly: true },
   ];

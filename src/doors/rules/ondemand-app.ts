@@ -53,14 +53,18 @@ export function ondemandApp(app: OndemandApp): AppFile[] {
   const hours = longestHours(profile, slurm !== undefined);
   const manifest = {
     name: `${server.title} (${profile.name})`,
-    ...{ category: 'Interactive Apps', subcategory: 'Servers', icon: server.icon },
+    category: 'Interactive Apps',
+    subcategory: 'Servers',
+    icon: server.icon,
     role: 'batch_connect',
     description: `${server.title} in the image ${profile.image}, with your files and groups as in SSH sessions.`,
   };
   const hoursField = {
     label: 'Number of hours',
     help: `The session ends then. At most ${hours}.`,
-    ...{ value: 1, min: 1, max: hours },
+    value: 1,
+    min: 1,
+    max: hours,
   };
   const form = {
     cluster,
@@ -131,12 +135,17 @@ function podFiles(app: OndemandApp, server: Server, hours: number | undefined): 
     configmap: {
       files: [
         ...Object.entries(files).map(([filename, data]) => ({
-          ...{ filename, data, mount_path: `/ood/${filename}`, sub_path: filename },
+          filename,
+          data,
+          mount_path: `/ood/${filename}`,
+          sub_path: filename,
         })),
         // Else a shell calls the user "I have no name!".
         {
-          ...{ filename: 'passwd', data: passwd(profile) },
-          ...{ mount_path: '/etc/passwd', sub_path: 'passwd' },
+          filename: 'passwd',
+          data: passwd(profile),
+          mount_path: '/etc/passwd',
+          sub_path: 'passwd',
         },
       ],
     },
@@ -201,8 +210,10 @@ function passwd({ shell = '/bin/sh' }: Profile): string {
 
 function resourcesOf({ resources: { limits, requests } }: ProfilePod): object {
   return {
-    ...{ cpu_limit: limits.cpu, cpu_request: requests.cpu },
-    ...{ memory_limit: limits.memory, memory_request: requests.memory },
+    cpu_limit: limits.cpu,
+    cpu_request: requests.cpu,
+    memory_limit: limits.memory,
+    memory_request: requests.memory,
   };
 }
 
@@ -245,9 +256,13 @@ function serverOf({ kind, command = '', profile }: OndemandApp): Server {
   switch (kind) {
     case 'jupyter':
       return {
-        ...{ title: 'Jupyter', icon: 'fa://book', proxy: 'node' },
+        title: 'Jupyter',
+        icon: 'fa://book',
+        proxy: 'node',
         argv: [
-          ...['jupyter', 'lab', '--config=/ood/jupyter_server_config.py'],
+          'jupyter',
+          'lab',
+          '--config=/ood/jupyter_server_config.py',
           ...(idleMs === undefined ? [] : idleArgs(idleMs)),
         ],
         files: {
@@ -260,14 +275,18 @@ function serverOf({ kind, command = '', profile }: OndemandApp): Server {
       };
     case 'rstudio':
       return {
-        ...{ title: 'RStudio', icon: 'fa://chart-bar', proxy: 'rnode' },
+        title: 'RStudio',
+        icon: 'fa://chart-bar',
+        proxy: 'rnode',
         argv: ['sh', '/ood/rstudio.sh'],
         files: { 'rstudio.sh': sourceText('./ondemand/rstudio.sh', import.meta.url) },
         view: sourceText('./ondemand/web-view.html.erb', import.meta.url),
       };
     case 'web':
       return {
-        ...{ title: 'Web server', icon: 'fa://globe', proxy: 'rnode' },
+        title: 'Web server',
+        icon: 'fa://globe',
+        proxy: 'rnode',
         argv: ['sh', '-c', command],
         files: {},
         view: sourceText('./ondemand/web-view.html.erb', import.meta.url),

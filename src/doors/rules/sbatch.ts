@@ -73,18 +73,32 @@ export function containerFunction(
   const { always, optional } = jobMounts(profile);
   const environment = { HOME: '$HOME', USER: '$USER', LOGNAME: '$USER' };
   const run = [
-    ...['--rm', '--interactive', '--cgroups', 'disabled'],
-    ...['--userns', 'keep-id', '--group-add', 'keep-groups'],
-    ...['--passwd-entry', passwdLine(profile)],
-    ...['--log-driver', 'none', '--init', '--init-path', settings.podman.init],
+    '--rm',
+    '--interactive',
+    '--cgroups',
+    'disabled',
+    '--userns',
+    'keep-id',
+    '--group-add',
+    'keep-groups',
+    '--passwd-entry',
+    passwdLine(profile),
+    '--log-driver',
+    'none',
+    '--init',
+    '--init-path',
+    settings.podman.init,
     ...always,
     ...Object.entries(environment).flatMap(([name, value]) => [
-      ...['--env', `${name}=${bashFill(value)}`],
+      '--env',
+      `${name}=${bashFill(value)}`,
     ]),
     ...Object.entries(profileEnvironment(profile, bashFill)).flatMap(([name, value]) => [
-      ...['--env', `${name}=${value}`],
+      '--env',
+      `${name}=${value}`,
     ]),
-    ...['--entrypoint', '[]'],
+    '--entrypoint',
+    '[]',
   ];
   return `set -euo pipefail
 

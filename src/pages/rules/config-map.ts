@@ -20,7 +20,8 @@ export function pagesConfigMap(files: readonly { path: string; text: string }[])
       { code: 'pages-too-large' },
     );
   return stringify({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
     metadata: { name: 'berth-pages', namespace: 'ondemand' },
     data: Object.fromEntries(files.map(({ path, text }) => [path, text])),
   });

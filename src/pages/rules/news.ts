@@ -21,7 +21,8 @@ export function parseNews(name: string, text: string): NewsItem {
   const [, title, body = ''] = /^\s*# +(.*?)(?: +#*)? *\r?\n?$([^]*)/m.exec(text) ?? [];
   const heading = /^\s*# /.test(text) ? title : undefined;
   return {
-    ...{ id: name.replace(/\.md$/, ''), date },
+    id: name.replace(/\.md$/, ''),
+    date,
     title: heading ?? date,
     body: (heading === undefined ? text : body).trim(),
   };

@@ -11,22 +11,32 @@ export interface StatusRow {
 /** What Berth's timers write (`writeMetrics`): after how many seconds a run is missing is what the alerts say, too. */
 const sources = [
   {
-    ...{ what: 'Cleanup of sessions', lastRun: 'berth_ssh_reap_last_run', lateAfter: 900 },
+    what: 'Cleanup of sessions',
+    lastRun: 'berth_ssh_reap_last_run',
+    lateAfter: 900,
     figures: [
       ['berth_ssh_sessions_open', 'open connection'],
       ['berth_ssh_containers', 'container'],
     ],
   },
   {
-    ...{ what: 'Groups on the clusters', lastRun: 'berth_ldap_sync_last_run', lateAfter: 3600 },
-    ...{ success: 'berth_ldap_sync_success', figures: [] },
+    what: 'Groups on the clusters',
+    lastRun: 'berth_ldap_sync_last_run',
+    lateAfter: 3600,
+    success: 'berth_ldap_sync_success',
+    figures: [],
   },
   {
-    ...{ what: 'Accounts of Slurm', lastRun: 'berth_slurm_sync_last_run', lateAfter: 3600 },
-    ...{ success: 'berth_slurm_sync_success', figures: [] },
+    what: 'Accounts of Slurm',
+    lastRun: 'berth_slurm_sync_last_run',
+    lateAfter: 3600,
+    success: 'berth_slurm_sync_success',
+    figures: [],
   },
   {
-    ...{ what: 'Cleanup on the clusters', lastRun: 'berth_cluster_reap_last_run', lateAfter: 900 },
+    what: 'Cleanup on the clusters',
+    lastRun: 'berth_cluster_reap_last_run',
+    lateAfter: 900,
     figures: [],
   },
 ] as const;

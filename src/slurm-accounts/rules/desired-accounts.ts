@@ -68,10 +68,16 @@ export function desiredAccounts(
   const skip = (one: SkippedName): void => void skipped.set(`${one.what} ${one.name}`, one);
   const add = (name: string, rule: AccountRule, group?: Partial<DirectoryGroup>): void => {
     const { parent, qos, defaultQos, users, hasGroups, hold } = accounts.get(name) ?? {
-      ...{ ...rule, users: new Set<string>(), hasGroups: false, hold: undefined },
+      ...rule,
+      users: new Set<string>(),
+      hasGroups: false,
+      hold: undefined,
     };
     accounts.set(name, {
-      ...{ parent, qos, defaultQos, hasGroups: hasGroups || rule.groups.length > 0 },
+      parent,
+      qos,
+      defaultQos,
+      hasGroups: hasGroups || rule.groups.length > 0,
       users: new Set([...users, ...(group?.users ?? [])]),
       hold: hold ?? group?.refused,
     });
@@ -132,7 +138,8 @@ function groupsOf({ users, groupNames, refused }: LdapUsers): readonly Directory
     ...refused
       .filter(({ what }) => what === 'group')
       .map(({ name, reason }) => ({
-        ...{ name: name.toLowerCase(), users: new Set<string>() },
+        name: name.toLowerCase(),
+        users: new Set<string>(),
         refused: `the entry of group ${name} is not accepted: ${reason}`,
       })),
   ];

@@ -10,17 +10,13 @@ const longestList = 16_384;
 /** Lists all associations of a cluster with their own limits: `wopl` leaves out those of the accounts above. */
 export function listAssociations(cluster: string): readonly string[] {
   const fields = 'Account,ParentName,User,Partition,DefaultQOS,QOS,MaxSubmitJobs';
-  return [
-    ...['-P', '-n', 'list', 'associations', 'wopl'],
-    `cluster=${cluster}`,
-    `format=${fields}`,
-  ];
+  return ['-P', '-n', 'list', 'associations', 'wopl', `cluster=${cluster}`, `format=${fields}`];
 }
 
 /** Lists the users of a cluster with their default accounts, a line for each association. */
 export function listDefaults(cluster: string): readonly string[] {
   const format = 'format=User,DefaultAccount';
-  return [...['-P', '-n', 'list', 'users', 'withassoc'], `cluster=${cluster}`, format];
+  return ['-P', '-n', 'list', 'users', 'withassoc', `cluster=${cluster}`, format];
 }
 
 /**
@@ -39,7 +35,11 @@ export function parseLists(associations: string, defaults: string): LiveAccounts
     const isKnown = fields.length === 7 && /^\d*$/.test(maxSubmit);
     if (isKnown && [account, user].every((name) => /^[^\s,='"]*$/.test(name)))
       all.push({
-        ...{ account, parent, user, partition, defaultQos },
+        account,
+        parent,
+        user,
+        partition,
+        defaultQos,
         qos: qos.split(',').filter((one) => one !== ''),
         maxSubmit: maxSubmit === '' ? undefined : Number(maxSubmit),
       });
@@ -78,27 +78,44 @@ function argumentsOf(step: AccountStep | UserStep, name: string, cluster: string
       return ['modify', 'account', 'where', ...where, 'set', `parent=${step.parent}`];
     case 'set-qos':
       return [
-        ...['modify', 'account', 'where', ...where, 'set'],
+        'modify',
+        'account',
+        'where',
+        ...where,
+        'set',
         ...(step.qos.length === 0 ? [] : [`qos=${step.qos.join(',')}`]),
         ...(step.defaultQos === undefined ? [] : [`defaultqos=${step.defaultQos}`]),
       ];
     case 'add-users':
       return [
-        ...['add', 'user', ...where, `account=${step.account}`],
+        'add',
+        'user',
+        ...where,
+        `account=${step.account}`,
         ...(step.isDefault ? [`defaultaccount=${step.account}`] : []),
       ];
     case 'open':
       return [
-        ...['modify', 'user', 'where', ...where, `account=${step.account}`],
+        'modify',
+        'user',
+        'where',
+        ...where,
+        `account=${step.account}`,
         ...(step.partition === '' ? [] : [`partition=${step.partition}`]),
-        ...['set', `maxsubmitjobs=${step.maxSubmit ?? -1}`],
+        'set',
+        `maxsubmitjobs=${step.maxSubmit ?? -1}`,
       ];
     case 'set-default':
       return ['modify', 'user', 'where', ...where, 'set', `defaultaccount=${step.account}`];
     case 'close':
       return [
-        ...['modify', 'user', 'where', ...where, `account=${step.account}`],
-        ...['set', 'maxsubmitjobs=0'],
+        'modify',
+        'user',
+        'where',
+        ...where,
+        `account=${step.account}`,
+        'set',
+        'maxsubmitjobs=0',
       ];
   }
 }

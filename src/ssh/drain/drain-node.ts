@@ -119,7 +119,9 @@ export async function planUndrain(): Promise<Undrained & { readonly state?: Drai
     enabled && now.find((unit) => unit.name === name)?.enabled !== true;
   const namesOf = (some: readonly DrainedUnit[]): string[] => some.map(({ name }) => name);
   return {
-    ...{ wasDrained: true, state, started: namesOf(stopped.filter((unit) => !isDisabled(unit))) },
+    wasDrained: true,
+    state,
+    started: namesOf(stopped.filter((unit) => !isDisabled(unit))),
     skipped: namesOf(stopped.filter(isDisabled)),
   };
 }

@@ -93,7 +93,10 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   const opened = await openInBackend({
     host,
     profile: (inJob && job?.profileInJob(choice.profile)) ?? choice.profile,
-    ...{ request, env, toolsDir: input.toolsDir, log: input.log },
+    request,
+    env,
+    toolsDir: input.toolsDir,
+    log: input.log,
     welcome: () => {
       if (inJob !== undefined) return;
       // sshd shows it, but not with ForceCommand.
@@ -175,11 +178,9 @@ function connectionClosed(): BerthError {
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
   if (code === 'profile-not-offered')
     return new BerthError(`no such session for you on this machine: ${reason}`, {
-      ...{
-        code,
-        forUser: true,
-        hint: 'Ask for one of these with `ssh -o SetEnv=BERTH_PROFILE=NAME`, or for none.',
-      },
+      code,
+      forUser: true,
+      hint: 'Ask for one of these with `ssh -o SetEnv=BERTH_PROFILE=NAME`, or for none.',
     });
   const isRule = code === 'profile-not-matched';
   const message = isRule

@@ -58,7 +58,9 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   const session = {
     host: { user, storage, podman, runtimeDir, connection: 'CONNECTION' },
     request: sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty),
-    ...{ profile, env: {}, toolsDir },
+    profile,
+    env: {},
+    toolsDir,
   };
   const plan = await planInBackend(session, { settings, check, overlay: files.overlay });
   return { user: user.name, outcome: 'session', reason, ...plan };

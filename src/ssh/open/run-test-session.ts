@@ -66,8 +66,12 @@ export async function runTestSession({
   const opened = await openInBackend({
     host: { user, storage, podman, connection, runtimeDir: runtimeDirOf(user) },
     request: sessionRequest(['-c', 'true'], undefined, false),
-    ...{ profile, env: {}, toolsDir, log: lineLogger(() => undefined) },
-    ...{ welcome: () => undefined, begun: () => undefined },
+    profile,
+    env: {},
+    toolsDir,
+    log: lineLogger(() => undefined),
+    welcome: () => undefined,
+    begun: () => undefined,
   });
   // The profile gives no shell on the host.
   if (opened === 'host-shell') return;
@@ -82,7 +86,9 @@ export async function runTestSession({
 /** @returns its exit code, or how it ended otherwise. @throws {BerthError} `test-session-failed` */
 async function run({ file, args, env }: ProgramCall, { deadlineMs }: Profile): Promise<string> {
   const { error, stderr } = await runProgram(file, args.slice(1), {
-    ...{ env, timeout: deadlineMs, killSignal: 'SIGKILL' },
+    env,
+    timeout: deadlineMs,
+    killSignal: 'SIGKILL',
   });
   if (error === undefined) return '0';
   const said = escapeControl(stderr.trim()).slice(0, 500);

@@ -46,9 +46,12 @@ export async function pamClose(input: PamCloseInput): Promise<number> {
   const closed = await closeConnection(site, user, { id, record, gone: false });
   for (const error of closed.failed) log.error(error);
   log.info('session closed', {
-    ...{ rhost: record.rhost, seconds: Math.round(now() / 1000 - record.opened) },
-    ...{ processes: closed.processes, containers: closed.containers },
-    ...{ ...bytes, ...closed.sessions },
+    rhost: record.rhost,
+    seconds: Math.round(now() / 1000 - record.opened),
+    processes: closed.processes,
+    containers: closed.containers,
+    ...bytes,
+    ...closed.sessions,
   });
   return closed.failed[0]?.exitCode ?? 0;
 }

@@ -85,17 +85,15 @@ async function open(input: OpenInput): Promise<number> {
   const isSlow = prepared.length > 0;
   if (isSlow) input.onSlow();
   const opened = await registerConnection({
-    ...{
-      pam,
-      user,
-      monitor,
-      run: runDir,
-      hostProcesses,
-      storage: settings.storage,
-      nsenter: settings.podman.nsenter,
-      balancerLog: settings.balancerLog,
-      sshConnection: input.env.SSH_CONNECTION,
-    },
+    pam,
+    user,
+    monitor,
+    run: runDir,
+    hostProcesses,
+    storage: settings.storage,
+    nsenter: settings.podman.nsenter,
+    balancerLog: settings.balancerLog,
+    sshConnection: input.env.SSH_CONNECTION,
     now: Math.floor(input.now() / 1000),
     patienceMs: isSlow ? 6_000 : 2_500,
   });

@@ -62,14 +62,16 @@ export function sessionsNamed(
 function unknown(word: string, all: readonly OwnSession[]): BerthError {
   const names = all.map(({ name }) => name).join(', ');
   return new BerthError(`you have no container, pod or job ${word} here`, {
-    ...{ code: 'session-unknown', forUser: true },
+    code: 'session-unknown',
+    forUser: true,
     hint: names === '' ? 'You have none at all.' : `You have: ${names}.`,
   });
 }
 
 function ambiguous(word: string, found: readonly OwnSession[]): BerthError {
   return new BerthError(`${word} is the name of ${found.length} of your sessions`, {
-    ...{ code: 'usage', forUser: true },
+    code: 'usage',
+    forUser: true,
     hint: `Name it as one of: ${found.map(fullName).join(', ')}.`,
   });
 }

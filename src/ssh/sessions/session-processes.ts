@@ -104,7 +104,10 @@ function usageOf(
     if (terminal !== undefined) terminals.set(terminal.path, terminal.lastInput);
   }
   return {
-    ...{ processes: processes.length, cpuSeconds, memoryBytes, containers: [...containers] },
+    processes: processes.length,
+    cpuSeconds,
+    memoryBytes,
+    containers: [...containers],
     terminals: [...terminals.keys()].sort(),
     withoutTerminal,
     sshd: [owner.monitor, ...processes.filter((one) => one.parent === owner.monitor.pid)].map(

@@ -28,7 +28,9 @@ export function parseHostCertificate(text: string): HostCertificate | undefined 
     return found === undefined ? otherwise : millisecondsOf(found);
   };
   return {
-    ...{ key, authority, identity: value('Key ID').replace(/^"(.*)"$/, '$1') },
+    key,
+    authority,
+    identity: value('Key ID').replace(/^"(.*)"$/, '$1'),
     principals: principalsIn(text),
     from: time('from', time('after', -Infinity)),
     until: time('to', time('before', Infinity)),

@@ -93,8 +93,16 @@ export function x11Case(option: '-X' | '-Y'): Case {
       const [own, authority] = [client.localPath('Xvfb.auth'), client.localPath('Xauthority')];
       await client.localOutput('xauth', ['-q', '-f', own, 'add', ':0', '.', cookie]);
       const server = BackgroundClient.start(client, [
-        ...['Xvfb', '-displayfd', '1', '-screen', '0', '800x600x24', '-nolisten', 'tcp'],
-        ...['-auth', own],
+        'Xvfb',
+        '-displayfd',
+        '1',
+        '-screen',
+        '0',
+        '800x600x24',
+        '-nolisten',
+        'tcp',
+        '-auth',
+        own,
       ]);
       try {
         const [, number = ''] = await server.waitForOutput(/^(\d+)\n/);

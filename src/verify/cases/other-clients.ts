@@ -99,7 +99,8 @@ export const otherClients: readonly Case[] = [
         client,
         ['dbclient', ...args, '-t', client.destination, 'tty; stty size'],
         {
-          ...{ rows: 27, columns: 66 },
+          rows: 27,
+          columns: 66,
         },
       );
       try {

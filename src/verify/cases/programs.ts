@@ -155,7 +155,12 @@ export const programs: readonly Case[] = [
           'BatchMode=yes',
         ];
         const login = await client.runLocal('ssh', [
-          ...[...options, ...newKey, '-p', String(port), client.destination, 'echo in'],
+          ...options,
+          ...newKey,
+          '-p',
+          String(port),
+          client.destination,
+          'echo in',
         ]);
         assertEqual(
           'login',
@@ -192,8 +197,11 @@ async function rsync(client: Client, args: readonly string[]): Promise<string> {
 async function cloned(client: Client, url: string, name: string) {
   const env = {
     GIT_SSH_COMMAND: ['ssh', ...client.sshOptions].join(' '),
-    ...{ GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_CONFIG_NOSYSTEM: '1' },
-    ...{ GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' },
+    GIT_AUTHOR_NAME: 'a',
+    GIT_AUTHOR_EMAIL: 'a@b',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_COMMITTER_NAME: 'a',
+    GIT_COMMITTER_EMAIL: 'a@b',
   };
   assertSuccess(
     'clone',

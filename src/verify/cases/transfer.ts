@@ -14,19 +14,19 @@ export const transfer: readonly Case[] = [
       await client.writeLocal('sftp-in', content);
       const dir = `${client.remoteDirectory}/sftp`;
       const listing = await sftp(client, [
-        ...[
-          `mkdir ${dir}`,
-          `cd ${dir}`,
-          `put -p ${client.localPath('sftp-in')} one`,
-          'rename one two',
-        ],
-        ...[
-          'chmod 640 two',
-          'symlink two link',
-          `get two ${client.localPath('sftp-out')}`,
-          'ls -l',
-        ],
-        ...['put /etc/passwd gone', 'rm gone', 'mkdir empty', 'rmdir empty', 'df'],
+        `mkdir ${dir}`,
+        `cd ${dir}`,
+        `put -p ${client.localPath('sftp-in')} one`,
+        'rename one two',
+        'chmod 640 two',
+        'symlink two link',
+        `get two ${client.localPath('sftp-out')}`,
+        'ls -l',
+        'put /etc/passwd gone',
+        'rm gone',
+        'mkdir empty',
+        'rmdir empty',
+        'df',
       ]);
       assertEqual(
         'the same bytes come back',

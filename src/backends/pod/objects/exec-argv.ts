@@ -59,7 +59,8 @@ export function podSession(
     ...(transferProgram(request) === 'scp' ? [appendInstalledTools] : []),
   ].join('; ');
   const opening = {
-    ...{ words, env: environment },
+    words,
+    env: environment,
     ...(before === '' ? {} : { before }),
     groups,
   };

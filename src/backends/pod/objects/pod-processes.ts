@@ -26,8 +26,12 @@ export function podProcesses(rows: readonly string[]): PodProcess[] {
       ) ?? [];
     if (pid === undefined) return [];
     return {
-      ...{ pid: Number(pid), parent: Number(parent), session: Number(session) },
-      ...{ stopped: /^[Tt]$/.test(state), start: Number(start), age: Number(age) },
+      pid: Number(pid),
+      parent: Number(parent),
+      session: Number(session),
+      stopped: /^[Tt]$/.test(state),
+      start: Number(start),
+      age: Number(age),
       mark: mark === '-' ? undefined : mark,
     };
   });

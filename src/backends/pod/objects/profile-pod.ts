@@ -56,7 +56,8 @@ export function profilePod(profile: Profile, fill: (template: string) => string)
     volumes: [...mounts.map(({ name, source }) => ({ name, ...source })), identity.volume],
     volumeMounts: [
       ...mounts.map(({ name, target, readOnly }) => ({
-        ...{ name, mountPath: target },
+        name,
+        mountPath: target,
         ...(readOnly ? { readOnly } : {}),
       })),
       ...identity.mounts,
@@ -154,7 +155,10 @@ const identity = {
     },
   },
   mounts: (['passwd', 'group'] as const).map((file) => ({
-    ...{ name: 'berth-identity', mountPath: `/etc/${file}`, subPath: file, readOnly: true },
+    name: 'berth-identity',
+    mountPath: `/etc/${file}`,
+    subPath: file,
+    readOnly: true,
   })),
 };
 

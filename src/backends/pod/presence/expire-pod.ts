@@ -64,7 +64,8 @@ export async function listSessionPods(
 ): Promise<SessionPods> {
   const here = hostLabel(hostname());
   return await reduceListPages(client, collectionPath('Pod', namespace), {
-    ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
+    attempted: `listing the pods of ${namespace}`,
+    metadataOnly: true,
     labelSelector: podSelector,
     begin: (): SessionPods => ({ pods: [], count: 0, read: 0 }),
     enough: ({ read }) => read >= mostSeen,
@@ -83,7 +84,12 @@ export async function listSessionPods(
       if (place >= mostPods) return;
       const { lifetime, timeouts } = profiles.get(labels[podLabels.profile] ?? '') ?? noLimits;
       seen.pods[place] = {
-        ...{ name, uid, loginHost, connection, lifetime, timeouts },
+        name,
+        uid,
+        loginHost,
+        connection,
+        lifetime,
+        timeouts,
         created: Date.parse(creationTimestamp) || 0,
       };
     },

@@ -121,7 +121,9 @@ async function patch(
 ): Promise<NamespaceClaims | undefined> {
   const path = namespacePath(place);
   const answer = await client.send({
-    ...{ method: 'PATCH', path, contentType: 'application/merge-patch+json' },
+    method: 'PATCH',
+    path,
+    contentType: 'application/merge-patch+json',
     body: JSON.stringify({ metadata }),
   });
   if (answer.status === 404) return undefined;
@@ -135,7 +137,8 @@ function claimsOf(metadata: ObjectMeta, { loginHost }: ClaimPlace, now: number):
   const { resourceVersion = '' } = metadata as { readonly resourceVersion?: string };
   return {
     ...otherClaims(annotations, loginHost, now),
-    ...{ lastClosed: lastClosed(annotations), resourceVersion },
+    lastClosed: lastClosed(annotations),
+    resourceVersion,
   };
 }
 

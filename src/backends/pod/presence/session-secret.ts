@@ -113,7 +113,9 @@ async function patch(
   metadata: object,
 ): Promise<LiveMetadata | undefined> {
   const answer = await client.send({
-    ...{ method: 'PATCH', path, contentType: 'application/merge-patch+json' },
+    method: 'PATCH',
+    path,
+    contentType: 'application/merge-patch+json',
     body: JSON.stringify({ metadata }),
   });
   if (answer.status === 404 || ('uid' in metadata && answer.status === 409)) return undefined;

@@ -36,7 +36,9 @@ export function groupMap(
   const mapped = first.reduce((sum, { count }) => sum + count, 0);
   const kept = real.filter(({ outside }) => user.groups.includes(outside) && outside < mapped);
   const fixed = [own, ...kept].map(({ inside, outside }) => ({
-    ...{ inside: outside, outside: inside, count: 1 },
+    inside: outside,
+    outside: inside,
+    count: 1,
   }));
   const free = [
     ...first.filter((extent) => extent !== own && !real.includes(extent)),

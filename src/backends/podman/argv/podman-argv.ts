@@ -27,18 +27,27 @@ export function podmanOptions(
   const { podman, runtimeDir, storage } = host;
   const { mountProgram } = podman;
   return [
-    ...['--root', `${own}/storage`],
-    ...['--runroot', `${runtimeDir}/containers`],
-    ...['--tmpdir', [runtimeDir, ...temporaryNames].join('/')],
-    ...['--runtime', podman.runtime],
-    ...['--cgroup-manager', podman.cgroupManager],
-    ...['--events-backend', 'none'],
-    ...['--log-level', 'error'],
-    ...['--storage-driver', 'overlay'],
+    '--root',
+    `${own}/storage`,
+    '--runroot',
+    `${runtimeDir}/containers`,
+    '--tmpdir',
+    [runtimeDir, ...temporaryNames].join('/'),
+    '--runtime',
+    podman.runtime,
+    '--cgroup-manager',
+    podman.cgroupManager,
+    '--events-backend',
+    'none',
+    '--log-level',
+    'error',
+    '--storage-driver',
+    'overlay',
     ...(mountProgram === undefined
       ? []
       : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
-    ...['--storage-opt', `additionalimagestore=${storage}/images`],
+    '--storage-opt',
+    `additionalimagestore=${storage}/images`,
   ];
 }
 

@@ -45,23 +45,34 @@ export function podmanRunCommand(
     'run',
     '--detach',
     '--replace',
-    ...['--name', name],
+    '--name',
+    name,
     ...(connection === undefined ? [] : ['--label', `berth.session=${sessionId(connection)}`]),
     ...userNamespace(ready.maps),
-    ...['--group-add', 'keep-groups'],
+    '--group-add',
+    'keep-groups',
     ...(ready.maps === undefined ? ['--passwd-entry', passwdEntry(host.user)] : []),
-    ...['--log-driver', 'none'],
-    ...['--stop-timeout', '1'],
+    '--log-driver',
+    'none',
+    '--stop-timeout',
+    '1',
     ...(host.jobDirectory === undefined ? [] : ['--cgroups', 'disabled']),
     ...profileRunArgs(profile, ready.mounts, (template) => fillTemplate(template, user)),
-    ...['--workdir', '/'],
-    ...['--env', `HOME=${user.home}`],
-    ...['--pidfile', containerPidFile(host, name)],
+    '--workdir',
+    '/',
+    '--env',
+    `HOME=${user.home}`,
+    '--pidfile',
+    containerPidFile(host, name),
     // Not the image's entry point: an init process that reaps zombies and waits.
-    ...['--init', '--init-path', host.podman.init],
-    ...['--entrypoint', '[]'],
+    '--init',
+    '--init-path',
+    host.podman.init,
+    '--entrypoint',
+    '[]',
     ready.image ?? profile.image,
-    ...['/run/podman-init', '-P'],
+    '/run/podman-init',
+    '-P',
   ];
   return podmanCommand(host, args);
 }
@@ -78,9 +89,11 @@ export function profileRunArgs(
 ): string[] {
   const { limits, podman } = profile;
   return [
-    ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
+    '--network',
+    profile.network === 'private' ? 'slirp4netns' : profile.network,
     ...(profile.hostname === undefined ? [] : ['--hostname', fill(profile.hostname)]),
-    ...['--pull', profile.pull],
+    '--pull',
+    profile.pull,
     '--http-proxy=false',
     ...mounts.flatMap(mountArgs),
     ...scratchVolumes(mounts),
@@ -127,7 +140,8 @@ function userNamespace(maps: IdMaps | undefined): string[] {
     ...args('--uidmap', maps.uids),
     ...args('--gidmap', maps.gids),
     // With maps, podman would run it as the container's root, and name the user's group by its number.
-    ...['--user', userInside(maps)],
+    '--user',
+    userInside(maps),
     '--passwd=false',
   ];
 }

@@ -67,19 +67,20 @@ export function runtimeExec(
   const args =
     typeof process === 'string'
       ? ['--process', process, container.id]
-      : [
-          ...['--user', `${user.uid}:${user.gid}`, '--cwd', process.cwd],
-          ...[container.id, ...process.argv],
-        ];
+      : ['--user', `${user.uid}:${user.gid}`, '--cwd', process.cwd, container.id, ...process.argv];
   const call = {
     file: podman.nsenter,
     args: [
       'nsenter',
-      ...['--user', '--mount', '--preserve-credentials'],
-      ...['--target', String(container.pausePid)],
+      '--user',
+      '--mount',
+      '--preserve-credentials',
+      '--target',
+      String(container.pausePid),
       '--',
       podman.runtime,
-      ...['--root', `${runtimeDir}/${programName(podman.runtime)}`],
+      '--root',
+      `${runtimeDir}/${programName(podman.runtime)}`,
       'exec',
       ...args,
     ],
@@ -141,7 +142,10 @@ export function ociProcessFile(
   return JSON.stringify({
     // The runtime does not take missing fields from the container.
     ...limits,
-    ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: argv, cwd },
+    terminal: tty,
+    user: { uid: user.uid, gid: user.gid },
+    args: argv,
+    cwd,
     consoleSize: terminalSize && { height: terminalSize.rows, width: terminalSize.columns },
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });

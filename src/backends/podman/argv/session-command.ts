@@ -140,12 +140,18 @@ function podmanExec(
   const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
   const { argv, env, cwd } = setVariablesByShell(withTerminalSize(session), isOdd);
   const call = podmanCommand(host, [
-    ...['exec', '--interactive', '--tty'],
+    'exec',
+    '--interactive',
+    '--tty',
     // Else ctrl-p ctrl-q would detach from the session and leave it running.
-    ...['--detach-keys', ''],
-    ...['--user', `${user.uid}:${user.gid}`],
-    ...['--workdir', cwd],
-    ...['--env-file', environmentFile],
+    '--detach-keys',
+    '',
+    '--user',
+    `${user.uid}:${user.gid}`,
+    '--workdir',
+    cwd,
+    '--env-file',
+    environmentFile,
     id,
     ...(argv.some(holdsRawBytes) ? throughShell(argv) : argv),
   ]);

@@ -31,7 +31,10 @@ export function allocationsDir(home: string): string {
 
 /** What Slurm sets for a job, as `environment.pass` has it. Sessions get it. */
 export const jobVariables = [
-  ...['SLURM_*', 'CUDA_VISIBLE_DEVICES', 'ROCR_VISIBLE_DEVICES', 'GPU_DEVICE_ORDINAL'],
+  'SLURM_*',
+  'CUDA_VISIBLE_DEVICES',
+  'ROCR_VISIBLE_DEVICES',
+  'GPU_DEVICE_ORDINAL',
   'ZE_AFFINITY_MASK',
 ];
 
@@ -77,7 +80,10 @@ export function allocationScript(
   const options = sbatchOptions(
     { ...profile, batch },
     {
-      ...{ 'job-name': name, comment: jobComment(key, session), chdir: '/', output: '/dev/null' },
+      'job-name': name,
+      comment: jobComment(key, session),
+      chdir: '/',
+      output: '/dev/null',
       // A job that Slurm starts again has no connections to serve.
       'no-requeue': '',
     },

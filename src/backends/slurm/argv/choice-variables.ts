@@ -26,6 +26,7 @@ export function firstChoice(
 export function choiceRefused(key: ChoiceKey, text: string, why: string): BerthError {
   const shown = JSON.stringify(text.slice(0, 100));
   return new BerthError(`${choiceVariable(key)}=${shown} is not possible: ${why}`, {
-    ...{ code: 'slurm-choice-refused', forUser: true },
+    code: 'slurm-choice-refused',
+    forUser: true,
   });
 }

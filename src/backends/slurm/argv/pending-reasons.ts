@@ -23,8 +23,14 @@ const words: Readonly<Record<string, string>> = {
 
 /** Reasons that do not go away by waiting, or not soon. */
 const never = [
-  ...['PartitionTimeLimit', 'InvalidAccount', 'InvalidQOS', 'BadConstraints'],
-  ...['AccountNotAllowed', 'QOSNotAllowed', 'DependencyNeverSatisfied', 'PartitionDown'],
+  'PartitionTimeLimit',
+  'InvalidAccount',
+  'InvalidQOS',
+  'BadConstraints',
+  'AccountNotAllowed',
+  'QOSNotAllowed',
+  'DependencyNeverSatisfied',
+  'PartitionDown',
 ];
 
 /** Whether a pending job cannot start unless somebody changes something. */

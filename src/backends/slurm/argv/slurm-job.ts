@@ -70,10 +70,8 @@ export function parseJob(text: string, record: JobRecord, uid: number): SlurmJob
     node: field('BatchHost'),
     end: timeIn(field('EndTime')),
     start: timeIn(field('StartTime')),
-    ...{
-      timeLimit: field('TimeLimit').replace(/^(?:00:)?0?/, ''),
-      preempted: field('PreemptTime'),
-    },
+    timeLimit: field('TimeLimit').replace(/^(?:00:)?0?/, ''),
+    preempted: field('PreemptTime'),
     exitCode: field('ExitCode').replace(/:0$/, ''),
   };
 }
@@ -100,7 +98,8 @@ export function queueCall(slurm: SlurmPrograms, jobs: readonly JobRecord[]): Pro
     '--local',
     '--noheader',
     '--noconvert',
-    ...['-t', 'all'],
+    '-t',
+    'all',
     `--jobs=${jobs.map(({ id }) => id).join()}`,
     `--Format=${format}`,
   ]);
@@ -216,7 +215,9 @@ function slurmCall(
     file,
     args: [program, ...args],
     env: {
-      ...{ HOME: home, PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
+      HOME: home,
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      LC_ALL: 'C.UTF-8',
       // strftime(3): seconds since the epoch.
       SLURM_TIME_FORMAT: '%s',
       ...(slurm === undefined ? {} : { SLURM_CONF: `${slurm.config}/slurm.conf` }),

@@ -89,11 +89,21 @@ export function sshToJob(
     // It ends with the login, also if that is killed.
     file: '/usr/bin/setpriv',
     args: [
-      ...['setpriv', '--pdeathsig', 'HUP', '--', '/usr/bin/ssh', '-F', 'none'],
-      ...['-l', user, ...(log === undefined ? [] : ['-E', log])],
+      'setpriv',
+      '--pdeathsig',
+      'HUP',
+      '--',
+      '/usr/bin/ssh',
+      '-F',
+      'none',
+      '-l',
+      user,
+      ...(log === undefined ? [] : ['-E', log]),
       ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
       // Nothing after the host is an option.
-      ...['--', node, ...(request.command === undefined ? [] : [request.command])],
+      '--',
+      node,
+      ...(request.command === undefined ? [] : [request.command]),
     ],
     env: {
       PATH: '/usr/bin:/bin',
