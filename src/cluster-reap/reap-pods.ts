@@ -1,8 +1,4 @@
-import type { ReapContext } from './reap-cluster.ts';
-import { recordEvent } from './record-event.ts';
-import { reduceListPages } from '../kube/list-all.ts';
-import { deleteObject } from '../kube/delete-object.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { JobObjects, jobLabel } from './rules/orphaned-job-objects.ts';
 import {
   type ExpiredPod,
   type OrphanedJob,
@@ -10,8 +6,12 @@ import {
   planPods,
   type PodsPlan,
 } from './rules/reap-pods-plan.ts';
-import { JobObjects, jobLabel } from './rules/orphaned-job-objects.ts';
+import { asBerthError, BerthError } from '../errors/berth-error.ts';
 import type { ApiClient } from '../kube/api-client.ts';
+import { deleteObject } from '../kube/delete-object.ts';
+import { reduceListPages } from '../kube/list-all.ts';
+import { recordEvent } from './record-event.ts';
+import type { ReapContext } from './reap-cluster.ts';
 import { apiError } from '../kube/api-errors.ts';
 
 export interface PodsOptions {

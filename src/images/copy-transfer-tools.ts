@@ -1,12 +1,12 @@
-import { runProgram } from '../system/run-program.ts';
-import { ensureRootDirectory } from '../system/safe-directories.ts';
-import { assertParentDirectories } from '../system/config-directories.ts';
-import { stageFile, type StagedFile } from '../system/atomic-file.ts';
-import { type BundledProgram, bundledScript, hostPrograms } from '../bundled-transfer-argv.ts';
-import { BerthError } from '../errors/berth-error.ts';
-import { basename, dirname, join } from 'node:path';
-import { readdir, readFile, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { BerthError } from '../errors/berth-error.ts';
+import { type BundledProgram, bundledScript, hostPrograms } from '../bundled-transfer-argv.ts';
+import { stageFile, type StagedFile } from '../system/atomic-file.ts';
+import { assertParentDirectories } from '../system/config-directories.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface InstalledTools {
   readonly directory: string;

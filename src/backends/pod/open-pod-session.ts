@@ -4,7 +4,6 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { sessionId } from '../../session-id.ts';
 import { transferProgram } from '../../session/session-request.ts';
 import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
-import { forwardingToPod } from './forwarding-to-pod.ts';
 import { podSession } from './objects/exec-argv.ts';
 import type { LoginSession } from '../backend.ts';
 import { groupNamesById } from '../../system/group-names.ts';
@@ -12,9 +11,11 @@ import { terminalProgress } from '../../system/terminal-progress.ts';
 import type { PodGrant } from './pod-grant-file.ts';
 import { receivedGrant, invalidateGrant } from './pod-handover.ts';
 import { Forwarding } from '../../forwarding/start-forwarding.ts';
-import { podNotReadyCodes, type PodTarget } from '../../kube-exec/open-exec.ts';
+import { openExec, podNotReadyCodes, type PodTarget } from '../../kube-exec/open-exec.ts';
 import { relaySession, terminalSize } from '../../kube-exec/relay-session.ts';
 import { IdleWatchdog } from '../../kube-exec/relay-command.ts';
+import type { ForwardingTarget } from '../../forwarding/forwarder.ts';
+import { ExecStream } from '../../kube-exec/exec-stream.ts';
 
 /** Error codes for an invalid grant: its token has expired, or the namespace was deleted. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
@@ -173,4 +174,14 @@ async function start({ host, profile, request }: LoginSession, grant: PodGrant):
   } finally {
     progress.clear();
   }
+}
+
+/** A pod as the place to which connections are forwarded. Its `start` has the errors of `openExec`. */
+export function forwardingToPod({ server, pod }: PodTarget): ForwardingTarget {
+  return {
+    name: `${server.url} ${pod.namespace} ${pod.pod}`,
+    notReady: podNotReadyCodes,
+    start: async (argv, sink) =>
+      new ExecStream(await openExec({ server, target: { ...pod, argv, tty: false } }), sink),
+  };
 }

@@ -10,14 +10,16 @@ import { Forwarding } from '../../forwarding/start-forwarding.ts';
 import { allocationsDir, loginOnNodes } from './argv/allocation-script.ts';
 import { choiceVariable, firstChoice } from './argv/choice-variables.ts';
 import type { SlurmJob } from './argv/slurm-job.ts';
-import { type Carried, type JobAddress, sshToJob } from './argv/ssh-to-job.ts';
+import { type JobAddress, requestOfArgv, sshToJob, type Carried } from './argv/ssh-to-job.ts';
 import { joinOrSubmitAllocation } from './join-or-submit-allocation.ts';
 import { gateWord } from './gate-word.ts';
-import { forwardingToJob } from './forwarding-to-job.ts';
 import { giveUp } from './submit-allocation.ts';
 import { QueuePlace } from './queue-place.ts';
 import { connectToJob } from './connect-to-job.ts';
 import { waitForJob } from './wait-for-job.ts';
+import type { ForwardingTarget } from '../../forwarding/forwarder.ts';
+import type { SessionHost } from '../../session/session-host.ts';
+import { ChildProgram } from './child-program.ts';
 
 /**
  * Runs a session in the user's allocation: finds or submits its job, waits for it, and connects to the sshd that it
@@ -132,5 +134,22 @@ function carried({ profile, env, host }: LoginSession, umask: number): Omit<Carr
     agent,
     connection: host.connection,
     x11: display === undefined ? undefined : { display, authority },
+  };
+}
+
+/** A job as the place to which ports are forwarded. OpenSSH's client to the job carries the agent and the display itself. */
+export function forwardingToJob(
+  { user, connection }: SessionHost,
+  address: JobAddress,
+  umask: number,
+): ForwardingTarget {
+  return {
+    name: address.directory,
+    ownPorts: [address.port],
+    start: (argv, sink) => {
+      const carried = { umask, env: {}, connection, word: gateWord(address) };
+      const call = sshToJob(user.name, address, requestOfArgv(argv), carried);
+      return Promise.resolve(new ChildProgram(call, sink));
+    },
   };
 }

@@ -1,10 +1,10 @@
-import { localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
-import { documentText } from '../kit/terminal.ts';
-import type { Documents, ListedPod } from '../documents.ts';
-import { endpointText } from '../../system/tcp-table.ts';
-import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
 import { backendOf } from '../../backends/backends.ts';
+import type { PodSession } from '../../backends/pod/pod-session.ts';
+import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
+import { endpointText } from '../../system/tcp-table.ts';
+import type { Documents, ListedPod } from '../documents.ts';
+import { documentText } from '../kit/terminal.ts';
+import { localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
 
 export type SessionsFormat = 'text' | 'wide' | 'json';
 

@@ -3,7 +3,7 @@
  * log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
-import { forwardingToPod } from '../../../src/backends/pod/forwarding-to-pod.ts';
+import { forwardingToPod } from '../../../src/backends/pod/open-pod-session.ts';
 import { Forwarder, type ForwarderInput } from '../../../src/forwarding/forwarder.ts';
 import type { PodTarget } from '../../../src/kube-exec/open-exec.ts';
 import { lineLogger } from '../../../src/log.ts';
