@@ -76,7 +76,7 @@ const discover = (...more: string[]): Promise<HookResult> =>
 async function kubeconfig(): Promise<string> {
   const waiting = {
     what: `the Secret ${name}-kubeconfig`,
-    timeoutMs: 40_000,
+    timeoutMs: 60_000,
     alive: async () => core?.assertRunning(),
   };
   return waitFor(waiting, async () => {

@@ -49,5 +49,5 @@ it('berth doctor warns while one session has most pseudo-terminals, and says how
   expect(seen.stdout.toString()).toMatch(/^ *24\d\d ada$/m);
 
   await session.kill();
-  await expect.poll(terminals, { timeout: 30_000 }).toMatchObject({ status: 'ok' });
+  await expect.poll(terminals).toMatchObject({ status: 'ok' });
 }, 120_000);

@@ -123,7 +123,7 @@ s.bind(("::", ${port}))`;
       `pgrep -a -u ${user} | grep -v 'catatonit -P'; find /tmp -maxdepth 1 -name 'berth-job-*' -user ${user}`,
     ];
     const removed = expect.poll(async () => (await host.asRoot(left)).stdout.toString(), {
-      timeout: 20_000,
+      timeout: 60_000,
     });
     await removed.toBe('');
   });

@@ -53,7 +53,7 @@ it('counts nothing before its first run, then sessions with their profile, time,
   await refusedLogin(host, 'bob');
   await expect
     .poll(async () => (await metrics())['berth_ssh_connections_closed_total{by="pam"}'], {
-      timeout: 10_000,
+      timeout: 60_000,
     })
     .toBe(3);
   const seen = await metrics();

@@ -83,7 +83,7 @@ describe('given a directory service that does not answer, sessions', () => {
     }
     await expect
       .poll(async () => (await host.ssh('lena', ['id -un'])).stdout.toString(), {
-        ...{ timeout: 20_000, interval: 500 },
+        ...{ timeout: 60_000, interval: 500 },
       })
       .toBe('lena\n');
   });

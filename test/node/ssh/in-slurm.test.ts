@@ -12,7 +12,7 @@ import { SlurmSite } from '../../rig/slurm/slurm-site.ts';
 
 const ann = 'alloc-ann';
 const ben = 'alloc-ben';
-const eventually = { timeout: 30_000, interval: 200 };
+const eventually = { timeout: 90_000, interval: 200 };
 
 describe('a session in a job of Slurm', () => {
   let site: SlurmSite;

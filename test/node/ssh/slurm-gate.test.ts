@@ -220,7 +220,7 @@ while True: held[0].accept()`;
     };
     await once(greet(), 'connect');
     await session.kill();
-    await expect.poll(jobs, { timeout: 30_000, interval: 200 }).toBe('');
+    await expect.poll(jobs, { timeout: 90_000, interval: 200 }).toBe('');
     for (const stranger of strangers) stranger.removeAllListeners('close').destroy();
   });
 });

@@ -14,7 +14,7 @@ import {
 const user = 'slurm-ann';
 const other = 'slurm-ben';
 const inJob = 'slurm-cleo';
-const eventually = { timeout: 30_000, interval: 500 };
+const eventually = { timeout: 90_000, interval: 500 };
 
 describe('Slurm from inside a session', () => {
   let host: SshHost;

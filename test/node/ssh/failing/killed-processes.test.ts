@@ -51,7 +51,7 @@ describe.each([
           expect(exitCode, stderr).toBe(0);
           return findLeftovers(host, 'ada');
         },
-        { timeout: 20_000 },
+        { timeout: 120_000 },
       )
       .toEqual(noLeftovers);
 

@@ -1,5 +1,6 @@
 import { readlink, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { processesOf } from '../../../rig/login-node/leftovers.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { writeOnHost, refusedLogin, runAsRoot } from '../../../rig/login-node/refused-login.ts';
 
@@ -108,6 +109,8 @@ describe('a session fails with a message for the user and one for the admin, giv
     try {
       expect((await refusedLogin(host, 'ada')).code).toBe('container-disk-full');
     } finally {
+      // What podman has left, until the connection is closed, keeps the mount.
+      await expect.poll(() => processesOf(host, 'ada')).toEqual([]);
       await runAsRoot(host, `umount -l ${directory}`);
     }
   });
