@@ -61,7 +61,9 @@ function journalLine(entry: Readonly<Record<string, unknown>>): LogLine | undefi
   const pid = Number(entry.SYSLOG_PID ?? entry._PID ?? Number.NaN);
   const uid = Number(entry._UID ?? 0);
   return {
-    ...{ time, host: textOf(entry._HOSTNAME) ?? '', source: textOf(entry.SYSLOG_IDENTIFIER) ?? '' },
+    time,
+    host: textOf(entry._HOSTNAME) ?? '',
+    source: textOf(entry.SYSLOG_IDENTIFIER) ?? '',
     ...(Number.isNaN(pid) ? {} : { pid }),
     ...(uid === 0 ? {} : { uid }),
     text,
@@ -95,7 +97,9 @@ function auditLine(event: AuditEvent): LogLine | undefined {
   const object = [namespace === name ? '' : namespace, name].filter(Boolean).join('/');
   const words = [event.verb, what, object, event.responseStatus?.code].filter(Boolean).join(' ');
   return {
-    ...{ time, host: '', source: 'audit' },
+    time,
+    host: '',
+    source: 'audit',
     text: `${words} user=${event.user?.username ?? ''} agent="${event.userAgent ?? ''}"`,
   };
 }

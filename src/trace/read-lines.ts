@@ -83,7 +83,9 @@ export async function readLogFile(
     }
   } catch (cause) {
     throw new BerthError(`cannot read ${path}`, {
-      ...{ code: 'log-file-unreadable', cause, fields: { file: path } },
+      code: 'log-file-unreadable',
+      cause,
+      fields: { file: path },
     });
   }
   addBytes(rest);
@@ -117,6 +119,7 @@ function addLine(line: string, to: SessionLines, now: number): boolean {
 function unreadable(cause: Error, stderr: string): BerthError {
   const why = stderr.trim() === '' ? '' : `: ${stderr.trim()}`;
   return new BerthError(`journalctl cannot read the journal${why}`, {
-    ...{ code: 'journal-unreadable', cause },
+    code: 'journal-unreadable',
+    cause,
   });
 }

@@ -17,18 +17,31 @@ export const quantity = z.custom<Quantity>(
 
 const computed = ['cpu', 'memory', 'ephemeral-storage'];
 const counted = [
-  ...['pods', 'resourcequotas', 'services', 'replicationcontrollers', 'secrets', 'configmaps'],
-  ...['persistentvolumeclaims', 'services.nodeports', 'services.loadbalancers'],
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
 ];
 const quotaResources = [
   ...computed,
   ...computed.flatMap((name) => [`requests.${name}`, `limits.${name}`]),
-  ...['requests.storage', ...counted],
+  'requests.storage',
+  ...counted,
 ];
 
 const podQuotas = [
-  ...['pods', 'cpu', 'memory', 'limits.cpu', 'limits.memory'],
-  ...['requests.cpu', 'requests.memory'],
+  'pods',
+  'cpu',
+  'memory',
+  'limits.cpu',
+  'limits.memory',
+  'requests.cpu',
+  'requests.memory',
 ];
 /** The resources that a scope can count. */
 const scopeResources: Readonly<Record<string, readonly string[]>> = {
@@ -68,8 +81,10 @@ export const resourceQuota = quotaSpec.check(reporting(quotaProblems));
 
 const limitItem = z.strictObject({
   type: z.enum(['Container', 'Pod', 'PersistentVolumeClaim']),
-  ...{ max: z.optional(quantities), min: z.optional(quantities) },
-  ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
+  max: z.optional(quantities),
+  min: z.optional(quantities),
+  default: z.optional(quantities),
+  defaultRequest: z.optional(quantities),
   maxLimitRequestRatio: z.optional(quantities),
 });
 
