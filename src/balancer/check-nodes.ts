@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
 import type { BalancerSettings } from '../config/schema/balancer-settings.ts';
-import { hostPort } from '../config/schema/ip-address.ts';
+import { hostPort } from '../config/schema/host-name.ts';
 import { mapConcurrent } from '../system/map-concurrent.ts';
 
 /** A port of a node at which no sshd answers. */

@@ -4,7 +4,8 @@ import type {
   SessionKind,
   SourceLimits,
 } from '../../config/schema/balancer-settings.ts';
-import { hostPort, isIpv6 } from '../../config/schema/ip-address.ts';
+import { isIpv6 } from '../../config/schema/ip-address.ts';
+import { hostPort } from '../../config/schema/host-name.ts';
 
 /** Where haproxy runs, as far as its configuration depends on it. */
 export interface Placement {

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { ipv4Octets, ipv6Groups, isCidr, isHostName, isIpAddress } from './ip-address.ts';
+import { ipv4Octets, ipv6Groups, isCidr, isIpAddress } from './ip-address.ts';
+import { isHostName } from './host-name.ts';
 import { namespaceName } from './object-name.ts';
 
 /** Names of Kubernetes objects, of haproxy's sections and of systemd's instances are made of it. */
