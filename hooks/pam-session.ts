@@ -47,7 +47,8 @@ void pamSession({
   args: process.argv.slice(2),
   env: process.env,
   parent: () => process.ppid,
-  ...{ log, spool },
+  log,
+  spool,
   now: Date.now,
   onSlow: () => {
     clearTimeout(timer);

@@ -74,7 +74,8 @@ export class UserQuota {
       }
       if (!this.#told)
         log.warning('not forwarded: this user has reached the limit on this host', {
-          ...{ what: name, most: blocks * size },
+          what: name,
+          most: blocks * size,
         });
     } catch (thrown) {
       if (!this.#told)

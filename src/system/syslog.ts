@@ -15,16 +15,15 @@ const longest = 8192;
  * no failure of a login.
  */
 const words = (line: string, level: LogLevel): string[] => [
-  ...[
-    '--socket-errors=off',
-    '-S',
-    String(longest),
-    '-t',
-    'berth',
-    '-p',
-    `authpriv.${level === 'error' ? 'err' : level}`,
-  ],
-  ...['--', line.slice(0, longest)],
+  '--socket-errors=off',
+  '-S',
+  String(longest),
+  '-t',
+  'berth',
+  '-p',
+  `authpriv.${level === 'error' ? 'err' : level}`,
+  '--',
+  line.slice(0, longest),
 ];
 
 /**

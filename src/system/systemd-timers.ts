@@ -28,9 +28,18 @@ const unitDirectories = [
 ];
 
 const properties = [
-  ...['Id', 'LoadState', 'ActiveState', 'UnitFileState', 'Result', 'ConditionResult'],
-  ...['ConditionTimestampMonotonic', 'NextElapseUSecRealtime', 'NextElapseUSecMonotonic'],
-  ...['ExecMainStatus', 'ExecMainCode', 'InactiveEnterTimestampMonotonic'],
+  'Id',
+  'LoadState',
+  'ActiveState',
+  'UnitFileState',
+  'Result',
+  'ConditionResult',
+  'ConditionTimestampMonotonic',
+  'NextElapseUSecRealtime',
+  'NextElapseUSecMonotonic',
+  'ExecMainStatus',
+  'ExecMainCode',
+  'InactiveEnterTimestampMonotonic',
 ];
 
 /**
@@ -72,7 +81,8 @@ function timerState(name: string, timer: Unit, service: Unit, bootMs: number): T
   ].filter((time) => !Number.isNaN(time));
   const lastRun = sinceBoot(isLeftOut ? asked : ended);
   return {
-    ...{ name, lastRun },
+    name,
+    lastRun,
     enabled: startsAtBoot(timer.get('UnitFileState') ?? ''),
     active: timer.get('ActiveState') === 'active',
     running: ['activating', 'active'].includes(service.get('ActiveState') ?? ''),
@@ -85,8 +95,15 @@ function timerState(name: string, timer: Unit, service: Unit, bootMs: number): T
 }
 
 const spanUnits: Readonly<Record<string, number>> = {
-  ...{ us: 1, ms: 1e3, s: 1e6, min: 60e6, h: 3600e6, d: 86_400e6 },
-  ...{ w: 604_800e6, month: 2_629_800e6, y: 31_557_600e6 },
+  us: 1,
+  ms: 1e3,
+  s: 1e6,
+  min: 60e6,
+  h: 3600e6,
+  d: 86_400e6,
+  w: 604_800e6,
+  month: 2_629_800e6,
+  y: 31_557_600e6,
 };
 
 /** `1d 2h 3min 4.5s`, as systemd prints a time span (format_timespan), in microseconds; 0 for none. */

@@ -120,8 +120,12 @@ export function tcpConnections(
   state: 'established' | 'connected' = 'established',
 ): readonly SocketStatistics[] | undefined {
   const { status, stdout } = spawnSync('ss', ['-tHOnei', 'state', state, ...filter], {
-    ...{ cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, encoding: 'latin1' },
-    ...{ timeout: limitMs, maxBuffer: mostBytes, stdio: ['ignore', 'pipe', 'ignore'] },
+    cwd: '/',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    encoding: 'latin1',
+    timeout: limitMs,
+    maxBuffer: mostBytes,
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   return status === 0 ? stdout.split('\n').flatMap(statisticsOf) : undefined;
 }
@@ -137,8 +141,10 @@ function statisticsOf(line: string): SocketStatistics[] {
     Number(new RegExp(` ${name}:(\\d+)`).exec(line)?.[1] ?? 0);
   return [
     {
-      ...{ local: endpoint(local, localPort), peer: endpoint(peer, peerPort) },
-      ...{ inode, sinceReceivedMs },
+      local: endpoint(local, localPort),
+      peer: endpoint(peer, peerPort),
+      inode,
+      sinceReceivedMs,
       receivedBytes: counter('bytes_received'),
       sentBytes: counter('bytes_acked'),
     },

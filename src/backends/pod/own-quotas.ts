@@ -29,7 +29,10 @@ export async function ownQuotas(user: User): Promise<OwnQuotas> {
     return all.flatMap((one) => {
       const { status } = one as Pick<KubeJson<V1ResourceQuota>, 'status'>;
       return Object.entries(status?.hard ?? {}).map(([resource, limit]): OwnQuota => ({
-        ...{ cluster, namespace, resource, limit },
+        cluster,
+        namespace,
+        resource,
+        limit,
         used: status?.used?.[resource] ?? '0',
       }));
     });

@@ -178,9 +178,16 @@ function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolea
   const { layout, users, complete, skipped, notes } = rest;
   const json = {
     done,
-    ...{ layout, users, complete, subuid: of('subuid'), subgid: of('subgid') },
+    layout,
+    users,
+    complete,
+    subuid: of('subuid'),
+    subgid: of('subgid'),
     directories,
-    ...{ problems, warnings, skipped, notes },
+    problems,
+    warnings,
+    skipped,
+    notes,
     suggestion,
     next: error?.hint,
   };

@@ -163,7 +163,14 @@ async function limitedConnections(
     const isQuiet = traffic !== undefined && traffic === known;
     const { place, endsAt } = 'place' in session ? session : ofContainer(session);
     return {
-      ...{ id, uid, user: user.name, place, profile, endsAt, looked, traffic },
+      id,
+      uid,
+      user: user.name,
+      place,
+      profile,
+      endsAt,
+      looked,
+      traffic,
       terminals: usage.terminals,
       withoutTerminal: usage.withoutTerminal,
       quietSince: isQuiet ? quietSince : time,

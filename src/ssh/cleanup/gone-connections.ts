@@ -78,8 +78,10 @@ export async function closeGoneConnections(
       // Otherwise the next run tries again.
       if (ended.failed.length === 0)
         log.info('session closed', {
-          ...{ by: 'reaper', rhost: record.rhost },
-          ...{ processes: ended.processes, containers: ended.containers },
+          by: 'reaper',
+          rhost: record.rhost,
+          processes: ended.processes,
+          containers: ended.containers,
           ...ended.sessions,
         });
       site.spool?.write();

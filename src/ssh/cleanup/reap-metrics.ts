@@ -37,7 +37,10 @@ export async function writeReapMetrics(
 function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[] {
   const { ownerless, services, unreached } = report;
   const metric = (name: string, type: Metric['type'], help: string, value: number): Metric => ({
-    ...{ name: `berth_ssh_${name}`, type, help, value },
+    name: `berth_ssh_${name}`,
+    type,
+    help,
+    value,
   });
   const gauge = (name: string, help: string, value: number) => metric(name, 'gauge', help, value);
   const counter = (name: string, help: string, value: number) =>

@@ -41,8 +41,14 @@ export interface EndedConnection {
 }
 
 export const emptyReap: UserReap = {
-  ...{ connections: [], processes: 0, containers: [], sessionsOpen: 0 },
-  ...{ containersLeft: 0, services: [], ownerless: [], failed: [] },
+  connections: [],
+  processes: 0,
+  containers: [],
+  sessionsOpen: 0,
+  containersLeft: 0,
+  services: [],
+  ownerless: [],
+  failed: [],
 };
 
 /** The cleanup of one user, which has begun. No part throws. */
@@ -115,7 +121,9 @@ async function begin(context: ReapContext, user: User, dryRun: boolean): Promise
       ),
     );
     return {
-      ...{ failed, ownerless: [], services: context.services },
+      failed,
+      ownerless: [],
+      services: context.services,
       processes: ended?.processes ?? 0,
       connections: gone.map((id) => ({ user: user.name, id })),
       containers: before.all.flatMap(({ id, name }) =>
