@@ -203,10 +203,40 @@ function idByStat(path: string): string {
 
 /** `MAJOR:MINOR` of a mount that a process sees, proc_pid_mountinfo(5). */
 function deviceOfMount(mount: string, pid: number): string | undefined {
-  const line = readProc(pid, 'mountinfo')
-    ?.split('\n')
-    .find((one) => one.startsWith(`${mount} `));
-  return line?.split(' ')[2];
+  for (const line of mountLines(pid)) if (line.startsWith(`${mount} `)) return line.split(' ')[2];
+  return undefined;
+}
+
+/** What is read of each list of mounts. Bytes. */
+const usualMounts = 64 * 1024;
+
+/** What is read beyond that of all lists of a user, who can make 100,000 mounts in each of many namespaces. Bytes. */
+const mostMounts = 16 * 1024 * 1024;
+const readMounts = new Map<number, number>();
+
+/** The lines of proc_pid_mountinfo(5), from the first; not all if they are too many. None if the process has ended. */
+export function* mountLines(pid: number): Generator<string> {
+  let descriptor: number | undefined;
+  try {
+    const { uid } = statSync(`/proc/${pid}`);
+    descriptor = openSync(`/proc/${pid}/mountinfo`, 'r');
+    let [rest, total] = ['', 0];
+    for (;;) {
+      const before = readMounts.get(uid) ?? 0;
+      if (total >= usualMounts && before >= mostMounts) return;
+      const read = readSync(descriptor, buffer, 0, buffer.length, null);
+      if (read === 0) return;
+      total += read;
+      if (total > usualMounts) readMounts.set(uid, before + read);
+      const lines = (rest + buffer.toString('latin1', 0, read)).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } catch {
+    // It has ended.
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
 }
 
 /** Inode of a namespace of the process, for comparison; undefined if the process has ended. */

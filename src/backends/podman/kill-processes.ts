@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { endProcesses, type SignalSteps } from '../../system/end-processes.ts';
 import { directoryNames } from '../../system/if-present.ts';
-import type { ProcessId } from '../../system/processes.ts';
+import { mountLines, type ProcessId } from '../../system/processes.ts';
 import { belongs, type BerthProcess, type ProcessOwner, userProcesses } from './user-processes.ts';
 
 /** Where Linux shows FUSE connections (fusectl), each with its user as owner. */
@@ -43,8 +43,7 @@ export async function killProcesses<Found extends BerthProcess>(
 
 /** Numbers of the connections whose mounts a process sees: the minor number of the mount's device (proc_pid_mountinfo(5)). */
 function fuseMounts({ pid }: ProcessId): readonly string[] {
-  const lines = ifReadable(() => readFileSync(`/proc/${pid}/mountinfo`, 'latin1').split('\n'));
-  return (lines ?? []).flatMap((line) => {
+  return [...mountLines(pid)].flatMap((line) => {
     const [, number] = /^\d+ \d+ 0:(\d+) .* - fuse(?:\.\S*)? /.exec(line) ?? [];
     return number === undefined ? [] : [number];
   });

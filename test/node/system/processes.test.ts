@@ -2,7 +2,13 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { runningSshds } from '../../../src/sshd-kinds/running-sshds.ts';
-import { processArguments, runningProcesses } from '../../../src/system/processes.ts';
+import {
+  executableId,
+  fileId,
+  mountLines,
+  processArguments,
+  runningProcesses,
+} from '../../../src/system/processes.ts';
 
 const [uid, other] = [54_321, 54_322];
 const children: ChildProcess[] = [];
@@ -79,3 +85,30 @@ it.each(['sh', 'bash'])(
     expect(stdout).toMatch(new RegExp(`^[RS] ${process.pid}\n$`));
   },
 );
+
+/** Bytes that this process has read so far, proc_pid_io(5). */
+const bytesRead = (): number =>
+  Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'latin1'))?.[1]);
+
+it('reads little of the mounts of a user who has made thousands, and knows programs all the same', async () => {
+  // The program that they run is on the last of them.
+  const script = `set -e; mount -t tmpfs tmpfs /mnt; mkdir /mnt/a
+    for n in $(seq 3000); do echo "mount -n -t tmpfs $(printf %0100d 0) /mnt/a"; done >/mnt/all
+    sh /mnt/all; touch /mnt/a/sleep; mount --bind /usr/bin/sleep /mnt/a/sleep
+    exec /mnt/a/sleep 100`;
+  const child = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: 'inherit' });
+  children.push(child);
+  const pid = child.pid ?? 0;
+  await expect.poll(() => processArguments(pid)[0], { timeout: 60_000 }).toBe('/mnt/a/sleep');
+  expect(statSync(`/proc/${pid}`).uid).toBe(0);
+  expect([...mountLines(pid)].length).toBeGreaterThan(3000);
+
+  const before = bytesRead();
+  const ids = Array.from({ length: 200 }, () => executableId(pid));
+  expect(bytesRead() - before).toBeLessThan(40 * 1024 * 1024);
+  expect(ids[0]).toBe(fileId('/usr/bin/sleep'));
+  // One that cannot be told any more is none of those that Berth looks for.
+  expect(ids.at(-1)).toBeUndefined();
+  const own = await startWith({ real: uid, effective: uid });
+  expect(executableId(own)).toBe(fileId('/usr/bin/sleep'));
+}, 90_000);
