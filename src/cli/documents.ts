@@ -29,9 +29,7 @@ import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
 import type { LogLine } from '../trace/log-line.ts';
-import type { Explanation } from './explain/explain-text.ts';
 import type { StepResult } from './init/setup-steps.ts';
-import type { ConfigurationKey } from './kit/configuration-keys.ts';
 import type { HostStatus } from './status/host-status.ts';
 import type { VerificationReport } from './verify/verification-report.ts';
 
@@ -177,18 +175,10 @@ export interface Documents {
       readonly failures: readonly DocumentError[];
     })[];
   };
-  /** `berth explain KEY` */
-  readonly ConfigurationKeys: {
-    readonly keys: readonly ConfigurationKey[];
-    /** Checks of `berth doctor` that have the name of a key. */
-    readonly checks: readonly Explanation[];
-  };
   /** `berth doctor` and `berth images check` */
   readonly DoctorReport: DoctorReport;
   /** Why a command failed, on standard error. */
   readonly Error: DocumentError & { readonly exitStatus: number };
-  /** `berth explain CODE` */
-  readonly ErrorCodes: { readonly codes: readonly Explanation[] };
   /** `berth sshd certify` */
   readonly HostCertificates: Certified & {
     readonly dryRun: boolean;

@@ -4,7 +4,6 @@ import { type CatalogueEntry, catalogue, exitStatuses, exitText } from '../../er
 import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
-import { documentText } from '../kit/terminal.ts';
 import { wrapped } from '../../wrapped-text.ts';
 import { unknownText } from '../kit/usage-text.ts';
 
@@ -124,11 +123,6 @@ function headingOf({ type, domain, exit_status }: Explanation): string {
   }
 }
 
-/** For scripts. */
-export function explainJson(codes: readonly Explanation[]): string {
-  return documentText('ErrorCodes', { codes });
-}
-
 /** Each key with its meaning, and with what is below it. Keys that mean the same are explained once. */
 export function keysText(found: readonly ConfigurationKey[]): string {
   const same = Map.groupBy(found, ({ file, description }) => `${file}\n${description}`);
@@ -153,14 +147,6 @@ function lineOf({ key, description }: ConfigurationKey, below: string): string {
   const name = below === '' ? key : key.slice(below.length + 1);
   const [sentence = ''] = /^.*?\.(?=\s|$)/.exec(description) ?? [];
   return wrapped(`${name}: ${sentence}`, '  ', '      ');
-}
-
-/** For scripts. */
-export function keysJson(
-  keys: readonly ConfigurationKey[],
-  checks: readonly Explanation[],
-): string {
-  return documentText('ConfigurationKeys', { keys, checks });
 }
 
 /** Names that can follow `berth explain`: the files, and all keys. */

@@ -1,5 +1,4 @@
 import { command } from '../kit/command.ts';
-import { outputOption } from '../kit/options.ts';
 
 /** `berth explain`: what an error code means, from docs/errors.md, and what a key of the configuration does. */
 export const explainCommand = command({
@@ -13,7 +12,6 @@ export const explainCommand = command({
         'Code of an error, a warning or a finding of the linter; a check of berth doctor, as NAME or check:NAME; a file of the configuration; a key, as KEY or FILE:KEY. Without it, all codes are listed',
     },
   },
-  options: { output: outputOption },
   examples: [
     ['berth explain token-expired', 'What the code of a log line means'],
     ['berth explain portal-hook', 'What a check of berth doctor looks at'],
@@ -23,24 +21,22 @@ export const explainCommand = command({
     ],
     ['berth explain ssh.yml:rules.users', 'What a key does, its values and its default'],
     ['berth explain', 'List all codes'],
-    ['berth explain -o json', 'For a runbook or a monitoring system'],
   ],
   epilogue:
     'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
-  run: async ({ word, output }, { stdout }) => {
+  run: async ({ word }, { stdout }) => {
     const [texts, { keysNamed }] = await Promise.all([
       import('./explain-text.ts'),
       import('../kit/configuration-keys.ts'),
     ]);
-    const { explained, explainJson, explainText, explanations, keysJson, keysText } = texts;
+    const { explained, explainText, explanations, keysText } = texts;
     const keys = word === undefined ? [] : keysNamed(word);
     if (keys.length === 0) {
-      const found = explanations(word, texts.keyNames());
-      stdout.write(output === 'json' ? explainJson(found) : explainText(found));
+      stdout.write(explainText(explanations(word, texts.keyNames())));
       return;
     }
     const checks = explained(word);
     const all = [keysText(keys), ...(checks.length === 0 ? [] : [explainText(checks)])];
-    stdout.write(output === 'json' ? keysJson(keys, checks) : all.join('\n'));
+    stdout.write(all.join('\n'));
   },
 });

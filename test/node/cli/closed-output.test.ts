@@ -14,7 +14,7 @@ describe('with a closed standard output', () => {
     'version',
     '--version',
     '--help',
-    'explain token-expired -o json',
+    'explain token-expired',
     'completion zsh',
     'render policies',
     'subid plan -o json',

@@ -23,7 +23,7 @@ describe('what follows a command line', () => {
 
   it('is a value of the option or the argument before it', async () => {
     expect(await words('sessions', 'list', '-o', '')).toEqual(['text', 'wide', 'json']);
-    expect(await words('explain', '-o', 'json', 'token-exp')).toEqual(['token-expired']);
+    expect(await words('explain', '-q', 'token-exp')).toEqual(['token-expired']);
     expect(await words('completion', 'z')).toEqual(['zsh']);
   });
 

@@ -1,12 +1,7 @@
 import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { configurationKeys, keysNamed } from '../../../../src/cli/kit/configuration-keys.ts';
-import {
-  explanations,
-  keyNames,
-  keysJson,
-  keysText,
-} from '../../../../src/cli/explain/explain-text.ts';
+import { explanations, keyNames, keysText } from '../../../../src/cli/explain/explain-text.ts';
 
 const named = (word: string): string[] => keysNamed(word).map(({ file, key }) => `${file}:${key}`);
 
@@ -63,13 +58,5 @@ Default: \`"refuse"\`.
         .map(({ code }) => code),
     );
     expect(keyNames().filter((name) => codes.has(name))).toEqual([]);
-  });
-
-  it('prints JSON', () => {
-    const document: unknown = JSON.parse(keysJson(keysNamed('profile:image'), []));
-    expect(document).toMatchObject({
-      kind: 'ConfigurationKeys',
-      keys: [{ file: 'profile', key: 'image' }],
-    });
   });
 });

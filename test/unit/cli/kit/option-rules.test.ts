@@ -83,7 +83,7 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '--start-session': '--config --user --profile --cluster --timeout --output',
     '': '--config --config-dir --user --profile --cluster --timeout --output',
   },
-  explain: { '': '--output' },
+  explain: { '': '' },
   help: { '': '' },
   'images check': { '': '--config-dir --output' },
   'images files': { '': '--to' },
