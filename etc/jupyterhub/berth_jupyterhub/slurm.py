@@ -20,6 +20,9 @@ from .account import AccountError, look_up, look_up_for_form
 from .profiles import allowed_profiles, chosen_profile
 from .relay import Relay, new_certificate
 
+#: What is read of a command that runs as a user, who may have it write for ever. Bytes.
+LONGEST_OUTPUT = 65536
+
 #: How often a job is looked at that has not told its port. Seconds.
 WATCH_SECONDS = 2.0
 
@@ -101,6 +104,22 @@ class BerthSlurmSpawner(SlurmSpawner):
         finally:
             self._key = ""
 
+    async def run_command(self, cmd: str, input: str | None = None, env: dict[str, str] | None = None) -> str:
+        """As batchspawner's, which reads whatever the command writes. Raises RuntimeError with its error output."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_shell(cmd, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
+        assert process.stdin and process.stdout and process.stderr
+        try:
+            process.stdin.write((input or "").encode())
+            process.stdin.close()
+            output, errors = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr))
+            if await process.wait() != 0:
+                raise RuntimeError(errors)
+            return output
+        finally:
+            # It has no public one. The command of another user cannot be killed, but not write any more.
+            process._transport.close()  # type: ignore[attr-defined]
+
     def get_env(self) -> dict[str, str]:
         """The environment of sbatch(1), with the server's token and key. batchspawner logs it at the level DEBUG."""
         identity = base64.b64encode(f"{self._key}{self._certificate}".encode()).decode()
@@ -148,6 +167,15 @@ class BerthSlurmSpawner(SlurmSpawner):
         if self._relay is not None:
             self._relay.close()
             self._relay = None
+
+
+async def _bounded(stream: asyncio.StreamReader) -> str:
+    text = b""
+    while part := await stream.read(LONGEST_OUTPUT):
+        text += part
+        if len(text) > LONGEST_OUTPUT:
+            raise RuntimeError(f"the command wrote more than {LONGEST_OUTPUT} bytes")
+    return text.decode(errors="replace").strip()
 
 
 async def reachable_address(node: str) -> str:
