@@ -9,12 +9,13 @@ import { ensureRootDirectory } from './safe-directories.ts';
  * one is started for that user meanwhile.
  *
  * @param file of root, below /run
- * @param group whose processes have got SIGKILL
+ * @param id of a process that has got SIGKILL, or of a process group
  */
-export function noteHung(file: string, group: number): void {
+export function noteHung(file: string, id: number): void {
   const hung = readdirSync('/proc').filter((name) => {
     const fields = /^\d+$/.test(name) ? procStatFields(Number(name)) : undefined;
-    return fields?.[2] === String(group) && !isZombie(fields);
+    if (fields === undefined || isZombie(fields)) return false;
+    return name === String(id) || fields[2] === String(id);
   });
   if (hung.length === 0) return;
   ensureRootDirectory(dirname(file));

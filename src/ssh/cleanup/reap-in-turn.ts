@@ -3,20 +3,21 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ExitClass } from '../../errors/berth-error.ts';
+import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { ProcessLooks } from '../../system/process-looks.ts';
 import { userServices } from '../sessions/list-sessions.ts';
 import { beginReap, type BegunReap, emptyReap, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 
 /**
- * Starts a process that runs `reapEach` for these users, with its standard output as a pipe.
+ * Starts a process that runs `reapEach` for these users, with its outputs as pipes.
  *
  * @param alone one after the other
  */
 export type StartReapProcess = (
   uids: readonly number[],
   alone: boolean,
-) => ChildProcessByStdio<null, Readable, null>;
+) => ChildProcessByStdio<null, Readable, Readable>;
 
 /**
  * A `StartReapProcess` that appends the UIDs to an argv, joined by commas, and `--alone`.
@@ -33,7 +34,7 @@ export function reapProcessCommand(
     return spawn(file, words, {
       // As in `tuneStartup`: each change of credentials interrupts all threads.
       ...{ cwd: '/', env: { ...env, UV_THREADPOOL_SIZE: '2' } },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
   };
 }
@@ -46,6 +47,9 @@ export interface ReapedUser {
 /** UIDs on one command line: far below the system's limit. */
 const mostAtOnce = 1_000;
 
+/** How long the end of a killed process is waited for. Milliseconds. */
+const afterKillMs = 1_000;
+
 /** For `reapInTurn`. */
 interface TurnLimits {
   /** Limit for one user, and for the processes that end together; longer fails with `reap-user-timeout`. Milliseconds. */
@@ -54,6 +58,8 @@ interface TurnLimits {
   readonly roundMs: number;
   /** Users who took too long in the last round, at the end of the list: they are handled one after the other. */
   readonly slow?: ReadonlySet<number>;
+  /** The note of a user whose process has survived SIGKILL (`noteHung`). While it exists, the user is not handled. */
+  readonly noteOf: (uid: number) => string;
 }
 
 /**
@@ -65,17 +71,24 @@ interface TurnLimits {
  */
 export async function* reapInTurn(
   uids: readonly number[],
-  { turnMs, roundMs, slow = new Set() }: TurnLimits,
+  { turnMs, roundMs, slow = new Set(), noteOf }: TurnLimits,
   start: StartReapProcess,
 ): AsyncGenerator<ReapedUser> {
   const over = performance.now() + roundMs;
-  let left = [...uids];
+  let left: number[] = [];
+  for (const uid of uids) {
+    const pid = hungProcess(noteOf(uid));
+    if (pid === undefined) left.push(uid);
+    else yield { uid, reaped: { ...emptyReap, failed: [stillHung(uid, pid)] } };
+  }
   let hasFailed = false;
   while (left.length > 0 && performance.now() < over) {
     const alone = hasFailed || left.every((uid) => slow.has(uid));
     const part = alone ? left : left.filter((uid) => !slow.has(uid));
     const child = start(part.slice(0, mostAtOnce), alone);
     child.on('error', () => undefined);
+    // Not inherited: a process that survives SIGKILL would keep it open.
+    child.stderr.pipe(process.stderr, { end: false });
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const before = left.length;
@@ -101,8 +114,13 @@ export async function* reapInTurn(
     if (line?.done !== true) {
       // Do not wait for it: in an uninterruptible system call, SIGKILL has no effect.
       child.kill('SIGKILL');
+      await within(afterKillMs, ended);
+      const [uid, ...others] = at;
+      if (child.pid !== undefined && uid !== undefined && others.length === 0)
+        noteHung(noteOf(uid), child.pid);
       child.unref();
       child.stdout.destroy();
+      child.stderr.destroy();
     } else await ended;
     if (line === undefined && limit.isRound) return;
     if (left.length === 0 || (child.exitCode === 0 && left.length < before)) continue;
@@ -205,6 +223,16 @@ function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser |
   const { uid, reaped } = one;
   const failed = reaped.failed.map(({ message, ...details }) => new BerthError(message, details));
   return { uid, reaped: { ...reaped, failed } };
+}
+
+function stillHung(uid: number, pid: number): BerthError {
+  return new BerthError(
+    `UID ${uid} is not handled: process ${pid} of an earlier cleanup survives SIGKILL`,
+    {
+      code: 'reap-user-timeout',
+      fields: { uid },
+    },
+  );
 }
 
 function tooLate(uid: number, turnMs: number): BerthError {

@@ -72,7 +72,12 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   const reached = new Set<number>();
   const late = new Set<number>();
   const uids = reapOrder(candidates(site, dryRun), last);
-  const limits = { turnMs, roundMs: reapTimeoutMs, slow: last.slow };
+  const limits = {
+    turnMs,
+    roundMs: reapTimeoutMs,
+    slow: last.slow,
+    noteOf: (uid: number): string => `${site.run}/hung/reap-${uid}`,
+  };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-user-timeout')) {

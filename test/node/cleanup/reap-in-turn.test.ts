@@ -2,6 +2,8 @@ import { expect, it } from 'vitest';
 import { reapInTurn, reapProcessCommand } from '../../../src/ssh/cleanup/reap-in-turn.ts';
 import { emptyReap } from '../../../src/ssh/cleanup/reap-user.ts';
 
+const noteOf = (uid: number): string => `/run/berth-test-reap/${uid}`;
+
 /** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, dies at 4, and
  * ends in the middle of a line at 6. */
 const script = `
@@ -15,7 +17,7 @@ done`;
 
 it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
   const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh'], {});
-  const limits = { turnMs: 1_500, roundMs: 60_000 };
+  const limits = { turnMs: 1_500, roundMs: 60_000, noteOf };
   const seen: unknown[] = [];
   for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
@@ -36,7 +38,7 @@ it('users who hang take the time of their own turn and of no later round: all tu
   const seen: number[] = [];
   // Each time the second is one who hangs.
   const uids = [1, 2, 3];
-  for await (const { uid } of reapInTurn(uids, { turnMs: 60_000, roundMs: 1_500 }, start))
+  for await (const { uid } of reapInTurn(uids, { turnMs: 60_000, roundMs: 1_500, noteOf }, start))
     seen.push(uid);
   expect(seen).toEqual([1]);
   expect(performance.now() - began).toBeLessThan(10_000);
@@ -61,7 +63,7 @@ done`;
 
 it('of several whose processes end together, the one who hangs is found, and keeps none of the others', async () => {
   const start = reapProcessCommand('/bin/sh', ['-c', together, 'sh'], {});
-  const limits = { turnMs: 1_500, roundMs: 60_000 };
+  const limits = { turnMs: 1_500, roundMs: 60_000, noteOf };
   const seen: unknown[] = [];
   for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4], limits, start))
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
@@ -80,7 +82,7 @@ it('who took too long in the last round is handled after the others and alone', 
     started.push([uids, alone]);
     return run(uids, alone);
   };
-  const limits = { turnMs: 1_500, roundMs: 60_000, slow: new Set([5, 2]) };
+  const limits = { turnMs: 1_500, roundMs: 60_000, noteOf, slow: new Set([5, 2]) };
   const seen: number[] = [];
   for await (const { uid } of reapInTurn([1, 3, 5, 2], limits, start)) seen.push(uid);
   expect(seen).toEqual([1, 3, 5, 2]);
