@@ -7,7 +7,7 @@ import { assertRunning, startDetached, stopAll } from '../rig/site/processes.ts'
 import { step } from '../rig/site/progress.ts';
 import { addProcess, readProcesses } from '../rig/site/site-record.ts';
 import type { Site } from '../rig/site/site.ts';
-import { waitFor } from '../../src/verify/wait-for.ts';
+import { waitFor } from '../rig/wait-for.ts';
 import type { Story } from './story.ts';
 
 const person = 'alice';

@@ -1,6 +1,6 @@
 import { ensureNode } from '../rig/site/kubernetes-node/node.ts';
 import type { Site } from '../rig/site/site.ts';
-import { waitFor } from '../../src/verify/wait-for.ts';
+import { waitFor } from '../rig/wait-for.ts';
 import { startPodHost } from '../rig/login-node/pod-host.ts';
 import { expectExitCode } from './expect-exit-code.ts';
 import { runUserKubectl, namespaceOf } from './users.ts';

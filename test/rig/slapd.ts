@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensurePackages } from './site/debian-packages.ts';
-import { freePorts } from '../../src/verify/free-ports.ts';
+import { freePorts } from './free-ports.ts';
 import type { KeyPair } from './site/certificates.ts';
-import { waitFor } from '../../src/verify/wait-for.ts';
+import { waitFor } from './wait-for.ts';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { assertEqual, assertMatches, assertSuccess, type Case } from '../case.ts';
 import { BackgroundClient } from '../background-client.ts';
 import type { Client } from '../client.ts';
-import { freePorts } from '../free-ports.ts';
+import { freePort } from '../free-port.ts';
 import { waitFor } from '../wait-for.ts';
 
 /** Forwarding of the SSH agent and of X11, and VS Code. */
@@ -54,7 +54,7 @@ export const desktop: readonly Case[] = [
     name: 'VS Code: a bootstrap script on stdin of bash starts a server, which is reached through SOCKS',
     run: async (client) => {
       await client.requireRemotePrograms('python3', 'bash', 'nohup');
-      const { socks } = await freePorts(['socks']);
+      const socks = await freePort();
       // The arguments of the extension. The script ends; the session lasts as long as stdin is open.
       const sshArgs = ['-T', '-D', String(socks), '-o', 'ConnectTimeout=15', 'bash'];
       const session = BackgroundClient.ssh(client, sshArgs);

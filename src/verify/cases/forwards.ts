@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { randomInt } from 'node:crypto';
-import { freePorts } from '../free-ports.ts';
+import { freePort } from '../free-port.ts';
 import { waitFor } from '../wait-for.ts';
 import { BackgroundClient } from '../background-client.ts';
 import { assertEqual, assertSuccess, Skip, type Case } from '../case.ts';
@@ -23,7 +23,7 @@ export const forwards: readonly Case[] = [
     programs: nc,
     run: async (client) => {
       await requireNc(client);
-      const { local } = await freePorts(['local']);
+      const local = await freePort();
       const there = remotePort();
       const args = ['-L', `${local}:127.0.0.1:${there}`, listener(`127.0.0.1 ${there}`)];
       await answered(client, args, ['-N', '127.0.0.1', String(local)]);
@@ -84,7 +84,7 @@ export const forwards: readonly Case[] = [
     programs: { curl: 'curl' },
     run: async (client) => {
       await requireNc(client);
-      const { local } = await freePorts(['local']);
+      const local = await freePort();
       const there = remotePort();
       const response = String.raw`HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello`;
       const server = `echo ready; while printf '${response}' | nc -l -N 127.0.0.1 ${there} >/dev/null; do :; done`;

@@ -1,6 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { waitFor } from '../../../src/verify/wait-for.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { kubernetesBinaries } from '../../rig/site/kubernetes/build.ts';
 import { controlPlanePorts, startControlPlane } from '../../rig/site/kubernetes/control-plane.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installBerth } from '../../rig/site/portal.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { SlurmSite } from '../../rig/slurm/slurm-site.ts';
 import { measure, type Command } from '../measure.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { measuredWalls, wallRatio } from '../measured-ratio.ts';
 import { runInterleaved, measure, type Command } from '../measure.ts';
 import { checkBound, table } from '../report.ts';

@@ -4,7 +4,7 @@ import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
 import { writeKubeconfig } from '../../rig/site/kubernetes/kubeconfig.ts';
 import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { installBerth } from '../../rig/site/portal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { measure, type Command } from '../measure.ts';

@@ -21,7 +21,7 @@ import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.t
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const name = 'login.example.org';
 const address = '192.0.2.100';

@@ -13,7 +13,7 @@ import {
   type SleepingPod,
 } from '../../rig/site/sleeping-pod.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let node: TestNode;

@@ -10,7 +10,7 @@ import {
   sleepingPod,
   type SleepingPod,
 } from '../../rig/site/sleeping-pod.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let node: TestNode;

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Daemon } from '../../rig/addresses/daemon.ts';
 import { coreController, coreCrds } from '../../rig/site/cluster-api/build.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { type HookResult, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 vi.setConfig({ hookTimeout: 1_200_000 });
 

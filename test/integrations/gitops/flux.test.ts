@@ -10,7 +10,7 @@ import { publish } from '../../rig/flux/git-repository.ts';
 import { type GitServer, startGitServer } from '../../rig/flux/git-server.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 vi.setConfig({ hookTimeout: 1_800_000 });
 

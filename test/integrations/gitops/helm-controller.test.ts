@@ -12,7 +12,7 @@ import { problems, runDoctor } from '../../rig/site/doctor-report.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 vi.setConfig({ hookTimeout: 1_800_000 });
 

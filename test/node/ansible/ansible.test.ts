@@ -7,7 +7,7 @@ import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { savedBusybox } from '../../rig/login-node/image-archives.ts';
 import { run } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 
 /** A site's file, with keys of its own and a value that is not what Berth needs. */
 const oodPortal = `# The portal of the site

@@ -5,7 +5,7 @@ import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile, type SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /**
  * A node that accepts and says nothing is found by two checks: the next one, which ends after `timeout check` (3 s), and after

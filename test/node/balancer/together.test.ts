@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clientAddress, NodesBehindBalancer } from '../../rig/balancer/nodes-behind-balancer.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { standardProfile, type SshHost } from '../../rig/login-node/ssh-host.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { repetitions } from '../../rig/soak.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { run } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 

@@ -5,7 +5,7 @@ import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { pythonEnvironment } from '../../rig/python-environment.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const user = 'app-ann';
 const apps = '/var/www/ood/apps/sys';

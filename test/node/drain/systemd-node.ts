@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost, type SshHostOptions } from '../../rig/login-node/ssh-host.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { childOf } from '../../rig/site/processes.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const script = new URL('systemd-init.sh', import.meta.url).pathname;
 const units = new URL('../../../etc/systemd/', import.meta.url).pathname;

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { ImageSite } from './image-site.ts';
 import { password, Registry } from './registry.ts';
 

@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { dockerConfig, waitForRegistry, prepareRegistry } from '../../rig/site/docker-registry.ts';
 import { ensureCommand } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import {
   type ProcessStart,
   startDetached,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ClientResult } from '../../../src/verify/run-client.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
 /** The linter reports a mail server as long as it runs commands of a user's files, and no longer. */

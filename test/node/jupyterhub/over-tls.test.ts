@@ -11,8 +11,8 @@ import { ensureAccount } from '../../rig/site/accounts.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let directory: string;
 let port: number;

@@ -12,7 +12,7 @@ import { lintPackages } from '../../rig/package/lint-packages.ts';
 import { makePackages } from '../../rig/package/make-packages.ts';
 import { RpmHost } from '../../rig/package/rpm-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;

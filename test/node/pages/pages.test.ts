@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { nginxExporter } from '../../rig/pages/build.ts';
 import { Chromium } from '../../rig/pages/chromium.ts';
 import { Nginx } from '../../rig/pages/nginx.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { type BerthResult, KindHost } from '../sshd-kinds/kind-host.ts';

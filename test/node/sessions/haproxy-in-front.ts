@@ -6,8 +6,8 @@ import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { run } from '../../../src/verify/run-client.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /** `client_address: log` of balancer.yml. */
 const logFormat =

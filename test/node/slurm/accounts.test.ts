@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { baseDn, groupEntry, personEntry } from '../../rig/slapd.ts';
 import { startSlurmdbd } from '../../rig/slurm/accounting.ts';
 import { AccountsSite } from './accounts-site.ts';

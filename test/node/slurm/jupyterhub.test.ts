@@ -9,7 +9,7 @@ import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { Browser, type Page } from '../../rig/site/browser.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const alice = 'hub-alice';
 const bob = 'hub-bob';

@@ -4,7 +4,7 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
 import { run } from '../../../src/verify/run-client.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 describe('at the close of a connection', () => {

@@ -1,7 +1,7 @@
 import { chown, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { standardProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let login1: SshHost;
 let login2: SshHost;

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
 import { overlayOnFuse } from '../../rig/login-node/overlay-on-fuse.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';

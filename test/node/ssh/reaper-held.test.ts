@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { directoryOnHold } from '../../rig/login-node/directory-on-hold.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import type { CheckResult } from '../../../src/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { refusedLogin, runAsRoot } from '../../rig/login-node/refused-login.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';

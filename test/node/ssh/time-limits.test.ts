@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { KindHost } from './kind-host.ts';
 
 const key = ['--host-key', '/etc/ssh/host_key'];

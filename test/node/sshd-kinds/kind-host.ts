@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type ClientResult, run } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /** A result of `berth`, with its output as text. */
 export interface BerthResult {

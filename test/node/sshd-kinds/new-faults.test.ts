@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { repetitions } from '../../rig/soak.ts';
 import { type BerthResult, KindHost } from './kind-host.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { UnitHost } from './unit-host.ts';
 
 describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import type { SshdFinding } from '../../../src/sshd-lint/rules/sshd-finding.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 /* A real directory service that does not enumerate, like most. */

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { LintHost } from './lint-host.ts';
 import { greeting, type LintSshd, serve, stopServing } from './lint-sshd.ts';
 

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { execa, type Options } from 'execa';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../../rig/free-ports.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import type { LintHost } from './lint-host.ts';
 
 export interface SshResult {

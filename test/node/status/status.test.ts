@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostStatus } from '../../../src/cli/status/host-status.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HostStatus } from '../../../src/cli/status/host-status.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { repetitions } from '../../rig/soak.ts';
 import { berth, EtcDirectory } from './etc-directory.ts';
 

@@ -8,7 +8,7 @@ import type { SshServer } from '../login-node/live-session.ts';
 import { run, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost } from '../login-node/ssh-host.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** The address in etc/keepalived/keepalived.conf. */
 const address = '192.0.2.10';

@@ -3,7 +3,7 @@ import { assertSuccess } from '../../../src/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import { run, type ClientResult } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { Daemon } from './daemon.ts';
 import {
   nameServerSoftware,

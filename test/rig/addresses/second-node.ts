@@ -10,7 +10,7 @@ import { writeKubeconfig } from '../site/kubernetes/kubeconfig.ts';
 import type { TestNode } from '../site/kubernetes-node/node.ts';
 import type { LiveCluster } from '../site/live-cluster.ts';
 import type { Site } from '../site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { Daemon } from './daemon.ts';
 import { startKubeProxy } from './kube-proxy/kube-proxy.ts';
 import { metallbBinaries } from './metallb/build.ts';

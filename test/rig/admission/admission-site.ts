@@ -9,7 +9,7 @@ import { send } from '../site/https.ts';
 import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { hasMutatingPolicies } from '../site/kubernetes/versions.ts';
 import { noSuchNode, testUser, siteParameters } from './test-user.ts';
 import { type AdmissionResponse, verdict } from './admission-response.ts';

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { ansibleEnvironment } from './ansible-tools.ts';
 import { SystemdHost } from '../systemd/systemd-host.ts';
 

@@ -9,7 +9,7 @@ import { run, type ClientOptions, type ClientResult } from '../../../src/verify/
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 export interface BalancerHostOptions {
   /** Name of the host, and of haproxy among its peers. */

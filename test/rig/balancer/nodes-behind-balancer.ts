@@ -4,7 +4,7 @@ import { inNetwork } from '../login-node/host-namespaces.ts';
 import type { SshServer } from '../login-node/live-session.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { SshHost, type SshHostOptions } from '../login-node/ssh-host.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { BalancerHost } from './balancer-host.ts';
 import { renderHaproxyConfig } from './render-haproxy-config.ts';
 import { TestNetwork } from './test-network.ts';

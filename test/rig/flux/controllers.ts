@@ -2,9 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Daemon } from '../addresses/daemon.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import type { Site } from '../site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import type { Controller } from './build.ts';
 
 /** The group of each controller's objects, for `kubectl get`. */

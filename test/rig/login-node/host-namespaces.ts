@@ -4,7 +4,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homesDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { run } from '../../../src/verify/run-client.ts';
 
 /** Where a login node is. */

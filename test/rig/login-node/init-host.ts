@@ -1,5 +1,5 @@
 import { Terminal } from '../../../src/verify/terminal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { installDirectory } from '../site/portal.ts';
 import { type ClientResult, run } from '../../../src/verify/run-client.ts';
 import { SshHost } from './ssh-host.ts';

@@ -4,7 +4,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { homeOf, type Account } from '../site/accounts.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import type { ClientResult } from '../../../src/verify/run-client.ts';
 import type { SshHost } from './ssh-host.ts';
 

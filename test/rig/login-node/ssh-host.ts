@@ -8,10 +8,10 @@ import { publicDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { installDirectory } from '../site/portal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { say } from '../site/progress.ts';
 import { removeTestCgroups } from '../site/test-cgroups.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import {
   LdapDirectory,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../../../src/verify/run-client.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { SshHost, type SshHostOptions } from '../login-node/ssh-host.ts';
 import type { CertificateAuthority } from '../site/certificates.ts';
 

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { goPrograms, requiredVersion } from '../site/go-build.ts';
 import { HttpProgram } from './http-program.ts';

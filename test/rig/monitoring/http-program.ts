@@ -1,5 +1,5 @@
 import { execa, type ResultPromise } from 'execa';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** A program that serves HTTP on loopback until `stop`. */
 export class HttpProgram {

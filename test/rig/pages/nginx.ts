@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parseAllDocuments } from 'yaml';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 
 const component = new URL('../../../etc/kubernetes/pages/pages.yaml', import.meta.url);
 

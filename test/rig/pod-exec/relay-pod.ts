@@ -9,7 +9,7 @@ import { CompiledRelay } from './compiled-relay.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { ensureNode } from '../site/kubernetes-node/node.ts';
 import type { Site } from '../site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 
 export interface RelayOptions extends ClientOptions {

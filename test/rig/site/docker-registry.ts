@@ -5,7 +5,7 @@ import type { KeyPair } from './certificates.ts';
 import { send } from './https.ts';
 import { ensureCommand } from './debian-packages.ts';
 import type { ProcessStart } from './processes.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 export interface RegistryOptions {
   /** Directory for its data, configuration and log. */

@@ -1,5 +1,5 @@
 import type { KubectlResult, Site } from './site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** A Kubernetes object as `kubectl get -o json` prints it. */
 export interface LiveObject {

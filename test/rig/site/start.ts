@@ -17,7 +17,7 @@ import { Realm } from './keycloak/realm.ts';
 import { issuerAt, startKeycloak } from './keycloak/server.ts';
 import { withLock } from './lock.ts';
 import { ensureCommand, ensurePackages } from './debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import { isRunning, stopAll, type StartedProcess } from './processes.ts';
 import { say, step } from './progress.ts';
 import {
@@ -27,7 +27,7 @@ import {
   writeRecord,
   type SiteRecord,
 } from './site-record.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** Increase it when a site that an older harness started must not be reused. */
 const recordVersion = '4';

@@ -1,7 +1,7 @@
 import { send } from './https.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { Site } from './site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** Sends requests with a token of the hook's ServiceAccount, as an attacker who stole it could. */
 export class StolenToken {

@@ -1,6 +1,6 @@
 import { SiteOidcProvider } from './site-oidc-provider.ts';
 import type { Site } from './site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 /**
  * Starts a provider and waits until the API server accepts its tokens. Another test run may use the

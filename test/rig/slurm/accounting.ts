@@ -1,6 +1,6 @@
 import { assertSuccess } from '../../../src/verify/case.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 import type { SlurmSite } from './slurm-site.ts';
 
 const config = '/etc/slurm';

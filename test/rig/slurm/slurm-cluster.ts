@@ -4,8 +4,8 @@ import type { ClientOptions, ClientResult } from '../../../src/verify/run-client
 import type { SshHost } from '../login-node/ssh-host.ts';
 import { installDirectory } from '../site/portal.ts';
 import { removeCgroup } from '../site/kubernetes-node/cgroups.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { freePorts } from '../free-ports.ts';
+import { waitFor } from '../wait-for.ts';
 import { cgroupConf, cgroups, controllers, gresConf, slurmConf } from './slurm-config.ts';
 
 /** Debian's packages. A host copies the accounts that they create, so install them before it starts. */

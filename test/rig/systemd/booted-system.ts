@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run, type ClientOptions, type ClientResult } from '../../../src/verify/run-client.ts';
 import { childOf } from '../site/processes.ts';
 import { removeTestCgroups } from '../site/test-cgroups.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../wait-for.ts';
 
 export interface SystemOptions {
   /** Path of a script that executes systemd, and writes its cgroup's name into DIRECTORY/cgroup. */

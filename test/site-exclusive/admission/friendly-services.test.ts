@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { claim, claimOf, friendlyDevices } from './hostile-claims.ts';
 import { service } from './hostile-services.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { annotated, podWith } from './hostile.ts';
 import { bind, scheduledPod } from './hostile-endings.ts';

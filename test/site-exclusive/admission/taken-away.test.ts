@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { admissionPolicies } from '../../../src/admission/validating-policies.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import type { AdmissionResponse } from '../../rig/admission/admission-response.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { podWith } from './hostile.ts';

@@ -6,7 +6,7 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { siteParameters, testUser } from '../../rig/admission/test-user.ts';
 import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { expectRefusal } from './expect-refusal.ts';
 import { type HostileObject, isUnknown, podWith } from './hostile.ts';
 import { claimOf, hostileClaims } from './hostile-claims.ts';

@@ -7,7 +7,7 @@ import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { sleepingPod } from '../../rig/site/sleeping-pod.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { jobPod, ReapSite } from './reap-site.ts';
 
 let site: Site;

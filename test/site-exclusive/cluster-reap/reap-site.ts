@@ -9,7 +9,7 @@ import type { LiveObject, LiveCluster } from '../../rig/site/live-cluster.ts';
 import type { HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
 import { TimerHost } from '../../rig/site/timer-host.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /** A host that runs `berth clusters reap --cluster prod` with the rights of etc/kubernetes/reaper. */
 export class ReapSite {

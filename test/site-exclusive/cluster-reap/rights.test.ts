@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { send } from '../../rig/site/https.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { jobObjects, jobPod, ReapSite } from './reap-site.ts';
 
 let site: Site;

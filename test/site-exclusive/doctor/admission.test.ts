@@ -12,7 +12,7 @@ import { type ApiClient, apiClient } from '../../../src/kube/api-client.ts';
 import { send } from '../../rig/site/https.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { service } from '../admission/hostile-services.ts';
 import { testUser } from '../../rig/admission/test-user.ts';

@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
 
 let site: Site;

@@ -13,7 +13,7 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';
 import { renderApp, type RenderedApp } from '../../rig/ondemand/ondemand-app.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { openSite } from '../../rig/site/site.ts';
 
 /** What ood_core's Kubernetes adapter made of the app; BERTH_OOD_CORE=DIR BERTH_RECORD=1 records it again. */

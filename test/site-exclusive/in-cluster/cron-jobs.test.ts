@@ -9,7 +9,7 @@ import { baseDn, groupEntry, personEntry, readerAccount, Slapd } from '../../rig
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { CronJobs, type Run } from './cron-jobs.ts';
 import { berthImage } from './image.ts';
 

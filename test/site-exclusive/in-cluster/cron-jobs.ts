@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import type { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
 

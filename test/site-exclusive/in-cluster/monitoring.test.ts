@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { prometheusOperatorCrds } from '../../rig/prometheus-operator/crds.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
 const component = join(manifests, 'monitoring');

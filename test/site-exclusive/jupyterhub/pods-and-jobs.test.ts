@@ -18,7 +18,7 @@ import { serviceAddress } from '../../rig/site/kubernetes/control-plane.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import { slurmClientMounts, SlurmCluster, slurmPackages } from '../../rig/slurm/slurm-cluster.ts';
 
 const alice = 'both-alice';

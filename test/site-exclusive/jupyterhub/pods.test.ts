@@ -16,7 +16,7 @@ import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { readerAccount, type Slapd } from '../../rig/slapd.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /** Where the hub has its kubeconfig. */
 let kubeconfig: string;

@@ -16,7 +16,7 @@ import { dashboardPicture, type Dashboard } from '../../rig/monitoring/picture.t
 import { Prometheus } from '../../rig/monitoring/prometheus.ts';
 import { ruleGroups, rules } from '../../rig/monitoring/rules.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 const records = process.env.BERTH_RECORD === '1';
 const images = new URL('../../../docs/images/', import.meta.url).pathname;

@@ -5,7 +5,7 @@ import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { rbacPath, roleBinding, StolenToken, userSubject } from '../../rig/site/stolen-token.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let cluster: LiveCluster;

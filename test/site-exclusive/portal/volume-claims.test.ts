@@ -5,7 +5,7 @@ import { Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { StolenToken } from '../../rig/site/stolen-token.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let cluster: LiveCluster;
 let newcomers: TestUsers;

@@ -9,7 +9,7 @@ import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.t
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { execInPod, createAndWait, sleepingPod } from '../../rig/site/sleeping-pod.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let node: TestNode;

@@ -2,7 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import {
   baseDn,

@@ -1,4 +1,4 @@
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 import type { LiveCluster } from '../../rig/site/live-cluster.ts';
 
 /** An admission policy of the site that lets nobody change a namespace. */

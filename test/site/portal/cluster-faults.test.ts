@@ -7,10 +7,10 @@ import { errorLines } from '../../rig/log-lines.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let cluster: LiveCluster;

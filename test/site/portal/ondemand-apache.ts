@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import {
   assertRunning,
   startDetached,
@@ -12,7 +12,7 @@ import {
   stopAll,
 } from '../../rig/site/processes.ts';
 import type { Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 /** The parts of an `ood_portal.yml` that are about tokens. */
 export interface PortalYml {

@@ -5,7 +5,7 @@ import { TestUsers } from '../../rig/site/test-users.ts';
 import { runOscHook } from '../../rig/site/osc-hooks.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { waitFor } from '../../../src/verify/wait-for.ts';
+import { waitFor } from '../../rig/wait-for.ts';
 
 let site: Site;
 let cluster: LiveCluster;

@@ -6,7 +6,7 @@ import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { makePackages } from '../../rig/package/make-packages.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { Portal } from '../../rig/site/portal.ts';
-import { freePorts } from '../../../src/verify/free-ports.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';

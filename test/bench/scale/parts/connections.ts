@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { SshHost, standardSshYml } from '../../../rig/login-node/ssh-host.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { type Command, measure, median, medians, runInterleaved } from '../../measure.ts';

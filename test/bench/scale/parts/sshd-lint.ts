@@ -1,6 +1,6 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { ensureCommand } from '../../../rig/site/debian-packages.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';

@@ -7,7 +7,7 @@ import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { seededRandom } from '../../../rig/seeded-random.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { repetitions } from '../../../rig/soak.ts';
 
 /** As `pkill -KILL -u ada` of an admin: by podman's database the containers still run. */

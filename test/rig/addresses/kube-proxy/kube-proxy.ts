@@ -3,7 +3,7 @@ import { writeKubeconfig } from '../../site/kubernetes/kubeconfig.ts';
 import { podCidr } from '../../site/kubernetes-node/containerd.ts';
 import type { TestNode } from '../../site/kubernetes-node/node.ts';
 import type { Site } from '../../site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 import { Daemon } from '../daemon.ts';
 import { kubeProxyBinary } from './build.ts';
 

@@ -4,7 +4,7 @@ import type { CertificateAuthority, KeyPair } from '../certificates.ts';
 import { send } from '../https.ts';
 import { assertRunning, startDetached, type StartedProcess } from '../processes.ts';
 import { step } from '../progress.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 import type { KeycloakInstallation } from './install.ts';
 
 export interface KeycloakOptions {

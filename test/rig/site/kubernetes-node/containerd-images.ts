@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
 import { busyboxArchive, siteArchive } from '../../login-node/image-archives.ts';
 import { step } from '../progress.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 import type { NodeBinaries } from './binaries.ts';
 import { containerdSocket, pauseImage, registriesDirectory } from './containerd-paths.ts';
 import { nsenterArgs } from './namespaces.ts';

@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { assertRunning, childOf, startDetached, type StartedProcess } from '../processes.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 
 /** The node's namespaces. Its first process holds them: if it exits, all processes in them end. */
 export interface Namespaces {

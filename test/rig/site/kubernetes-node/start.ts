@@ -5,7 +5,7 @@ import { ensurePackages } from '../debian-packages.ts';
 import { assertRunning, isRunning, startDetached, type ProcessStart } from '../processes.ts';
 import { step } from '../progress.ts';
 import type { Site } from '../site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 import { apiServerProxy } from './api-server-proxy.ts';
 import { nodeBinaries, type NodeBinaries } from './binaries.ts';
 import { prepareContainerd } from './containerd.ts';

@@ -11,7 +11,7 @@ import {
 } from '../processes.ts';
 import type { Site } from '../site.ts';
 import { withSiteLocked } from '../start.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 
 const name = 'kube-apiserver';
 

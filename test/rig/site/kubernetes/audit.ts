@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, stat, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 
 /** The fields of an audit.k8s.io/v1 Event, stage ResponseComplete, that tests read. */
 export interface AuditEvent {

@@ -4,7 +4,7 @@ import { signingKey, type CertificateAuthority, type KeyPair } from '../certific
 import { send } from '../https.ts';
 import { assertRunning, startDetached, type StartedProcess } from '../processes.ts';
 import { step } from '../progress.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../wait-for.ts';
 import { writeAuditPolicy } from './audit.ts';
 import { writeAuthenticationConfiguration } from './authentication.ts';
 import { writeKubeconfig } from './kubeconfig.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditMark } from '../../../rig/site/kubernetes/audit.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 /** Longer than a terminal's line, and with all that a line, a shell and a URI have a use for. */

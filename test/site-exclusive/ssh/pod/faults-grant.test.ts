@@ -8,7 +8,7 @@ import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';

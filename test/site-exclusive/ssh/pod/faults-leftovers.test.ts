@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { buildForkChain } from '../../../rig/login-node/fork-chain.ts';
 import { repetitions } from '../../../rig/soak.ts';
 import { endedFirstThread } from '../../../rig/login-node/ended-first-thread.ts';

@@ -3,7 +3,7 @@ import { hasMutatingPolicies } from '../../../rig/site/kubernetes/versions.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../../../../src/verify/free-ports.ts';
+import { freePorts } from '../../../rig/free-ports.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

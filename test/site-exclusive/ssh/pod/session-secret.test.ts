@@ -8,7 +8,7 @@ import { requestToken } from '../../../../src/kube/request-token.ts';
 import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 
 let site: Site;
 let cluster: LiveCluster;

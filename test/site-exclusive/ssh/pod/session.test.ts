@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 describe('a session in a pod', () => {

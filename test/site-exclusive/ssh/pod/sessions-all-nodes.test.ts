@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { berthDocument } from '../../../rig/berth-document.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { repetitions } from '../../../rig/soak.ts';
 import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';

@@ -4,7 +4,7 @@ import { withoutApiServer } from '../../../rig/site/kubernetes/api-server-outage
 import { ensureNode, type TestNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
 import { findLeftovers } from '../../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';

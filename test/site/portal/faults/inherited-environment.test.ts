@@ -5,7 +5,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { installDirectory } from '../../../rig/site/portal.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { type FreshPortal, freshPortal, timed } from './fresh-portal.ts';
 import { portalUser } from './portal-user.ts';
 import { pass } from './response-faults.ts';

@@ -4,7 +4,7 @@ import { chown, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { execa } from 'execa';
 import type { Account } from '../../../rig/site/accounts.ts';
 import { ensurePackages } from '../../../rig/site/debian-packages.ts';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 
 /** File systems that a test mounts. `remove` unmounts all, also after a failure. */
 export class Mounts {

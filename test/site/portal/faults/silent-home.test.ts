@@ -1,7 +1,7 @@
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
 import type { PortalTokens } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';

@@ -13,7 +13,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { waitFor } from '../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../rig/wait-for.ts';
 import { directoryOnHold } from '../../../rig/login-node/directory-on-hold.ts';
 import { overlayOnFuse } from '../../../rig/login-node/overlay-on-fuse.ts';
 import type { Account } from '../../../rig/site/accounts.ts';

@@ -5,7 +5,7 @@ import type { CertificateAuthority } from '../../certificates.ts';
 import { writeKubeconfig } from '../../kubernetes/kubeconfig.ts';
 import type { ProcessStart } from '../../processes.ts';
 import type { Site } from '../../site.ts';
-import { waitFor } from '../../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../wait-for.ts';
 import { cniDirectories } from '../containerd-paths.ts';
 import { nsenterArgs } from '../namespaces.ts';
 import type { CiliumBinaries } from './build.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { withoutApiServer } from '../../../../rig/site/kubernetes/api-server-outage.ts';
 import type { Site } from '../../../../rig/site/site.ts';
-import { waitFor } from '../../../../../src/verify/wait-for.ts';
+import { waitFor } from '../../../../rig/wait-for.ts';
 import { repetitions } from '../../../../rig/soak.ts';
 import { GapProxy } from './gap-proxy.ts';
 import type { RelayPod, RunningRelay } from '../../../../rig/pod-exec/relay-pod.ts';
