@@ -171,7 +171,7 @@ async function endJob(
  * @returns The number of deleted objects.
  * @throws the `api-…` errors
  */
-export async function deleteByLabel(
+async function deleteByLabel(
   client: ApiClient,
   path: string,
   labelSelector: string,

@@ -62,7 +62,8 @@ const others = [
   /^(?:(?:v2\.batch_connect\.)?ssh_allow|batch_connect|svc_acct_file|v2\.login(?:\.host)?)$/,
   /^(?:pun_pre_hook_exports|pun_pre_hook_root_cmd|oidc_settings|oidc_scope|update_ood_portal)$/,
   /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
-  /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max)$/,
+  /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max|kernel\.pty\.max)$/,
+  /^(?:min_id|max_id)$/,
   /^systemd\.unified_cgroup_hierarchy$/,
   /^(?:allow_mail_to_commands|mailbox_(?:command|command_maps|transport))$/,
   /^(?:sshd_config|size\.prtotal|s_client|force_mask|metadata\.finalizers|e\.g)$/,
@@ -70,7 +71,7 @@ const others = [
 ];
 /** Files of this suite, of OnDemand, and of the host. */
 const files =
-  /^(?:berth|ssh|admission|balancer|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm)\.conf$|^pam_systemd\.so$|^site\.tar$/;
+  /^(?:berth|ssh|admission|balancer|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm|sssd)\.conf$|^pam_systemd\.so$|^site\.tar$/;
 
 describe('the next steps of errors and findings', () => {
   it('are found in the sources', () => {

@@ -138,7 +138,7 @@ function carried({ profile, env, host }: LoginSession, umask: number): Omit<Carr
 }
 
 /** A job as the place to which ports are forwarded. OpenSSH's client to the job carries the agent and the display itself. */
-export function forwardingToJob(
+function forwardingToJob(
   { user, connection }: SessionHost,
   address: JobAddress,
   umask: number,

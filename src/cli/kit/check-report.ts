@@ -96,7 +96,7 @@ export function writeChecks(
 }
 
 /** Whether the locale is UTF-8: LC_ALL before LC_CTYPE before LANG, as in setlocale(3). */
-export function wantsUnicode(env: Terminal['env']): boolean {
+function wantsUnicode(env: Terminal['env']): boolean {
   const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find((value) => (value ?? '') !== '');
   return /utf-?8/i.test(locale ?? '');
 }

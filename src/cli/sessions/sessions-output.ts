@@ -234,7 +234,7 @@ function coresText(cores: number | undefined): string {
 }
 
 /** CPU time as ps(1) shows it: `0:07`, `1:02:03`. */
-export function clockTime(total: number): string {
+function clockTime(total: number): string {
   const seconds = Math.floor(total);
   const two = (value: number): string => String(value).padStart(2, '0');
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
