@@ -20,7 +20,6 @@ const domains = [
   'balancer',
   'pages',
   'doors',
-  'verify',
   'trace',
   'metrics',
 ] as const;
@@ -87,6 +86,9 @@ const commands = readdirSync('src/cli', { withFileTypes: true }).flatMap((entry)
   entry.isDirectory() && entry.name !== 'kit' ? entry.name : [],
 );
 
+/** Products of their own, which stand on the core. */
+const companions = readdirSync('src/companions');
+
 /** `system` (files, processes, sockets) stands at the bottom, beside the pure directories. */
 const zones = [
   ...domains.map((domain) => ({
@@ -122,6 +124,17 @@ const zones = [
   })),
   { target: './src/system', from: inSrc(shared), message: 'Arrows go down.' },
   { target: './src', from: ['./hooks', './shell', './test'], message: 'Arrows go down.' },
+  {
+    target: ['./hooks', './shell', './src/!(companions)/**/*'],
+    from: './src/companions',
+    message: 'The core knows no companion.',
+  },
+  ...companions.flatMap((name) => {
+    const others = companions.filter((other) => other !== name);
+    const from = others.map((other) => `./src/companions/${other}`);
+    const target = `./src/companions/${name}`;
+    return from.length === 0 ? [] : { target, from, message: 'No companion imports another.' };
+  }),
   {
     target: inSrc(pure),
     from: impure.map((directory) => `./${directory}/*.ts`),

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { root } from '../src/cli/command-line.ts';
+import { root } from './all-commands.ts';
 import { commandPages, type ManPage, type Release } from './man/command-pages.ts';
 import { filePages } from './man/file-pages.ts';
 import { loginPage } from './man/berth-login.ts';

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { dirname, isAbsolute, join, relative } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { removeAbandoned } from '../src/system/atomic-file.ts';
 import { temporaryName } from '../src/system/temporary-name.ts';
 import { thirdPartyLicences } from './licences.ts';
@@ -34,7 +34,13 @@ export async function buildOutputs({
 }: BuildOptions): Promise<number> {
   if (!isAbsolute(node)) throw new Error(`--node ${node}: must be an absolute path`);
   const buildId = await hashOfSources();
-  const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
+  const companions = globSync('src/companions/*/berth-*.ts', { cwd: root }).sort();
+  const entries = [
+    ...(await scripts('hooks')),
+    ...(await scripts('shell')),
+    'src/cli/berth.ts',
+    ...companions,
+  ];
   const commit = await commitOfSources();
   const bundled = new Set<string>();
   const define = {
@@ -93,7 +99,7 @@ const littleAddressSpace = '--disable-wasm-trap-handler';
 /** Options of Node for an output. */
 export function nodeOptionsFor(entry: string): readonly string[] {
   // Users run these, too.
-  if (entry === 'src/cli/berth.ts') return [...nodeOptions, noDebugger];
+  if (entry.startsWith('src/')) return [...nodeOptions, noDebugger];
   return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
 }
 
@@ -110,7 +116,7 @@ function banner(node: string, entry: string): string {
     if (closeQueue.includes('*/')) throw new Error('close-queue.sh: it would end the comment');
     return `#!/usr/bin/env -S ${environmentOf(entry)}/bin/sh\n':' /*; node='${node}' options='${options}'\n${closeQueue}${run}\n*/`;
   }
-  if (entry === 'src/cli/berth.ts' || entry === 'shell/kube-credential.ts') {
+  if (entry.startsWith('src/') || entry === 'shell/kube-credential.ts') {
     const inHome = `case "$1" in doctor | plan) ${waitingShell(node, options)} ;; esac; `;
     const first = `${unwritableIfClosed}; ${entry === 'src/cli/berth.ts' ? inHome : ''}`;
     return `#!/bin/sh\n':' //; ${first}${run}`;
@@ -157,7 +163,7 @@ async function scripts(directory: string): Promise<string[]> {
 }
 
 function outputOf(entry: string): string {
-  return entry === 'src/cli/berth.ts' ? 'berth' : entry.replace(/\.ts$/, '');
+  return entry.startsWith('src/') ? basename(entry, '.ts') : entry.replace(/\.ts$/, '');
 }
 
 /** Replaces the file atomically, so that a login never runs an incomplete hook. */

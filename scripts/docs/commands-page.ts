@@ -1,4 +1,4 @@
-import { root } from '../../src/cli/command-line.ts';
+import { root } from '../all-commands.ts';
 import type { CommandNode } from '../../src/cli/kit/command.ts';
 import { helpText } from '../../src/cli/kit/help-text.ts';
 import type { GeneratedPage } from './page.ts';

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createGenerator } from 'ts-json-schema-generator';
 import { apiVersion } from '../../src/cli/kit/terminal.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -6,15 +6,21 @@ import { lostFields } from './output-fields.ts';
 import type { GeneratedPage } from './page.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const declarations = `${root}src/cli/documents.ts`;
+/** Those of `berth`, and of its companions. */
+const declarations = ['src/cli', ...globSync('src/companions/*', { cwd: root })]
+  .map((directory) => `${root}${directory}/documents.ts`)
+  .filter((file) => existsSync(file));
 
-/** The kinds, in the order of the interface. The generator takes seconds, and is not needed for the names. */
-const kinds = [...readFileSync(declarations, 'utf8').matchAll(/^ {2}readonly ([A-Z]\w+):/gm)].map(
-  ([, kind = '']) => kind,
+/** The kinds, in the order of the interfaces. The generator takes seconds, and is not needed for the names. */
+const kinds = declarations.flatMap((file) =>
+  Array.from(
+    readFileSync(file, 'utf8').matchAll(/^ {2}readonly ([A-Z]\w+):/gm),
+    ([, kind = '']) => kind,
+  ),
 );
 
 /**
- * A JSON Schema for each kind of document that commands print, from the types in `src/cli/documents.ts`.
+ * A JSON Schema for each kind of document that commands print, from the types in `documents.ts`.
  *
  * The file in the repository is the record of what scripts may rely on: a page that takes a field away is an error
  * until `apiVersion` changes.
@@ -27,9 +33,9 @@ export const outputSchemaPages: readonly GeneratedPage[] = kinds.map((kind) => {
 let generated: Readonly<Record<string, JsonSchema>> | undefined;
 
 function schemaOf(kind: string): JsonSchema {
-  generated ??= generate();
-  const own = generated[kind];
-  if (own?.properties === undefined) throw new Error(`${declarations}: ${kind} is not an object`);
+  generated ??= Object.assign({}, ...declarations.map(generate)) as typeof generated;
+  const own = generated?.[kind];
+  if (own?.properties === undefined) throw new Error(`${kind} is not an object`);
   const { description, properties, required = [], additionalProperties } = own;
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -43,9 +49,9 @@ function schemaOf(kind: string): JsonSchema {
   };
 }
 
-function generate(): Readonly<Record<string, JsonSchema>> {
+function generate(path: string): Readonly<Record<string, JsonSchema>> {
   const generator = createGenerator({
-    path: declarations,
+    path,
     tsconfig: `${root}tsconfig.json`,
     type: 'Documents',
     // `npm run lint` has done it.

@@ -31,7 +31,6 @@ import type { SubidPlan } from '../subid/plan-subids.ts';
 import type { LogLine } from '../trace/log-line.ts';
 import type { StepResult } from './init/setup-steps.ts';
 import type { HostStatus } from './status/host-status.ts';
-import type { VerificationReport } from './verify/verification-report.ts';
 
 /** An error in a document. */
 export interface DocumentError {
@@ -340,10 +339,6 @@ export interface Documents {
   readonly Trace: {
     readonly session: string;
     readonly lines: readonly (Omit<LogLine, 'time'> & { readonly time: Time })[];
-  };
-  /** `berth verify` */
-  readonly Verification: VerificationReport & {
-    readonly summary: Readonly<Record<VerificationReport['cases'][number]['result'], number>>;
   };
   /** `berth version` */
   readonly Version: {

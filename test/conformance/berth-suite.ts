@@ -1,7 +1,7 @@
 import { NodesBehindBalancer } from '../rig/balancer/nodes-behind-balancer.ts';
 import { standardProfile } from '../rig/login-node/ssh-host.ts';
 import type { LoginMode } from '../rig/login-node/sshd-config.ts';
-import { knownFailures } from '../../src/verify/suite.ts';
+import { knownFailures } from '../../src/companions/verify/suite.ts';
 import { conformance } from './define-tests.ts';
 
 const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };

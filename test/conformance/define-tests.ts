@@ -4,9 +4,9 @@ import { soak } from '../rig/soak.ts';
 import { motd } from '../rig/login-node/host-files.ts';
 import type { SshServer } from '../rig/login-node/live-session.ts';
 import { SshHost, type SshHostOptions } from '../rig/login-node/ssh-host.ts';
-import type { Case } from '../../src/verify/case.ts';
-import { Client } from '../../src/verify/client.ts';
-import { runCase, conformanceCases, type Subject } from '../../src/verify/suite.ts';
+import type { Case } from '../../src/companions/verify/case.ts';
+import { Client } from '../../src/companions/verify/client.ts';
+import { runCase, conformanceCases, type Subject } from '../../src/companions/verify/suite.ts';
 
 const allSubjects = Object.keys(conformanceCases) as readonly Subject[];
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { installDirectory } from '../rig/site/portal.ts';
 import { SshHost } from '../rig/login-node/ssh-host.ts';
-import type { ClientResult } from '../../src/verify/run-client.ts';
+import type { ClientResult } from '../../src/companions/verify/run-client.ts';
 import type { Story } from './story.ts';
 
 const person = 'alice';

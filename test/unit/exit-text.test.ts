@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { root } from '../../src/cli/command-line.ts';
+import { root } from '../../scripts/all-commands.ts';
 import type { CommandNode } from '../../src/cli/kit/command.ts';
 import { exitStatusTexts } from '../../src/errors/catalogue.ts';
 import { exitCodes } from '../../src/errors/exit-codes.ts';

@@ -108,10 +108,10 @@ export function reportError(
 /** Of the documents that commands print with `-o json`. Changes when the meaning of a field changes; fields may be added. */
 export const apiVersion = 'berth/v1';
 
-/** A document for scripts, with its kind as Kubernetes objects have it. */
-export function documentText<Kind extends keyof Documents>(
+/** A document for scripts, with its kind as Kubernetes objects have it. Companions have kinds of their own. */
+export function documentText<Own = Documents, Kind extends keyof Own = keyof Own>(
   kind: Kind,
-  fields: Documents[Kind],
+  fields: Own[Kind],
 ): string {
   return escapeInvisible(`${JSON.stringify({ apiVersion, kind, ...fields }, null, 2)}\n`);
 }

@@ -5,7 +5,7 @@ import { BannerWatch } from '../../rig/ansible/banner-watch.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { savedBusybox } from '../../rig/login-node/image-archives.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/free-ports.ts';
 

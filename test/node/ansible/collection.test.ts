@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FloatingAddress } from '../../rig/addresses/floating-address.ts';
 import { AnsibleSite } from '../../rig/ansible/ansible-site.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 
 const source = new URL('../../../etc/ansible/', import.meta.url).pathname;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { root } from '../../../src/cli/command-line.ts';
+import { root } from '../../../scripts/all-commands.ts';
 import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import * as defaults from '../../../src/config/schema/default-settings.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
-import { root } from '../../../src/cli/command-line.ts';
+import { root } from '../../../scripts/all-commands.ts';
 import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import { loginOptions } from '../../../src/session/session-request.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/free-ports.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import type { ClientOptions, ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientOptions, ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 
 const user = 'batch-ann';

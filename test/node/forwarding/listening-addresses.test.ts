@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 
 const listeners = new URL('../../../src/forwarding/helper/listeners.py', import.meta.url).pathname;
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 

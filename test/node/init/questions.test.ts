@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Terminal } from '../../../src/verify/terminal.ts';
+import type { Terminal } from '../../../src/companions/verify/terminal.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { InitHost } from '../../rig/login-node/init-host.ts';
 

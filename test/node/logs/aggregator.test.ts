@@ -12,7 +12,7 @@ import { relpFrames } from '../../rig/logs/relp-frames.ts';
 import { extractedFields, splunkProps } from '../../rig/logs/splunk-fields.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';
-import { run, type ClientResult } from '../../../src/verify/run-client.ts';
+import { run, type ClientResult } from '../../../src/companions/verify/run-client.ts';
 
 const [login1, login2] = ['login1.example.org', 'login2.example.org'];
 

@@ -7,7 +7,7 @@ import { berthDocument } from '../../rig/berth-document.ts';
 import { OpenSessions } from '../../rig/ansible/open-sessions.ts';
 import { savedBusybox, savedBusyboxName } from '../../rig/login-node/image-archives.ts';
 import { OpenTransfer } from '../../rig/login-node/open-transfer.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { lintPackages } from '../../rig/package/lint-packages.ts';
 import { makePackages } from '../../rig/package/make-packages.ts';
 import { RpmHost } from '../../rig/package/rpm-host.ts';

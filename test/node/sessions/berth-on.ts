@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { ClientOptions } from '../../../src/verify/run-client.ts';
+import type { ClientOptions } from '../../../src/companions/verify/run-client.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { installDirectory } from '../../rig/site/portal.ts';

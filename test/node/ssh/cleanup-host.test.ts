@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers } from '../../rig/login-node/leftovers.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 

@@ -1,5 +1,5 @@
 import { conformance } from '../../conformance/define-tests.ts';
-import { knownFailures, type Subject } from '../../../src/verify/suite.ts';
+import { knownFailures, type Subject } from '../../../src/companions/verify/suite.ts';
 import { standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { SlurmSite } from '../../rig/slurm/slurm-site.ts';
 

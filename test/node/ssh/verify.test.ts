@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { berth } from '../sessions/berth-on.ts';

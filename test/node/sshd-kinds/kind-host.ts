@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type ClientResult, run } from '../../../src/verify/run-client.ts';
+import { type ClientResult, run } from '../../../src/companions/verify/run-client.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';

@@ -7,7 +7,7 @@ import { ensureAccount } from '../../rig/site/accounts.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { BootedSystem } from '../../rig/systemd/booted-system.ts';
-import type { ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientResult } from '../../../src/companions/verify/run-client.ts';
 
 const unit = new URL('../../../etc/systemd/berth-sshd@.service', import.meta.url).pathname;
 const init = new URL('../../rig/systemd/own-units-init.sh', import.meta.url).pathname;

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertSuccess } from '../../../src/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/case.ts';
 import { BalancerHost } from '../balancer/balancer-host.ts';
 import { TestNetwork } from '../balancer/test-network.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import type { SshServer } from '../login-node/live-session.ts';
-import { run, type ClientResult } from '../../../src/verify/run-client.ts';
+import { run, type ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { SshHost } from '../login-node/ssh-host.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { waitFor } from '../wait-for.ts';

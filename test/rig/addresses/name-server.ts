@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { assertSuccess } from '../../../src/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
-import { run, type ClientResult } from '../../../src/verify/run-client.ts';
+import { run, type ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { waitFor } from '../wait-for.ts';
 import { Daemon } from './daemon.ts';

@@ -1,7 +1,7 @@
 import type { TestNetwork } from '../balancer/test-network.ts';
-import { assertSuccess } from '../../../src/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { podCidr } from '../site/kubernetes-node/containerd.ts';
 import type { TestNode } from '../site/kubernetes-node/node.ts';
 

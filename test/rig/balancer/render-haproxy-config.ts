@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { assertSuccess } from '../../../src/verify/case.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { installDirectory } from '../site/portal.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { homesDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../wait-for.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 
 /** Where a login node is. */
 interface HostPlace {

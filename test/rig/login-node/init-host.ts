@@ -1,7 +1,7 @@
-import { Terminal } from '../../../src/verify/terminal.ts';
+import { Terminal } from '../../../src/companions/verify/terminal.ts';
 import { freePorts } from '../free-ports.ts';
 import { installDirectory } from '../site/portal.ts';
-import { type ClientResult, run } from '../../../src/verify/run-client.ts';
+import { type ClientResult, run } from '../../../src/companions/verify/run-client.ts';
 import { SshHost } from './ssh-host.ts';
 
 interface ScriptResult {

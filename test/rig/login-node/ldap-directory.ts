@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { homeOf, type Account } from '../site/accounts.ts';
 import { waitFor } from '../wait-for.ts';
-import type { ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientResult } from '../../../src/companions/verify/run-client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface LdapDirectoryOptions {

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { assertSuccess } from '../../../src/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/case.ts';
 import { inNetwork } from './host-namespaces.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 
 /** Runs ip(8) in a network namespace; undefined: the machine's. */
 export async function ip(network: string | undefined, ...args: string[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
-import type { ClientOptions } from '../../../src/verify/run-client.ts';
+import type { ClientOptions } from '../../../src/companions/verify/run-client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface RefusedLogin {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { waitFor } from '../wait-for.ts';
 import { SshHost, type SshHostOptions } from '../login-node/ssh-host.ts';
 import type { CertificateAuthority } from '../site/certificates.ts';

@@ -5,7 +5,7 @@ import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import { CertificateAuthority } from '../site/certificates.ts';
 import { ensurePackages } from '../site/debian-packages.ts';

@@ -1,4 +1,4 @@
-import { run, type ClientResult } from '../../../src/verify/run-client.ts';
+import { run, type ClientResult } from '../../../src/companions/verify/run-client.ts';
 
 const settings = new URL('../../../packaging/rpmlint.toml', import.meta.url).pathname;
 /** Milliseconds. */

@@ -2,7 +2,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { savedBusybox, savedBusyboxName } from '../login-node/image-archives.ts';
-import { type ClientResult, run } from '../../../src/verify/run-client.ts';
+import { type ClientResult, run } from '../../../src/companions/verify/run-client.ts';
 import { SystemdHost } from '../systemd/systemd-host.ts';
 
 /** The machine's kernel has no SELinux, so these programs only write what they are asked. */

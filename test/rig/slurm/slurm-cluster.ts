@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { ClientOptions, ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientOptions, ClientResult } from '../../../src/companions/verify/run-client.ts';
 import type { SshHost } from '../login-node/ssh-host.ts';
 import { installDirectory } from '../site/portal.ts';
 import { removeCgroup } from '../site/kubernetes-node/cgroups.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { accountFiles } from '../site/account-files.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { BootedSystem } from './booted-system.ts';
-import type { ClientOptions, ClientResult } from '../../../src/verify/run-client.ts';
+import type { ClientOptions, ClientResult } from '../../../src/companions/verify/run-client.ts';
 
 export interface SystemdHostOptions {
   readonly name: string;

@@ -13,7 +13,7 @@ import {
   type PortalTokens,
 } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { run } from '../../../src/verify/run-client.ts';
+import { run } from '../../../src/companions/verify/run-client.ts';
 
 let site: Site;
 let portal: Portal;

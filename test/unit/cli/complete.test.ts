@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { root } from '../../../src/cli/command-line.ts';
+import { root } from '../../../scripts/all-commands.ts';
 import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
 import { complete } from '../../../src/cli/complete.ts';
 

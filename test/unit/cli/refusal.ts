@@ -1,4 +1,4 @@
-import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { runCommandLine } from '../../../scripts/all-commands.ts';
 import type { Terminal } from '../../../src/cli/kit/terminal.ts';
 
 /** What a command line that is refused prints on standard error. */

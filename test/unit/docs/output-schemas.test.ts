@@ -9,16 +9,20 @@ const kinds = outputSchemaPages.map(({ path }) => basename(path, '.schema.json')
 
 describe('the schemas of what commands print', () => {
   it('are of the kinds that commands print, and of no other', () => {
-    const sources = globSync('src/cli/**/*.ts').map((file) => readFileSync(file, 'utf8'));
+    const sources = globSync(['src/cli/**/*.ts', 'src/companions/**/*.ts']).map((file) =>
+      readFileSync(file, 'utf8'),
+    );
     const printed = sources.flatMap((text) =>
-      [...text.matchAll(/(?:documentText\('|kind: ')([A-Z][a-z]\w+)'/g)].map(
+      [...text.matchAll(/(?:documentText(?:<\w+>)?\('|kind: ')([A-Z][a-z]\w+)'/g)].map(
         ([, kind = '']) => kind,
       ),
     );
     const ofKubernetes = new Set(['List']);
-    expect([...new Set(printed)].filter((kind) => !ofKubernetes.has(kind)).sort()).toEqual(kinds);
+    expect([...new Set(printed)].filter((kind) => !ofKubernetes.has(kind)).sort()).toEqual(
+      kinds.toSorted(),
+    );
     const files = globSync('etc/schema/output/*').map((file) => basename(file, '.schema.json'));
-    expect(files.sort()).toEqual(kinds);
+    expect(files.sort()).toEqual(kinds.toSorted());
   });
 
   const name: JsonSchema = { type: 'string' };

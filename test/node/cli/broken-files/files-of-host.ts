@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { nodeOptionsFor } from '../../../../scripts/outputs.ts';
 import { singleFile } from '../../../../scripts/single-file.ts';
-import { run } from '../../../../src/verify/run-client.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
 import type { Result, Work } from './run-each.ts';
 
 /** What commands keep beside what they were asked for: caches, locks and records of their own. */

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { runCommandLine } from '../../../../src/cli/command-line.ts';
+import { runCommandLine } from '../../../../scripts/all-commands.ts';
 
 /** What a run has its own copy of: what it writes there is thrown away. */
 const directories = ['/etc', '/root', '/var/lib', '/run'];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LoginMode } from '../../../rig/login-node/sshd-config.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
-import { run } from '../../../../src/verify/run-client.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
 import { Canary } from './canary.ts';
 
 const modes = ['plain', 'forced', 'login-shell'] as const;

@@ -1,7 +1,7 @@
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../../../src/verify/run-client.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientResult } from '../../../../src/verify/run-client.ts';
+import type { ClientResult } from '../../../../src/companions/verify/run-client.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 

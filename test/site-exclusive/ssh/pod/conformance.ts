@@ -1,7 +1,7 @@
 import { NodesBehindBalancer } from '../../../rig/balancer/nodes-behind-balancer.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { conformance } from '../../../conformance/define-tests.ts';
-import { knownFailures, type Subject } from '../../../../src/verify/suite.ts';
+import { knownFailures, type Subject } from '../../../../src/companions/verify/suite.ts';
 import {
   profilesByLifetime,
   together,

@@ -9,10 +9,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../../rig/free-ports.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/wait-for.ts';
-import { Client } from '../../../../src/verify/client.ts';
-import { x11Case } from '../../../../src/verify/cases/desktop.ts';
-import { runCase } from '../../../../src/verify/suite.ts';
-import { run } from '../../../../src/verify/run-client.ts';
+import { Client } from '../../../../src/companions/verify/client.ts';
+import { x11Case } from '../../../../src/companions/verify/cases/desktop.ts';
+import { runCase } from '../../../../src/companions/verify/suite.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

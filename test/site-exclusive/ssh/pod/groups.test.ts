@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { run } from '../../../../src/verify/run-client.ts';
-import { Terminal } from '../../../../src/verify/terminal.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
+import { Terminal } from '../../../../src/companions/verify/terminal.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { run } from '../../../../src/verify/run-client.ts';
+import { run } from '../../../../src/companions/verify/run-client.ts';
 import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 const files = join(installDirectory, 'files');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { root } from '../../../../src/cli/command-line.ts';
+import { root } from '../../../../scripts/all-commands.ts';
 import type { CommandNode, OptionNode } from '../../../../src/cli/kit/command.ts';
 import { refusal } from '../refusal.ts';
 

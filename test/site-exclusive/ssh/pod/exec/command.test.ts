@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CertificateAuthority } from '../../../../rig/site/certificates.ts';
-import { run } from '../../../../../src/verify/run-client.ts';
+import { run } from '../../../../../src/companions/verify/run-client.ts';
 import type { RelayPod } from '../../../../rig/pod-exec/relay-pod.ts';
 import { withRelayPod } from '../../../../rig/pod-exec/with-relay-pod.ts';
 

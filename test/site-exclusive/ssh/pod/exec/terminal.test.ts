@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Terminal } from '../../../../../src/verify/terminal.ts';
+import { Terminal } from '../../../../../src/companions/verify/terminal.ts';
 import type { RelayPod } from '../../../../rig/pod-exec/relay-pod.ts';
 import { withRelayPod } from '../../../../rig/pod-exec/with-relay-pod.ts';
 

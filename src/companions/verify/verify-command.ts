@@ -1,16 +1,17 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { ServerTrait } from '../../verify/case.ts';
-import { command } from '../kit/command.ts';
-import { choice, flag, number, outputOption, text } from '../kit/options.ts';
-import type { Terminal } from '../kit/terminal.ts';
-import { withProgress } from '../kit/progress.ts';
+import type { ServerTrait } from './case.ts';
+import { companions } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { choice, flag, number, outputOption, text } from '../../cli/kit/options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
+import { withProgress } from '../../cli/kit/progress.ts';
 
 /** `berth verify`: what users do with SSH, tried on any server with the clients of this machine. */
 export const verifyCommand = command({
   command: 'verify <host>',
-  describe: 'Try what users do with SSH on a login node, with the clients of this machine',
+  describe: companions.verify,
   positionals: {
     host: {
       type: 'string',
@@ -75,7 +76,7 @@ export const verifyCommand = command({
     ];
     if (wrong.length > 0) throw new BerthError(wrong.join('; '), { code: 'usage' });
     const [{ chosenCases, verifyHost }, { writeVerification }] = await Promise.all([
-      import('../../verify/verify-host.ts'),
+      import('./verify-host.ts'),
       import('./verification-report.ts'),
     ]);
     const { PATH: path = '/usr/bin:/bin' } = terminal.env;

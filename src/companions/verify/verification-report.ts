@@ -1,17 +1,8 @@
 import { escapedForTerminal } from '../../log.ts';
-import type { VerifiedCase } from '../../verify/verify-host.ts';
-import { type Terminal, documentText } from '../kit/terminal.ts';
-import { textTable } from '../kit/text.ts';
-
-/** What `berth verify` tried, on which server. */
-export interface VerificationReport {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  /** Whether no case failed, and the run was not interrupted. */
-  readonly ok: boolean;
-  readonly cases: readonly VerifiedCase[];
-}
+import type { VerifiedCase } from './verify-host.ts';
+import { type Terminal, documentText } from '../../cli/kit/terminal.ts';
+import type { Documents, VerificationReport } from './documents.ts';
+import { textTable } from '../../cli/kit/text.ts';
 
 /** Writes the results: a row for each case, and below it why it did not pass. */
 export function writeVerification(
@@ -23,7 +14,7 @@ export function writeVerification(
 }
 
 function verificationJson({ cases, ...server }: VerificationReport): string {
-  return documentText('Verification', { ...server, summary: summary(cases), cases });
+  return documentText<Documents>('Verification', { ...server, summary: summary(cases), cases });
 }
 
 function verificationText({ cases }: VerificationReport): string {

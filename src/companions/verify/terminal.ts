@@ -1,10 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { sourceText } from '../source-text.ts';
+import { sourceText } from '../../source-text.ts';
 import { assertSuccess } from './case.ts';
 import type { Client } from './client.ts';
 import { run } from './run-client.ts';
-import { shellWords } from '../shell-words.ts';
+import { shellWords } from '../../shell-words.ts';
 import { waitFor } from './wait-for.ts';
 
 const setWindowSize = sourceText('./set-window-size.py', import.meta.url);
