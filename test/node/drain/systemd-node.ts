@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 import { SshHost, type SshHostOptions } from '../../rig/login-node/ssh-host.ts';
 import { freePorts } from '../../rig/free-ports.ts';
 import { childOf } from '../../rig/site/processes.ts';

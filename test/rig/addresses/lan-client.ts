@@ -2,7 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import type { SshServer } from '../login-node/live-session.ts';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 import type { SshHost } from '../login-node/ssh-host.ts';
 
 interface LanClientOptions {

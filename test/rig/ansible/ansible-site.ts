@@ -2,7 +2,11 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { freePorts } from '../free-ports.ts';

@@ -5,7 +5,11 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { assertSuccess } from '../../../src/companions/verify/case.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';

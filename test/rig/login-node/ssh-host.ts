@@ -12,7 +12,11 @@ import { freePorts } from '../free-ports.ts';
 import { say } from '../site/progress.ts';
 import { removeTestCgroups } from '../site/test-cgroups.ts';
 import { waitFor } from '../wait-for.ts';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 import {
   LdapDirectory,
   ldapAccounts,

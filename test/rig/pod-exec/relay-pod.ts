@@ -10,7 +10,11 @@ import { LiveCluster } from '../site/live-cluster.ts';
 import { ensureNode } from '../site/kubernetes-node/node.ts';
 import type { Site } from '../site/site.ts';
 import { waitFor } from '../wait-for.ts';
-import { run, type ClientOptions, type ClientResult } from '../../../src/companions/verify/run-client.ts';
+import {
+  run,
+  type ClientOptions,
+  type ClientResult,
+} from '../../../src/companions/verify/run-client.ts';
 
 export interface RelayOptions extends ClientOptions {
   readonly tty?: boolean;
