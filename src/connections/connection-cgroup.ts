@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
-import { cgroupAbove, cgroupOf, moveToCgroup } from '../system/cgroup.ts';
+import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../system/cgroup.ts';
 import { directoryNames } from '../system/if-present.ts';
 import { isInJob } from '../system/job-cgroup.ts';
+import { procStatFields } from '../system/process-start.ts';
 import type { ProcessId } from '../system/processes.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { connectionId } from './connection-record.ts';
@@ -52,7 +53,12 @@ export function connectionCgroup(site: Site, uid: number, id: string): string | 
   }
 }
 
-/** Moves sshd's monitor and this process, its child, out of the connection's cgroup, which is about to be frozen. @throws system errors */
+/**
+ * Moves sshd's monitor, and this process with what keeps its turn (close-queue.sh), out of the connection's cgroup, which is about to be
+ * frozen. pam_exec(8) gives them a session of their own.
+ *
+ * @throws system errors
+ */
 export async function leaveConnectionCgroup(
   site: Site,
   monitor: ProcessId,
@@ -60,7 +66,10 @@ export async function leaveConnectionCgroup(
 ): Promise<void> {
   const directory = connectionCgroup(site, uid, connectionId(monitor));
   if (directory === undefined) return;
-  for (const pid of [process.pid, monitor.pid])
+  const sessionOf = (pid: number): string | undefined => procStatFields(pid)?.[3];
+  const own = sessionOf(process.pid);
+  const theirs = cgroupPids(directory)?.filter((pid) => sessionOf(pid) === own) ?? [];
+  for (const pid of [...theirs, monitor.pid])
     if (cgroupOf(pid) === directory) await moveToCgroup(cgroupAbove(directory), pid);
 }
 

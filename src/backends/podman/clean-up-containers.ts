@@ -1,10 +1,13 @@
 import { keepsProcesses } from '../../session/lingering.ts';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runDir } from '../../config/schema/default-settings.ts';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { endProcesses } from '../../system/end-processes.ts';
+import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 import { startApart } from '../../system/start-apart.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
@@ -228,6 +231,7 @@ const patienceMs = 1_000;
 /**
  * Removes the notes about containers that ended, with the user's rights. In a process of its own, because a home on a file
  * server may hang. If it fails, the note becomes invalid by its age.
+ * While one process survives SIGKILL, no further one is started.
  *
  * @param profiles whose containers on this node ended
  */
@@ -236,17 +240,23 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
   const host = hostname();
   const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
   const { uid, gid } = user;
+  const note = `${runDir}/hung/rm-${uid}`;
+  if (hungProcess(note) !== undefined) return;
   const child = startApart('/bin/rm', ['-f', '--', ...paths], {
     env: {},
     user: { uid, gid },
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   child.unref();
-  let timer: NodeJS.Timeout | undefined;
-  await new Promise<void>((resolve) => {
-    child.once('error', () => resolve());
-    child.once('exit', () => resolve());
-    timer = setTimeout(resolve, patienceMs);
+  const ended = new Promise<'ended'>((resolve) => {
+    child.once('error', () => resolve('ended'));
+    child.once('exit', () => resolve('ended'));
   });
-  clearTimeout(timer);
+  const timer = new AbortController();
+  const late = sleep(patienceMs, 'late', { signal: timer.signal }).catch(() => 'late');
+  const outcome = await Promise.race([ended, late]);
+  timer.abort();
+  if (outcome === 'ended' || child.pid === undefined) return;
+  child.kill('SIGKILL');
+  noteHung(note, child.pid);
 }

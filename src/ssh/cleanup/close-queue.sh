@@ -19,9 +19,11 @@ in_slice='
   fi >/dev/null 2>&1
   # sched(7): between sessions (setsid) with an autogroup each, only the nice value of the group counts.
   { echo 10 >/proc/self/autogroup; } 2>/dev/null
-  exec /usr/bin/nice -n 10 "$@"'
+  # Keeps the slot while Node lives, but no longer than a minute: a file system of the user may hold Node for ever.
+  /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null </dev/null >/dev/null 2>&1 &
+  exec 8>&- /usr/bin/nice -n 10 "$@"'
 
-# Takes the first slot of $at_once that is free, on a descriptor that stays open in Node, or waits for one of them.
+# Takes the first slot of $at_once that is free, or waits for one of them, on descriptor 8.
 in_slot='
   slots=$1 longest=$2 slot=0
   shift 2
@@ -30,8 +32,9 @@ in_slot='
     ! /usr/bin/flock -n 8 || exec "$@"
     slot=$((slot + 1))
   done
-  exec 8>&-
-  exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-$(($$ % slots)).lock" "$@"'
+  exec 8>"/run/berth/close-$(($$ % slots)).lock"
+  /usr/bin/flock -w $longest 8 || exit 75
+  exec "$@"'
 
 is_close() {
   [ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }
