@@ -122,6 +122,8 @@ def hear(descriptor):
 
 
 def serve(connection):
+    # The copy of the child would keep it there.
+    EVENTS.unregister(connection)
     connection.setblocking(True)
     try:
         process = os.fork()
