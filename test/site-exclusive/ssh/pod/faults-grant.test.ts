@@ -173,7 +173,7 @@ describe('the certificate of the API server', () => {
     await proxy.rotate(await other.server('rotated'));
     const { code, line } = await refusedLogin(pods.host, user);
     expect(code).toBe('exec-certificate');
-    expect(line).toContain('the server certificate is not trusted');
+    expect(line).toContain('its certificate is not trusted');
     await leadTo(proxy.url, other.cert);
     await worksAgain();
     await stillThere(session, 'still here');
