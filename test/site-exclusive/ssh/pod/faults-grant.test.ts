@@ -149,7 +149,10 @@ describe('the token of a session', () => {
     const session = await LiveSession.startReady(pods.host, user, 'cat');
     const token = await sessionToken();
     // What its time does after an hour. The API server remembers a good token for some seconds, and a close
-    // that meets a dead one renews it: nobody logs in meanwhile.
+    // that meets a dead one renews it: no other connection of the user closes or opens meanwhile.
+    const { uid } = pods.host.account(user);
+    const connections = () => readdir(pods.host.path(`/run/berth/connections/${uid}`));
+    await expect.poll(connections).toHaveLength(1);
     await cluster.delete('secret', 'berth-session', namespace);
     await waitFor(
       { what: 'the API server to forget the token', timeoutMs: 60_000, everyMs: 500 },
