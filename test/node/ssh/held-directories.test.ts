@@ -61,7 +61,7 @@ describe('directories on hold', () => {
     await expect.poll(slots).toBe(hostile.length);
     await expect.poll(slots, { timeout: 90_000 }).toBe(0);
     await other.kill();
-    await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 30_000 }).toEqual(noLeftovers);
+    await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 90_000 }).toEqual(noLeftovers);
   }, 300_000);
 
   it('of notes in the home leave one process of the cleanup behind, however often', async () => {
