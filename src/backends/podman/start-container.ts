@@ -5,7 +5,7 @@ import type { Profile } from '../../config/schema/profile/profile.ts';
 import { isWithin } from '../../config/schema/profile/mount-path.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { writeAtomically } from '../../system/atomic-file.ts';
+import { writeAtomically, writeError } from '../../system/atomic-file.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { groupEntries, groupNamesOf } from '../../system/group-names.ts';
 import { processStartTime } from '../../system/process-start.ts';
@@ -91,7 +91,7 @@ async function startContainer(input: StartContainerInput): Promise<Started> {
   const { runtimeDir } = host;
   const warm = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
   const deadline = performance.now() + profile.deadlineMs;
-  await mkdir(containerFilesDir(runtimeDir), { recursive: true, mode: 0o700 });
+  await makeDirectory(containerFilesDir(runtimeDir));
   const lock = await takeLock(`${containerFilesDir(runtimeDir)}/${name}.lock`, {
     waitMs: profile.deadlineMs,
     foreignStaleMs,
@@ -196,8 +196,16 @@ async function writeContainersConf(host: SessionHost): Promise<void> {
   const directory = `${userStorageDir(host)}/.config/containers`;
   const file = `${directory}/containers.conf`;
   if (existsSync(file)) return;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   await writeAtomically(file, ownLocks, { mode: 0o600 });
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw writeError(path, cause);
+  }
 }
 
 /** From the file that podman has just written; NaN if it is not readable as such. */
