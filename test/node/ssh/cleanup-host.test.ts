@@ -60,15 +60,13 @@ describe('at the close of a connection', () => {
 
   it('a new login at the same moment gets its session', async () => {
     const on = await start('');
-    const codes: unknown[] = [];
-    for (let round = 0; round < 8; round += 1) {
+    const removals = async (): Promise<number> =>
+      (await on.log()).match(/msg="session closed".* containers=1/g)?.length ?? 0;
+    // Until some logins found no running container: else this would not test that moment. Closes come late on a busy machine.
+    for (let round = 0; round < 8 || ((await removals()) < 2 && round < 100); round += 1) {
       const { exitCode, stderr } = await on.ssh('ada', ['true']);
-      codes.push(exitCode === 0 ? 0 : stderr);
+      expect(exitCode, stderr).toBe(0);
     }
-    expect(codes).toEqual(codes.map(() => 0));
-    // At least one login found a running container; otherwise this would not test that moment.
-    expect((await on.log()).match(/msg="session closed".* containers=1/g)?.length).toBeGreaterThan(
-      1,
-    );
+    await expect.poll(removals).toBeGreaterThan(1);
   });
 });

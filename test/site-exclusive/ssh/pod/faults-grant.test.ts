@@ -6,6 +6,7 @@ import type { PodGrant } from '../../../../src/backends/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/kube/api-client.ts';
 import { whoAmI } from '../../../../src/kube/required-rights.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/wait-for.ts';
@@ -151,7 +152,11 @@ describe('the token of a session', () => {
     // What its time does after an hour. The API server remembers a good token for some seconds, and a close
     // that meets a dead one renews it: no other connection of the user closes or opens meanwhile.
     const { uid } = pods.host.account(user);
-    const connections = () => readdir(pods.host.path(`/run/berth/connections/${uid}`));
+    const connections = async (): Promise<string[]> => {
+      // Some closes met an API server that did not answer.
+      await pods.host.asRoot([`${installDirectory}/berth`, 'reap']);
+      return readdir(pods.host.path(`/run/berth/connections/${uid}`));
+    };
     await expect.poll(connections).toHaveLength(1);
     await cluster.delete('secret', 'berth-session', namespace);
     await waitFor(
