@@ -42,7 +42,7 @@ const helpCommand = command({
   describe: 'Print the help of a command',
   positionals: { command: words(undefined, 'Such as `sessions list`') },
   examples: [['berth help sessions list', 'The same as berth sessions list --help']],
-  run: ({ command: path = [] }, terminal) => writeHelp(root, path, terminal),
+  run: ({ command: path = [] }, terminal) => writeHelp(commandTree(groups), path, terminal),
 });
 
 const initCommand = group(
@@ -67,5 +67,3 @@ export const groups: CommandGroups = {
   Companions: companionCommands,
   Other: [completionCommand, helpCommand, versionCommand],
 };
-
-const root = commandTree(groups);

@@ -1,7 +1,6 @@
 import { keepsProcesses } from '../../session/lingering.ts';
 import { readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { isErrno } from '../../errors/berth-error.ts';
@@ -248,15 +247,14 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   child.unref();
-  const ended = new Promise<'ended'>((resolve) => {
-    child.once('error', () => resolve('ended'));
-    child.once('exit', () => resolve('ended'));
+  let timer: NodeJS.Timeout | undefined;
+  const isLate = await new Promise<boolean>((resolve) => {
+    child.once('error', () => resolve(false));
+    child.once('exit', () => resolve(false));
+    timer = setTimeout(() => resolve(true), patienceMs);
   });
-  const timer = new AbortController();
-  const late = sleep(patienceMs, 'late', { signal: timer.signal }).catch(() => 'late');
-  const outcome = await Promise.race([ended, late]);
-  timer.abort();
-  if (outcome === 'ended' || child.pid === undefined) return;
+  clearTimeout(timer);
+  if (!isLate || child.pid === undefined) return;
   child.kill('SIGKILL');
   noteHung(note, child.pid);
 }

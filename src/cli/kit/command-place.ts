@@ -82,6 +82,7 @@ export function optionsAt(root: CommandNode, node: CommandNode): readonly Option
     ...others.filter(({ names }) => node === root || !names.includes('--version')),
   ];
 }
+
 /** `-ojson` as `-o json`: kubectl and getopt(3) accept it, yargs takes each letter for an option. */
 export function splitShortOutput(args: readonly string[]): string[] {
   const end = args.includes('--') ? args.indexOf('--') : args.length;

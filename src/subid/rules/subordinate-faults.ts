@@ -86,10 +86,10 @@ export function heldIds({
   real,
   directory,
 }: Pick<SubordinateInput, 'files' | 'real' | 'directory'>): SubordinateFault<ErrorCode>[] {
+  const reserved = indexRanges(directory.reserved);
   return (['subuid', 'subgid'] as const).flatMap((file) => {
     // One that a host lists is named rather than the range around it.
     const known = indexRanges(real[file].map(({ id, name }) => ({ start: id, count: 1, name })));
-    const reserved = indexRanges(directory.reserved);
     return files[file].entries
       .filter(({ count }) => count > 1 || file === 'subuid')
       .flatMap((entry) => {
