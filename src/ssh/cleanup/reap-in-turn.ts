@@ -33,7 +33,8 @@ export function reapProcessCommand(
     const words = [...args, uids.join(','), ...(alone ? ['--alone'] : [])];
     return spawn(file, words, {
       // As in `tuneStartup`: each change of credentials interrupts all threads.
-      ...{ cwd: '/', env: { ...env, UV_THREADPOOL_SIZE: '2' } },
+      env: { ...env, UV_THREADPOOL_SIZE: '2' },
+      cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   };
@@ -175,7 +176,11 @@ export async function reapEach(
     // This process may be killed at the next user.
     site.spool?.write();
     const errors = failed.map(({ code, exit, message, hint, fields }) => ({
-      ...{ code, exit, message, hint, fields },
+      code,
+      exit,
+      message,
+      hint,
+      fields,
     }));
     tell({ uid, reaped: { ...reaped, failed: errors } });
   };
