@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { PeerUids } from '../../../src/forwarding/peer-uids.ts';
+import { freePorts } from '../../rig/free-ports.ts';
 
 const uid = process.getuid?.() ?? 0;
 /** Nobody's, where the test may choose. */
@@ -48,7 +49,7 @@ it(
       const seen: (number | undefined)[] = [];
       for (let turn = 0; turn < 20; turn += 1) {
         // Bound first, so that its number is known before it is answered.
-        const localPort = await freePort();
+        const { localPort } = await freePorts(['localPort']);
         const answer = new Promise<number | undefined>((resolve) =>
           answers.set(localPort, resolve),
         );
@@ -66,12 +67,3 @@ it(
     }
   },
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}

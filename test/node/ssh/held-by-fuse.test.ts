@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../rig/wait-for.ts';
 import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
+import { abortFuse, showFuseConnections } from '../../rig/login-node/fuse-connections.ts';
 import { overlayOnFuse } from '../../rig/login-node/overlay-on-fuse.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -21,10 +22,7 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
         shared: { ...sharedProfile, ...withFuse },
       },
     });
-    // As systemd does.
-    const mount = 'mountpoint -q $0 || mount -t fusectl fusectl $0';
-    const mounted = await host.asRoot(['sh', '-c', mount, '/sys/fs/fuse/connections']);
-    expect(mounted.exitCode).toBe(0);
+    await showFuseConnections(host);
   });
   afterAll(() => host.stop());
 
@@ -138,8 +136,7 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     expect(last.stderr).toMatch(/was skipped: an earlier one, process \d+, survives/);
     expect(await podmans()).toBe(1);
 
-    const abort = `for it in /sys/fs/fuse/connections/*; do [ "$(stat -c %u $it)" != ${uid} ] || echo 1 >$it/abort; done`;
-    await host.asRoot(['sh', '-c', abort]);
+    await abortFuse(host, user);
     const back = `cd /run/user/${uid} && rm containers && mv containers.away containers`;
     await host.asUser(user, ['sh', '-c', back]);
     await host.asRoot(['pkill', '-9', '-u', user]);

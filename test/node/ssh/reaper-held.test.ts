@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../rig/wait-for.ts';
-import { directoryOnHold } from '../../rig/login-node/directory-on-hold.ts';
+import {
+  abortFuse,
+  holdDirectory,
+  showFuseConnections,
+} from '../../rig/login-node/fuse-connections.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
@@ -19,21 +23,14 @@ describe('a runtime directory in which its user lets root wait beyond SIGKILL', 
         own: { ...standardProfile, podman: { devices: ['/dev/fuse'] }, timeouts: { idle: '4h' } },
       },
     });
-    const mount = 'mountpoint -q $0 || mount -t fusectl fusectl $0';
-    const mounted = await host.asRoot(['sh', '-c', mount, '/sys/fs/fuse/connections']);
-    expect(mounted.exitCode).toBe(0);
+    await showFuseConnections(host);
   });
   afterAll(() => host.stop());
 
   it('of the processes of the reaper, one waits for a directory that its user keeps, until root aborts the FUSE connection', async () => {
     const session = await LiveSession.startReady(host, user, 'cat');
-    const { uid, home } = host.account(user);
-    const runtime = `/run/user/${uid}`;
-    const program = directoryOnHold.replaceAll('/tmp/', `${home}/`);
-    // Whoever looks up a name that is not there waits for the listing, and for who makes a directory meanwhile.
-    const start = `cd ${home}; cat >hold.py; mv ${runtime}/berth .; setsid python3 hold.py ${runtime} >held 2>&1 </dev/null &
-      until grep -q silent ${home}/held; do sleep 0.1; done; setsid mkdir ${runtime}/new >/dev/null 2>&1 </dev/null & sleep 0.2`;
-    await host.asUser(user, ['timeout', '30', 'sh', '-c', start], { input: program });
+    const runtime = `/run/user/${host.account(user).uid}`;
+    await holdDirectory(host, user, runtime, `mv ${runtime}/berth .`);
     const berth = `${installDirectory}/berth`;
     const reap = async (): Promise<{ stderr: string; took: number }> => {
       const began = performance.now();
@@ -48,8 +45,7 @@ describe('a runtime directory in which its user lets root wait beyond SIGKILL', 
     );
     expect(next.took).toBeLessThan(15_000);
 
-    const abort = `for it in /sys/fs/fuse/connections/*; do [ "$(stat -c %u $it)" != ${uid} ] || echo 1 >$it/abort; done`;
-    await host.asRoot(['sh', '-c', abort]);
+    await abortFuse(host, user);
     await session.kill();
     await host.asRoot(['pkill', '-9', '-u', user]);
     await waitFor({ what: `${user} to be gone`, timeoutMs: 90_000 }, async () => {
