@@ -77,7 +77,21 @@ export function mountLockPath({ run }: Pick<SessionContext, 'run'>, uid: number)
   return `${run}/ending/${uid}.mount`;
 }
 
+/** Lock for what root hands over to the user's logins. */
+export function handoverLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}.handover`;
+}
+
 /** Lock for freezing processes of the user. */
 export function freezeLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.freeze`;
+}
+
+/** Notes which process of root's for the user has survived SIGKILL (`noteHung`). */
+export function hungNotePath(
+  { run }: Pick<SessionContext, 'run'>,
+  uid: number,
+  work: 'reap' | 'podman' | 'rm' | 'profiles',
+): string {
+  return `${run}/hung/${work}-${uid}`;
 }

@@ -2,18 +2,21 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable, Writable } from 'node:stream';
+import { hungProcess, noteHung } from './hung-processes.ts';
 import { type ProcessUser, startApart } from './start-apart.ts';
 
 export interface BoundedRun {
-  /** Exit status, or the name of the signal that ended it; `late` if it did not end in time. */
+  /** Exit status, or the name of the signal that ended it; `late` if it did not end in time, `hung` if it was not started. */
   readonly ended: number | string;
+  /** PID of an earlier process, if it was not started because of that (`note`). */
+  readonly hung?: number;
   /** The first characters of what it printed. */
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** How long runuser(1) gets to end its child, which may be in another process group. Milliseconds. */
-const graceMs = 3_000;
+const usualGraceMs = 3_000;
 
 /** How long the end of a killed process is waited for. Milliseconds. */
 const afterKillMs = 1_000;
@@ -23,6 +26,10 @@ export interface BoundedOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Milliseconds. After this it gets SIGTERM, and then its process group SIGKILL. */
   readonly limitMs: number;
+  /** How long after SIGTERM. 0: it gets only SIGKILL. Milliseconds. */
+  readonly graceMs?: number;
+  /** Where root notes that it has survived SIGKILL (`noteHung`). While it lives, no other one is started. */
+  readonly note?: string | undefined;
   /** Whose process it is; default: the real UID and GID of this process, also within `asUser`. */
   readonly user?: ProcessUser;
   /** Its standard input; default: none. */
@@ -40,8 +47,10 @@ export interface BoundedOptions {
 export async function runBounded(
   file: string,
   args: readonly string[],
-  { env, limitMs, user, input, keptLength = 16_384 }: BoundedOptions,
+  { env, limitMs, graceMs = usualGraceMs, note, user, input, keptLength = 16_384 }: BoundedOptions,
 ): Promise<BoundedRun> {
+  const hung = note === undefined ? undefined : hungProcess(note);
+  if (hung !== undefined) return { ended: 'hung', hung, stdout: '', stderr: '' };
   const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
   const child = startApart(file, args, { env, user, stdio }) as ChildProcessByStdio<
     Writable | null,
@@ -65,10 +74,11 @@ export async function runBounded(
   const closed = once(child, 'close').catch(() => undefined);
   const ended = await within(limitMs);
   if (ended === undefined) {
-    child.kill('SIGTERM');
+    if (graceMs > 0) child.kill('SIGTERM');
     if ((await within(graceMs)) === undefined && child.pid !== undefined) {
       process.kill(-child.pid, 'SIGKILL');
       await within(afterKillMs);
+      if (note !== undefined) noteHung(note, child.pid);
     }
     child.unref();
   } else {

@@ -6,12 +6,11 @@ import type { Lifetime } from '../../config/schema/profile/profile.ts';
 import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { endProcesses } from '../../system/end-processes.ts';
-import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
-import { startApart } from '../../system/start-apart.ts';
+import { runBounded } from '../../system/run-bounded.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
-import { idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
+import { hungNotePath, idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
 import { openConnections } from '../../connections/open-connections.ts';
 import { containerNotePath } from './container-notes.ts';
 import type { CleanupStep, RemovalResult } from '../backend.ts';
@@ -239,22 +238,11 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
   const host = hostname();
   const paths = profiles.map((profile) => containerNotePath(user, { host, profile }));
   const { uid, gid } = user;
-  const note = `${runDir}/hung/rm-${uid}`;
-  if (hungProcess(note) !== undefined) return;
-  const child = startApart('/bin/rm', ['-f', '--', ...paths], {
+  await runBounded('/bin/rm', ['-f', '--', ...paths], {
     env: {},
     user: { uid, gid },
-    stdio: ['ignore', 'ignore', 'ignore'],
+    limitMs: patienceMs,
+    graceMs: 0,
+    note: hungNotePath({ run: runDir }, uid, 'rm'),
   });
-  child.unref();
-  let timer: NodeJS.Timeout | undefined;
-  const isLate = await new Promise<boolean>((resolve) => {
-    child.once('error', () => resolve(false));
-    child.once('exit', () => resolve(false));
-    timer = setTimeout(() => resolve(true), patienceMs);
-  });
-  clearTimeout(timer);
-  if (!isLate || child.pid === undefined) return;
-  child.kill('SIGKILL');
-  noteHung(note, child.pid);
 }

@@ -6,7 +6,11 @@ import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { runningProcesses } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
-import { connectionsDir, type SessionContext } from '../../connections/state-paths.ts';
+import {
+  connectionsDir,
+  hungNotePath,
+  type SessionContext,
+} from '../../connections/state-paths.ts';
 import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { emptyReap, type UserReap } from './reap-user.ts';
 
@@ -76,7 +80,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
     turnMs,
     roundMs: reapTimeoutMs,
     slow: last.slow,
-    noteOf: (uid: number): string => `${site.run}/hung/reap-${uid}`,
+    noteOf: (uid: number): string => hungNotePath(site, uid, 'reap'),
   };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
