@@ -51,12 +51,15 @@ export interface NotedProfile {
   readonly backend: Backend;
 }
 
+/** Each profile is noted once. */
 function profilesFile(connection: string): string {
   return `profiles.${connection}`;
 }
 
-/** Each profile is noted once. Bytes. */
-const mostOfProfiles = 4096;
+/** Where the logins of a connection note their profiles. */
+export function profilesPath(runtimeDir: string, connection: string): string {
+  return `${runtimeDir}/${notesDirectory}/${profilesFile(connection)}`;
+}
 
 /** The user's part: a note for root, who reads it when the connection closes. What fails here fails no session. */
 export function noteSession(runtimeDir: string, connection: string, note: SessionNote): void {
@@ -69,7 +72,7 @@ export function noteProfile(
   connection: string,
   { name: profile, backend }: Profile,
 ): void {
-  const path = `${runtimeDir}/${notesDirectory}/${profilesFile(connection)}`;
+  const path = profilesPath(runtimeDir, connection);
   const note: NotedProfile = { profile, backend };
   try {
     if (readFileSync(path, 'utf8').includes(JSON.stringify(note))) return;
@@ -94,22 +97,6 @@ function append(path: string, note: SessionNote | NotedProfile): void {
       // The directory of the user is full, or gone.
     }
   }
-}
-
-/**
- * Root's part, while the connection is open: what its logins noted, the oldest first. It is the user's word. Nothing that the
- * user has mounted is looked at.
- */
-export function notedProfiles(uid: number, connection: string): readonly NotedProfile[] {
-  const runtimeDir = findRuntimeDir({ uid });
-  if (runtimeDir === undefined) return [];
-  const path = [notesDirectory, profilesFile(connection)];
-  const demands = { uid, maximumBytes: mostOfProfiles };
-  const text = ifUsable(() => readOnMount(runtimeDir, path, demands))?.toString('utf8') ?? '';
-  return text.split('\n').flatMap((line) => {
-    const { profile, backend } = parsed(line);
-    return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
-  });
 }
 
 /**
@@ -154,6 +141,14 @@ function parseNotes(
     failed: failed.slice(0, mostCounted),
     ...(exit === undefined ? {} : { exit }),
   };
+}
+
+/** The profiles in the text of such a file, the oldest first. It is the user's word. */
+export function parseProfiles(text: string): readonly NotedProfile[] {
+  return text.split('\n').flatMap((line) => {
+    const { profile, backend } = parsed(line);
+    return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
+  });
 }
 
 function parsed(line: string): Readonly<Record<string, unknown>> {

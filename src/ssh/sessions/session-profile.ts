@@ -5,13 +5,14 @@ import {
   type ProfileRequest,
 } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
-import { type NotedProfile, notedProfiles } from '../../connections/session-notes.ts';
+import type { NotedProfile } from '../../connections/session-notes.ts';
 import { userOfUid } from '../../identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { isLoginShell } from '../../session/session-request.ts';
 import type { Session } from './list-sessions.ts';
+import { notedProfiles } from './noted-profiles.ts';
 
 /** What a connection has: the profiles of its sessions, the newest first. */
 type Given = readonly [Profile, ...Profile[]] | 'host' | 'unknown';
@@ -46,7 +47,7 @@ export async function withProfiles(
     known.set(key, asking);
     const asked = await asking;
     if (typeof asked === 'string') return withGiven(session, asked);
-    return withGiven(session, givenProfiles(settings, asked, notedProfiles(uid, session.id)));
+    return withGiven(session, givenProfiles(settings, asked, await notedProfiles(uid, session.id)));
   });
 }
 

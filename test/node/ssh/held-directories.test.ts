@@ -7,6 +7,7 @@ import {
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
+import { berthOn, listed } from '../sessions/berth-on.ts';
 
 /** As many as there are slots in close-queue.sh. */
 const hostile = ['mal-a', 'mal-b', 'mal-c', 'mal-d'];
@@ -49,6 +50,27 @@ describe('directories on hold', () => {
     await expect.poll(slots, { timeout: 90_000 }).toBe(0);
     await other.kill();
     await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 90_000 }).toEqual(noLeftovers);
+  }, 300_000);
+
+  it('keep nobody from listing and ending sessions, and leave one process behind, however often', async () => {
+    const [user = '', untouched = ''] = hostile;
+    const held = await LiveSession.startReady(host, user, 'cat');
+    const other = await LiveSession.startReady(host, untouched, 'cat');
+    const runtime = `/run/user/${host.account(user).uid}`;
+    await holdDirectory(host, user, runtime, `mv ${runtime}/berth .`);
+    for (let round = 0; round < 3; round += 1) {
+      const seen = (await listed(host)).map(({ user: of, profile }) => `${of} ${profile}`);
+      expect(seen.sort()).toEqual([`${user} base`, `${untouched} base`]);
+      await berthOn(host, ['status']);
+      const { stdout } = await host.asRoot(['pgrep', '--exact', '--count', 'dd']);
+      expect(stdout.toString()).toBe('1\n');
+    }
+    const end = ['sessions', 'end', untouched, '--message', 'maintenance', '--grace', '1s'];
+    const { code, err } = await berthOn(host, end);
+    expect(code, err).toBe(0);
+    await abortFuse(host, user);
+    await held.kill();
+    await other.kill();
   }, 300_000);
 
   it('of notes in the home leave one process of the cleanup behind, however often', async () => {
