@@ -60,7 +60,7 @@ export async function grantPodAccess(
   const wanted: SessionCluster[] = [];
   for (const [at, cluster] of clusters.entries()) {
     const { grant, error } = stored[at] ?? {};
-    if (error === undefined && !(await isThere(user, grant, to))) wanted.push(cluster);
+    if (error === undefined && !(await isThere(site, user, grant, to))) wanted.push(cluster);
   }
   const granted = await Promise.all(
     wanted.map((cluster) => attempt(cluster, () => newGrant(site, user, cluster, { deps, to }))),
@@ -68,7 +68,7 @@ export async function grantPodAccess(
   const outcomes = [...failed, ...stored.filter(({ error }) => error !== undefined), ...granted];
   const errors: BerthError[] = [];
   for (const outcome of outcomes) {
-    const error = to === 'login' ? await tell(user, outcome) : outcome.error;
+    const error = to === 'login' ? await tell(site, user, outcome) : outcome.error;
     if (error !== undefined) errors.push(error);
   }
   return errors;
@@ -97,26 +97,28 @@ function fault(cluster: string, thrown: unknown): BerthError {
 }
 
 async function isThere(
+  site: PodGrantContext,
   user: User,
   grant: PodGrant | undefined,
   to: 'login' | 'root',
 ): Promise<boolean> {
-  return grant !== undefined && (to === 'root' || (await isGrantUnchanged(user, grant)));
+  return grant !== undefined && (to === 'root' || (await isGrantUnchanged(site, user, grant)));
 }
 
 /** Hands over the grant or the error. @returns the error, if any */
 async function tell(
+  site: PodGrantContext,
   user: User,
   { cluster, grant, error }: Outcome,
 ): Promise<BerthError | undefined> {
   let wrong = error;
   try {
-    if (grant !== undefined) await handOverGrant(user, grant);
+    if (grant !== undefined) await handOverGrant(site, user, grant);
   } catch (thrown) {
     wrong = fault(cluster, thrown);
   }
   // If nothing can be handed over, neither can the error; it is returned.
-  if (wrong !== undefined) await handOverError(user, cluster, wrong).catch(() => undefined);
+  if (wrong !== undefined) await handOverError(site, user, cluster, wrong).catch(() => undefined);
   return wrong;
 }
 

@@ -6,6 +6,8 @@ import { ifUsable, inDirectoryOnMount, namesOnMount, readOnMount } from '../../s
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
+import { handoverLockPath, type SessionContext } from '../../connections/state-paths.ts';
+import { withUserLock } from '../../connections/user-lock.ts';
 import { forwardSocketDirs } from '../../forwarding/forwarding-directories.ts';
 
 /**
@@ -22,24 +24,31 @@ function refusalFile(cluster: string): string {
   return `${encodeURIComponent(cluster)}.refused`;
 }
 
-/** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
-export async function handOverGrant(user: User, grant: PodGrant): Promise<void> {
-  await give(user, grantFile(grant.cluster), grant);
+type Site = Pick<SessionContext, 'run'>;
+
+/**
+ * Hands a grant over, as root.
+ *
+ * @throws {BerthError} `runtime-directory-missing`, `lock-timeout`, the errors of `writeAtomically`
+ */
+export async function handOverGrant(site: Site, user: User, grant: PodGrant): Promise<void> {
+  await give(site, user, grantFile(grant.cluster), grant);
 }
 
 /** Hands over why there is no grant, so that the login can report it. @throws as `handOverGrant` */
 export async function handOverError(
+  site: Site,
   user: User,
   cluster: string,
   { message, hint }: BerthError,
 ): Promise<void> {
-  await give(user, refusalFile(cluster), { message, hint });
+  await give(site, user, refusalFile(cluster), { message, hint });
 }
 
-async function give(user: User, file: string, content: object): Promise<void> {
+async function give(site: Site, user: User, file: string, content: object): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) throw noRuntimeDirectory(user);
-  await asUserThenRoot(user, async () => {
+  await inTurnAsUser(site, user, async () => {
     const { local, remote } = forwardSocketDirs('');
     for (const sockets of [local, remote])
       await inDirectoryOnMount(runtimeDir, sockets.slice(1).split('/'), () => Promise.resolve());
@@ -53,11 +62,24 @@ async function give(user: User, file: string, content: object): Promise<void> {
   });
 }
 
-/** Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses. */
-export async function isGrantUnchanged(user: User, grant: PodGrant): Promise<boolean> {
+/** How long a login waits for another one of the user. Milliseconds. */
+const patienceMs = 2_000;
+
+/** One process of root's at a time is in the user's directory, where the user may keep it for ever. */
+async function inTurnAsUser<T>(site: Site, user: User, work: () => Promise<T>): Promise<T> {
+  const lock = handoverLockPath(site, user.uid);
+  return await withUserLock(site, lock, patienceMs, () => asUserThenRoot(user, work));
+}
+
+/**
+ * Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses.
+ *
+ * @throws {BerthError} `lock-timeout`
+ */
+export async function isGrantUnchanged(site: Site, user: User, grant: PodGrant): Promise<boolean> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return false;
-  const held = await asUserThenRoot(user, () =>
+  const held = await inTurnAsUser(site, user, () =>
     Promise.resolve(readHandover(runtimeDir, user, grant.cluster)),
   );
   return JSON.stringify(held) === JSON.stringify(grant);
