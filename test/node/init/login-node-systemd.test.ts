@@ -117,6 +117,20 @@ describe('berth init login-node on a host with systemd', () => {
     await expect.poll(list).toMatch(/^0 /m);
   });
 
+  it("ends what a user's podman has left in the scope of a cleanup", async () => {
+    // As podman starts a hook that a user has added to a container, where it does not find the bus of the user's manager.
+    const scopes = '/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-*.scope';
+    const seen = host.script(`setsid runuser -u alice -- sleep 54321 </dev/null >/dev/null 2>&1 &
+      until process=$(pgrep -xu alice sleep); do :; done
+      until for one in ${scopes}; do echo $process >$one/cgroup.procs; done; do :; done 2>/dev/null
+      cat /proc/$process/cgroup`);
+    await ssh('true');
+    expect(await seen).toMatch(
+      /^0::\/berth[.]slice\/berth-close[.]slice\/berth-close-\d+[.]scope$/m,
+    );
+    await expect.poll(() => host.script('pgrep -xu alice sleep || true')).toBe('');
+  });
+
   it('ends what forks too fast in a container of the manager, which other sessions use', () =>
     endsForkChain(host, { address, port, network: undefined, clientOptions: () => options('-p') }));
 
