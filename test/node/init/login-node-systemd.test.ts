@@ -9,6 +9,7 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { endsForkChain } from './ends-fork-chain.ts';
+import { cleansUpInSlice, endsLeftInScope } from './cleanup-slice.ts';
 import { homeFiles } from './home-files.ts';
 import { mailIsDoor } from './mail-door.ts';
 
@@ -104,32 +105,11 @@ describe('berth init login-node on a host with systemd', () => {
     expect(traced).toMatch(/Accepted publickey[^]*msg="session opened"[^]*msg="session closed"/);
   });
 
-  it('cleans up after connections in a slice with limits', async () => {
-    const scopes = '/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-*.scope';
-    const look = `cat ${scopes}/cgroup.procs | xargs -r ps -o args= -p | grep -E '^[^ ]+/node .*/hooks/pam-session close'`;
-    const wait = `until ${look}; do :; done 2>/dev/null`;
-    const seen = host.asRoot(['timeout', '30', 'sh', '-c', wait]);
-    await ssh('true');
-    expect((await seen).stdout.toString()).toMatch(/^\S+\/node .*\/hooks\/pam-session close\n/m);
-    const limits = 'systemctl show -p CPUQuotaPerSecUSec,MemoryMax berth-close.slice | sort';
-    expect(await host.script(limits)).toBe(`CPUQuotaPerSecUSec=1s\nMemoryMax=${2 ** 29}\n`);
-    const list = () => host.script('systemctl list-units berth-close-*.scope');
-    await expect.poll(list).toMatch(/^0 /m);
-  });
+  it('cleans up after connections in a slice with limits', () =>
+    cleansUpInSlice(host, () => ssh('true')));
 
-  it("ends what a user's podman has left in the scope of a cleanup", async () => {
-    // As podman starts a hook that a user has added to a container, where it does not find the bus of the user's manager.
-    const scopes = '/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-*.scope';
-    const seen = host.script(`setsid runuser -u alice -- sleep 54321 </dev/null >/dev/null 2>&1 &
-      until process=$(pgrep -xu alice sleep); do :; done
-      until for one in ${scopes}; do echo $process >$one/cgroup.procs; done; do :; done 2>/dev/null
-      cat /proc/$process/cgroup`);
-    await ssh('true');
-    expect(await seen).toMatch(
-      /^0::\/berth[.]slice\/berth-close[.]slice\/berth-close-\d+[.]scope$/m,
-    );
-    await expect.poll(() => host.script('pgrep -xu alice sleep || true')).toBe('');
-  });
+  it("ends what a user's podman has left in the scope of a cleanup", () =>
+    endsLeftInScope(host, () => ssh('true')));
 
   it('ends what forks too fast in a container of the manager, which other sessions use', () =>
     endsForkChain(host, { address, port, network: undefined, clientOptions: () => options('-p') }));
