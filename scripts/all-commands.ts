@@ -1,19 +1,31 @@
 import { companionCall } from '../src/cli/companions.ts';
 import { groups, runCommandLine as runCore } from '../src/cli/command-line.ts';
-import { commandTree } from '../src/cli/kit/command.ts';
+import { type Command, commandTree } from '../src/cli/kit/command.ts';
 import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
 import { verifyCommand } from '../src/companions/verify/verify-command.ts';
 
-const companions = { Companions: [verifyCommand] };
+const ofCompanions: readonly Command[] = [verifyCommand];
+
+/** A command of `berth`, with what companions have of it. */
+function whole(core: Command): Command {
+  const own = ofCompanions.find(
+    ({ companion, command }) => companion === core.companion && command === core.command,
+  );
+  return own ?? { ...core, ...(core.commands && { commands: core.commands.map(whole) }) };
+}
+
+const all = Object.fromEntries(
+  Object.entries(groups).map(([title, commands]) => [title, commands.map(whole)]),
+);
 
 /** `berth` with all commands, those of its companions too: for pages and tests. */
-export const root = commandTree({ ...groups, ...companions });
+export const root = commandTree(all);
 
 /** Runs a command line of `berth` in this process, where `berth` itself becomes the program of a companion. */
 export function runCommandLine(words: readonly string[], terminal: Terminal): Promise<void> {
-  const companion = companionCall(words);
+  const companion = companionCall(root, words);
   return companion === undefined
     ? runCore(words, terminal)
-    : runCommands(companions, companion.words, terminal);
+    : runCommands(all, companion.words, terminal);
 }

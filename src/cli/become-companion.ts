@@ -6,11 +6,12 @@ import { type Terminal, reportError } from './kit/terminal.ts';
 
 /** Replaces this process by the program of a companion, in the directory of `berth`. */
 export function becomeCompanion({ name, words }: CompanionCall, terminal: Terminal): void {
-  const file = join(dirname(terminal.program), `berth-${name}`);
+  const program = `berth-${name}`;
+  const file = join(dirname(terminal.program), program);
   try {
     const env = terminal.env as Readonly<Record<string, string>>;
     execProcess({ file, args: [file, ...words], env });
   } catch (thrown) {
-    reportError(terminal, asBerthError(thrown, `berth ${name}`));
+    reportError(terminal, asBerthError(thrown, program));
   }
 }

@@ -64,6 +64,6 @@ export const groups: CommandGroups = {
   'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
   Watch: [statusCommand, traceCommand, metricsCommand],
   'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand, slurmSyncCommand],
-  Companions: companionCommands,
+  Companions: [companionCommands.verify],
   Other: [completionCommand, helpCommand, versionCommand],
 };

@@ -1,14 +1,17 @@
-import type { Command } from './kit/command.ts';
+import { commandPlace } from './kit/command-place.ts';
+import type { Command, CommandNode } from './kit/command.ts';
 
-/** Commands that programs of their own beside `berth` have, with what they do: `berth verify` runs `berth-verify`. */
-export const companions = {
-  verify: 'Try what users do with SSH on a login node, with the clients of this machine',
-} as const;
-
-/** For help and completion. */
-export const companionCommands: readonly Command[] = Object.entries(companions).map(
-  ([command, describe]) => ({ command, describe, run: () => undefined }),
-);
+/**
+ * Commands of companions, each at its place in the tree of commands: a companion NAME is a program of its own beside
+ * `berth`, which `berth` becomes for them, `berth-NAME`.
+ */
+export const companionCommands = {
+  verify: {
+    companion: 'verify',
+    command: 'verify <host>',
+    describe: 'Try what users do with SSH on a login node, with the clients of this machine',
+  },
+} as const satisfies Readonly<Record<string, Command>>;
 
 export interface CompanionCall {
   readonly name: string;
@@ -17,19 +20,24 @@ export interface CompanionCall {
 }
 
 /**
- * The companion that a command line calls. No option is parsed: those of all commands have no value.
+ * The companion that a command line calls.
  *
+ * @param root of the commands of `berth`
  * @param words after `berth`
  */
-export function companionCall(words: readonly string[]): CompanionCall | undefined {
+export function companionCall(
+  root: CommandNode,
+  words: readonly string[],
+): CompanionCall | undefined {
+  const [first, ...others] = words;
+  // runCommands ignores a first `--`.
+  if (first === '--') return companionCall(root, others);
   // The last word is being written.
-  const whole = words[0] === '__complete' ? words.slice(1, -1) : words;
-  const [first, second] = whole.filter((word) => !word.startsWith('-'));
-  if (isCompanion(first)) return { name: first, words };
-  if (first !== 'help' || whole !== words || !isCompanion(second)) return undefined;
-  return { name: second, words: [...words.filter((word) => word !== 'help'), '--help'] };
-}
-
-function isCompanion(word: string | undefined): word is keyof typeof companions {
-  return word !== undefined && Object.hasOwn(companions, word);
+  const completes = first === '__complete';
+  const place = commandPlace(root, completes ? others.slice(0, -1) : words);
+  const isHelp = place.path[0] === 'help';
+  const { companion } = isHelp ? commandPlace(root, place.words).node : place.node;
+  if (companion === undefined) return undefined;
+  const asOption = [...words.filter((word) => word !== 'help'), '--help'];
+  return { name: companion, words: isHelp && !completes ? asOption : words };
 }

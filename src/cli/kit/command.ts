@@ -19,6 +19,8 @@ interface Declared extends OptionRules {
   /** What follows the options in help. */
   readonly epilogue?: string;
   readonly commands?: readonly Command[];
+  /** The companion whose program carries it out: src/cli/companions.ts. */
+  readonly companion?: string;
 }
 
 /** A command as it is declared. It is data; `run` loads its code. */
@@ -98,6 +100,7 @@ export interface CommandNode extends OptionRules {
   readonly options: readonly OptionNode[];
   readonly positionals: readonly PositionalNode[];
   readonly commands: readonly CommandNode[];
+  readonly companion: string | undefined;
 }
 
 export interface PositionalNode {
@@ -144,12 +147,13 @@ export function commandTree(groups: CommandGroups): CommandNode {
     commands: Object.entries(groups).flatMap(([title, commands]) =>
       commands.map((own) => nodeOf(own, title)),
     ),
+    companion: undefined,
   };
 }
 
 function nodeOf(declared: Command, title = ''): CommandNode {
   const { command: synopsis, describe: summary, examples = [], epilogue = '' } = declared;
-  const { options = {}, positionals = {}, commands = [], needs, without } = declared;
+  const { options = {}, positionals = {}, commands = [], companion, needs, without } = declared;
   return {
     name: nameOf(declared),
     synopsis,
@@ -165,6 +169,7 @@ function nodeOf(declared: Command, title = ''): CommandNode {
       choices,
     })),
     commands: commands.map((own) => nodeOf(own)),
+    companion,
     needs,
     without,
   };

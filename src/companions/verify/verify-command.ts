@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ServerTrait } from './case.ts';
-import { companions } from '../../cli/companions.ts';
+import { companionCommands } from '../../cli/companions.ts';
 import { command } from '../../cli/kit/command.ts';
 import { choice, flag, number, outputOption, text } from '../../cli/kit/options.ts';
 import type { Terminal } from '../../cli/kit/terminal.ts';
@@ -10,8 +10,7 @@ import { withProgress } from '../../cli/kit/progress.ts';
 
 /** `berth verify`: what users do with SSH, tried on any server with the clients of this machine. */
 export const verifyCommand = command({
-  command: 'verify <host>',
-  describe: companions.verify,
+  ...companionCommands.verify,
   positionals: {
     host: {
       type: 'string',
