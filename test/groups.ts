@@ -52,7 +52,10 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
     programs: all,
   },
-  pages: { tests: ['test/node/pages'], programs: [admin] },
+  pages: {
+    tests: ['test/node/pages'],
+    programs: [admin, 'src/companions/pages/berth-pages.ts'],
+  },
   'slurm-accounts': {
     tests: ['test/node/slurm/accounts.test.ts', 'test/node/slurm/accounts-refused.test.ts'],
     programs: [admin],
@@ -65,7 +68,7 @@ const shared = [
   'docs/**',
   'packaging/**',
   'scripts/**',
-  'src/**/*.{py,sh}',
+  'src/**/*.{css,py,sh}',
   'test/rig/**',
   'package-lock.json',
 ];

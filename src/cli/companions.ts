@@ -6,6 +6,11 @@ import type { Command, CommandNode } from './kit/command.ts';
  * `berth`, which `berth` becomes for them, `berth-NAME`.
  */
 export const companionCommands = {
+  renderPages: {
+    companion: 'pages',
+    command: 'pages <directory>',
+    describe: 'Write static pages for users: how to connect, profiles, status and news',
+  },
   verify: {
     companion: 'verify',
     command: 'verify <host>',

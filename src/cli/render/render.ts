@@ -3,6 +3,7 @@ import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
+import { companionCommands } from '../companions.ts';
 import { command } from '../kit/command.ts';
 import {
   type ArgumentsOf,
@@ -16,7 +17,6 @@ import { chosenClusters, loadSite, noSingleCluster, siteOptions } from '../kit/s
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { renderBalancerCommand } from './balancer.ts';
 import { renderJupyterhubCommand } from './jupyterhub.ts';
-import { renderPagesCommand } from './pages.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderOndemandAppCommand } from './ondemand-app.ts';
 import { renderSbatchCommand } from './sbatch.ts';
@@ -46,7 +46,7 @@ export const renderCommand = command({
   commands: [
     renderPoliciesCommand,
     renderBalancerCommand,
-    renderPagesCommand,
+    companionCommands.renderPages,
     renderSbatchCommand,
     renderJupyterhubCommand,
     renderOndemandAppCommand,

@@ -17,7 +17,7 @@ describe('the schemas of what commands print', () => {
         ([, kind = '']) => kind,
       ),
     );
-    const ofKubernetes = new Set(['List']);
+    const ofKubernetes = new Set(['ConfigMap', 'List']);
     expect([...new Set(printed)].filter((kind) => !ofKubernetes.has(kind)).sort()).toEqual(
       kinds.toSorted(),
     );

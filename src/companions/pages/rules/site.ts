@@ -1,4 +1,4 @@
-import type { SshSettings } from '../../config/schema/profile/profile.ts';
+import type { SshSettings } from '../../../config/schema/profile/profile.ts';
 import type { NewsItem } from './news.ts';
 import type { StatusRow } from './status.ts';
 

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { newsPage } from '../../../src/pages/rules/news-page.ts';
-import { messageOfTheDay, newsName, parseNews } from '../../../src/pages/rules/news.ts';
+import { newsPage } from '../../../../src/companions/pages/rules/news-page.ts';
+import {
+  messageOfTheDay,
+  newsName,
+  parseNews,
+} from '../../../../src/companions/pages/rules/news.ts';
 import { exampleSite } from './example-site.ts';
 
 const item = (text: string, name = '2026-11-26-image.md') => parseNews(name, text);

@@ -1,9 +1,9 @@
-import { countText } from '../../count-text.ts';
+import { countText } from '../../../count-text.ts';
 import {
   type Profile,
   type ProfileRule,
   sessionBackends,
-} from '../../config/schema/profile/profile.ts';
+} from '../../../config/schema/profile/profile.ts';
 import { html, type Html } from './html.ts';
 import type { Door } from './site.ts';
 

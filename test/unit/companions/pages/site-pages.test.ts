@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { BerthError } from '../../../src/errors/berth-error.ts';
-import { pagesConfigMap } from '../../../src/pages/rules/config-map.ts';
-import { html } from '../../../src/pages/rules/html.ts';
-import { profileFacts } from '../../../src/pages/rules/profile-facts.ts';
-import { sitePages } from '../../../src/pages/rules/site-pages.ts';
-import type { Door, Site } from '../../../src/pages/rules/site.ts';
-import { statusRows } from '../../../src/pages/rules/status.ts';
+import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { pagesConfigMap } from '../../../../src/companions/pages/rules/config-map.ts';
+import { html } from '../../../../src/companions/pages/rules/html.ts';
+import { profileFacts } from '../../../../src/companions/pages/rules/profile-facts.ts';
+import { sitePages } from '../../../../src/companions/pages/rules/site-pages.ts';
+import type { Door, Site } from '../../../../src/companions/pages/rules/site.ts';
+import { statusRows } from '../../../../src/companions/pages/rules/status.ts';
 import { exampleSite, profileOf, siteWith } from './example-site.ts';
 
 const pageOf = (path: string, site: Site = exampleSite): string =>

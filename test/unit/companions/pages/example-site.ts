@@ -1,6 +1,6 @@
-import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
-import type { Profile, ProfileRule } from '../../../src/config/schema/profile/profile.ts';
-import type { Site } from '../../../src/pages/rules/site.ts';
+import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
+import type { Profile, ProfileRule } from '../../../../src/config/schema/profile/profile.ts';
+import type { Site } from '../../../../src/companions/pages/rules/site.ts';
 
 export const exampleSite: Site = {
   title: 'login.example.org',

@@ -1,17 +1,19 @@
 import { hostname } from 'node:os';
-import type { KnownSshd } from '../../sshd-kinds/known-sshds.ts';
+import { basename, dirname } from 'node:path';
+import type { KnownSshd } from './known-sshds.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import type { Door } from '../../pages/rules/site.ts';
+import type { Door } from './rules/site.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { command } from '../kit/command.ts';
-import { type ArgumentsOf, text } from '../kit/options.ts';
-import { optionalOutputFile, outputDirectory } from '../kit/output-path.ts';
-import { configDirOption, loadSsh, overlayOf } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
-import { timestamp } from '../kit/text.ts';
-import { writeFiles, writeIfChanged } from './write-files.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { type ArgumentsOf, text } from '../../cli/kit/options.ts';
+import { optionalOutputFile, outputDirectory } from '../../cli/kit/output-path.ts';
+import { configDirOption, loadSsh, overlayOf } from '../../cli/kit/site-options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
+import { timestamp } from '../../cli/kit/text.ts';
+import { writeFiles } from '../../cli/render/write-files.ts';
 
 const positionals = {
   directory: {
@@ -42,8 +44,7 @@ const options = {
 
 /** `berth render pages DIR`: the site's pages for users. */
 export const renderPagesCommand = command({
-  command: 'pages <directory>',
-  describe: 'Write static pages for users: how to connect, profiles, status and news',
+  ...companionCommands.renderPages,
   positionals,
   options,
   examples: [
@@ -78,10 +79,10 @@ async function render(
   const configMap = optionalOutputFile('--config-map', args['config-map']);
   const settings = await loadSsh(args);
   const balancer = await balancerOf(args);
-  const { knownSshds } = await import('../../sshd-kinds/known-sshds.ts');
+  const { knownSshds } = await import('./known-sshds.ts');
   const sshds = await knownSshds(terminal.now());
-  const { readMetrics, readNews } = await import('../../pages/read-inputs.ts');
-  const { statusRows } = await import('../../pages/rules/status.ts');
+  const { readMetrics, readNews } = await import('./read-inputs.ts');
+  const { statusRows } = await import('./rules/status.ts');
   const host = args.host ?? balancer?.hostname ?? hostname();
   const folder = (await overlayOf(args))?.resolve(args.news) ?? args.news;
   const { news, others } = readNews(folder);
@@ -90,7 +91,7 @@ async function render(
       `warning: no news: ${escapedForTerminal(others.join(', '))} in ${folder}; a name is 2026-11-26.md or 2026-11-26-WORDS.md\n`,
     );
   const seconds = Math.floor(terminal.now() / 1000);
-  const { sitePages } = await import('../../pages/rules/site-pages.ts');
+  const { sitePages } = await import('./rules/site-pages.ts');
   const files = sitePages({
     host,
     title: args.title ?? host,
@@ -107,13 +108,29 @@ async function render(
     news,
     status: statusRows(await readMetrics(args.metrics), seconds, minuteText),
   });
-  const { pagesConfigMap } = await import('../../pages/rules/config-map.ts');
-  const { messageOfTheDay } = await import('../../pages/rules/news.ts');
+  const { pagesConfigMap } = await import('./rules/config-map.ts');
+  const { messageOfTheDay } = await import('./rules/news.ts');
   // Too many pages for a ConfigMap are said before anything is written.
   const manifest = configMap === undefined ? '' : pagesConfigMap(files);
   await writeFiles(terminal, directory, files);
   if (motd !== undefined) await writeIfChanged(terminal, motd, messageOfTheDay(news));
   if (configMap !== undefined) await writeIfChanged(terminal, configMap, manifest);
+}
+
+/**
+ * Writes one file for all to read, and prints its path if its contents have changed.
+ *
+ * @throws {BerthError} those of `DirectoryTree`
+ */
+async function writeIfChanged(terminal: Terminal, file: string, contents: string): Promise<void> {
+  const { inDirectory } = await import('../../system/directory-tree.ts');
+  await inDirectory(dirname(file), async (tree) => {
+    const name = basename(file);
+    const before = tree.read(name);
+    if (before === contents) return;
+    await tree.write(name, contents);
+    terminal.stdout.write(`${file}: ${before === undefined ? 'new' : 'changed'}\n`);
+  });
 }
 
 async function balancerOf(

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { assertEqual } from '../../../src/companions/verify/case.ts';
-import type { Client } from '../../../src/companions/verify/client.ts';
-import { conformanceCases, knownFailures, runCase } from '../../../src/companions/verify/suite.ts';
+import { assertEqual } from '../../../../src/companions/verify/case.ts';
+import type { Client } from '../../../../src/companions/verify/client.ts';
+import {
+  conformanceCases,
+  knownFailures,
+  runCase,
+} from '../../../../src/companions/verify/suite.ts';
 
 /** Stands for a client machine; no case here starts a program on it. */
 const client = (): Client => ({ lastResult: undefined }) as unknown as Client;

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { directoryNames } from '../system/if-present.ts';
-import { readTrusted } from '../system/trusted-text.ts';
-import { readAtMost } from '../system/user-file.ts';
+import { directoryNames } from '../../system/if-present.ts';
+import { readTrusted } from '../../system/trusted-text.ts';
+import { readAtMost } from '../../system/user-file.ts';
 import { newsName, type NewsItem, parseNews } from './rules/news.ts';
 
 /**
