@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseSshdConfigFiles } from '../../sshd-lint/sshd-effective.ts';
 import { hostConfig, kindFile, kindNames } from '../../sshd-kinds/kind.ts';
-import { authorityKey } from '../../sshd-kinds/rules/certificate-authority.ts';
+import { authorityKey } from './rules/certificate-authority.ts';
 import { sshdFacts } from '../../sshd-kinds/sshd-facts.ts';
 
 /** What users must know of an sshd of this host. */
