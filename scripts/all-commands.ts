@@ -3,10 +3,11 @@ import { groups, runCommandLine as runCore } from '../src/cli/command-line.ts';
 import { type Command, commandTree } from '../src/cli/kit/command.ts';
 import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
+import { discoverCommand } from '../src/companions/cluster-api/discover-command.ts';
 import { renderPagesCommand } from '../src/companions/pages/pages-command.ts';
 import { verifyCommand } from '../src/companions/verify/verify-command.ts';
 
-const ofCompanions: readonly Command[] = [renderPagesCommand, verifyCommand];
+const ofCompanions: readonly Command[] = [discoverCommand, renderPagesCommand, verifyCommand];
 
 /** A command of `berth`, with what companions have of it. */
 function whole(core: Command): Command {

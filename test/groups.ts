@@ -33,7 +33,7 @@ export const groups: Readonly<Record<string, Group>> = {
   cilium: { tests: ['test/integrations/cilium'], programs: hooks },
   'cluster-api': {
     tests: ['test/integrations/cluster-api', 'test/site-exclusive/clusters'],
-    programs: hooks,
+    programs: [...hooks, 'src/companions/cluster-api/berth-cluster-api.ts'],
   },
   gitops: { tests: ['test/integrations/gitops', 'test/integrations/helm'], programs: hooks },
   kyverno: { tests: ['test/integrations/kyverno'], programs: [] },

@@ -3,7 +3,6 @@ import { type CommandGroups, command, commandTree, group } from './kit/command.t
 import { words } from './kit/options.ts';
 import { runCommands, writeHelp } from './kit/run-commands.ts';
 import type { Terminal } from './kit/terminal.ts';
-import { discoverCommand } from './clusters/discover.ts';
 import { listClustersCommand } from './clusters/list.ts';
 import { clustersReapCommand } from './clusters/reap.ts';
 import { configCommand } from './config.ts';
@@ -54,7 +53,7 @@ const initCommand = group(
 const clustersCommand = group(
   'clusters',
   "Manage the portal's list of clusters, and delete what has expired on them",
-  [listClustersCommand, discoverCommand, clustersReapCommand],
+  [listClustersCommand, companionCommands.clustersDiscover, clustersReapCommand],
 );
 
 /** All commands, in the order of the help. */

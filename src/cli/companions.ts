@@ -6,6 +6,11 @@ import type { Command, CommandNode } from './kit/command.ts';
  * `berth`, which `berth` becomes for them, `berth-NAME`.
  */
 export const companionCommands = {
+  clustersDiscover: {
+    companion: 'cluster-api',
+    command: 'discover',
+    describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
+  },
   renderPages: {
     companion: 'pages',
     command: 'pages <directory>',

@@ -1,6 +1,5 @@
 import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
-import type { DiscoveredChange } from '../cluster-discovery/write-cluster.ts';
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { ListedCluster } from '../clusters/list-clusters.ts';
 import type { ShownSetting } from '../config/load/shown-settings.ts';
@@ -153,12 +152,6 @@ export interface SetupCommand extends StepResult {
  * `npm run docs` makes `etc/schema/output` of it.
  */
 export interface Documents {
-  /** `berth clusters discover` */
-  readonly ClusterDiscovery: {
-    readonly dryRun: boolean;
-    readonly clusters: readonly DiscoveredChange[];
-    readonly next: readonly string[];
-  };
   /** `berth clusters list` */
   readonly ClusterList: {
     readonly clusters: readonly ListedCluster[];

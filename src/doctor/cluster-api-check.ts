@@ -8,8 +8,8 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import { readOidc } from '../cluster-discovery/read-management.ts';
-import type { OidcArguments } from '../cluster-discovery/rules/oidc-arguments.ts';
+import { readOidc } from '../clusters/capi-oidc.ts';
+import type { OidcArguments } from '../clusters/rules/oidc-arguments.ts';
 import { tokenSetupCommand, tokenState } from '../clusters/token-state.ts';
 import { type ClusterSettings, oidcSettingsOf } from '../config/schema/settings.ts';
 import { BerthError } from '../errors/berth-error.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { oidcArguments } from '../../src/cluster-discovery/rules/oidc-arguments.ts';
-import { problemOfCluster } from '../../src/cluster-discovery/rules/capi-objects.ts';
+import { oidcArguments } from '../../src/clusters/rules/oidc-arguments.ts';
+import { problemOfCluster } from '../../src/companions/cluster-api/rules/usable-cluster.ts';
 import { parseIssuer } from '../../src/config/schema/issuer-url.ts';
 import { excessOfYaml, isPlainYaml } from '../../src/config/schema/yaml-bounds.ts';
 import { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfig-edit.ts';

@@ -1,16 +1,17 @@
 import { resolve } from 'node:path';
-import type { DiscoveredChange } from '../../cluster-discovery/write-cluster.ts';
+import type { DiscoveredChange, Documents } from './documents.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { command } from '../kit/command.ts';
-import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
-import { outputDirectory } from '../kit/output-path.ts';
-import { configFileOf, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, documentText } from '../kit/terminal.ts';
-import { withProgress } from '../kit/progress.ts';
-import { parseSeconds } from '../kit/parse-seconds.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { type ArgumentsOf, flag, list, outputOption, text } from '../../cli/kit/options.ts';
+import { outputDirectory } from '../../cli/kit/output-path.ts';
+import { configFileOf, siteOptions } from '../../cli/kit/site-options.ts';
+import { type Terminal, documentText } from '../../cli/kit/terminal.ts';
+import { withProgress } from '../../cli/kit/progress.ts';
+import { parseSeconds } from '../../cli/kit/parse-seconds.ts';
 
 const options = {
   ...siteOptions,
@@ -43,8 +44,7 @@ const options = {
 
 /** `berth clusters discover` */
 export const discoverCommand = command({
-  command: 'discover',
-  describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
+  ...companionCommands.clustersDiscover,
   options,
   examples: [
     [
@@ -64,8 +64,8 @@ export const discoverCommand = command({
 async function discover(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const [{ discoverClusters }, { readSiteProvider }, { assertRoot }, { deadlineIn }] =
     await Promise.all([
-      import('../../cluster-discovery/discover.ts'),
-      import('../../config/load/read-site-provider.ts'),
+      import('./discover-clusters.ts'),
+      import('./read-site-provider.ts'),
       import('../../system/as-user.ts'),
       import('../../system/deadline.ts'),
     ]);
@@ -100,7 +100,9 @@ async function discover(args: ArgumentsOf<typeof options>, terminal: Terminal): 
   const dryRun = args['dry-run'];
   const next = dryRun ? [] : nextSteps(changes, config);
   if (args.output === 'json')
-    terminal.stdout.write(documentText('ClusterDiscovery', { dryRun, clusters: changes, next }));
+    terminal.stdout.write(
+      documentText<Documents>('ClusterDiscovery', { dryRun, clusters: changes, next }),
+    );
   else terminal.stdout.write(changesText(changes, next));
   const failed = changes.filter((one) => one.failed);
   if (failed.length > 0) throw incomplete(failed);

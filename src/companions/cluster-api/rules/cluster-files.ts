@@ -1,22 +1,11 @@
 import { parseDocument } from 'yaml';
-import type { KeyValues } from '../../config/schema/berth-keys.ts';
-import type { ManagementAccess } from '../../config/schema/settings.ts';
-import { asMapping, mappingOrEmpty } from '../../mapping.ts';
-import type { CapiCluster } from './capi-objects.ts';
-import { parsedYaml } from './foreign-yaml.ts';
+import type { KeyValues } from '../../../config/schema/berth-keys.ts';
+import type { ManagementAccess } from '../../../config/schema/settings.ts';
+import { asMapping, mappingOrEmpty } from '../../../mapping.ts';
+import { parsedYaml } from '../../../clusters/rules/foreign-yaml.ts';
 import { pathOf } from './cluster-names.ts';
-import type { OidcArguments } from './oidc-arguments.ts';
+import type { UsableCluster } from './usable-cluster.ts';
 import type { KnownAudience } from './shared-audiences.ts';
-
-/** A cluster with what a portal needs of it. */
-export interface UsableCluster {
-  readonly cluster: CapiCluster;
-  /** URL of the API server. */
-  readonly endpoint: string;
-  /** PEM. */
-  readonly ca: string;
-  readonly oidc?: OidcArguments;
-}
 
 /** The same with OnDemand's name: the file in clusters.d without `.yml`. */
 export interface DiscoveredCluster extends UsableCluster {

@@ -1,7 +1,7 @@
-import { issuerOption } from '../schema/issuer-url.ts';
+import { issuerOption } from '../../config/schema/issuer-url.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { asInstalled } from './config-path.ts';
-import { SiteFilesReader } from './read-site-files.ts';
+import { asInstalled } from '../../config/load/config-path.ts';
+import { SiteFilesReader } from '../../config/load/read-site-files.ts';
 
 /**
  * The site's own issuer: `defaults.credentials.issuer` of berth.yml, or else that of hook.env. Neither file has to exist.

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { clusterNames, pathOf } from '../../../src/cluster-discovery/rules/cluster-names.ts';
+import {
+  clusterNames,
+  pathOf,
+} from '../../../../src/companions/cluster-api/rules/cluster-names.ts';
 
 const namesOf = (clusters: readonly string[], files: Readonly<Record<string, string>> = {}) => {
   const held = new Map(

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path';
-import { BerthError } from '../errors/berth-error.ts';
-import { takeLock } from '../system/file-lock.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
-import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { takeLock } from '../../system/file-lock.ts';
+import { readIfPresent } from '../../system/trusted-text.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import type { DiscoveredChange } from './documents.ts';
 import {
-  type DiscoveredChange,
   type MadeFile,
   presentFiles,
   type PresentFiles,
@@ -13,10 +13,10 @@ import {
   writeCluster,
 } from './write-cluster.ts';
 import { type ManagedClusters, readManagement, type SkippedCluster } from './read-management.ts';
-import { knownAudiences, type UsableCluster } from './rules/cluster-files.ts';
+import { knownAudiences } from './rules/cluster-files.ts';
 import { clusterNames, pathOf } from './rules/cluster-names.ts';
 import { sharedAudiences } from './rules/shared-audiences.ts';
-import { problemOfCluster } from './rules/capi-objects.ts';
+import { problemOfCluster, type UsableCluster } from './rules/usable-cluster.ts';
 
 export interface DiscoverInput extends Targets {
   /** Only Clusters in this namespace. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { capiClusterOf } from '../../../src/cluster-discovery/rules/capi-objects.ts';
-import { clusterFileText, madeFrom } from '../../../src/cluster-discovery/rules/cluster-files.ts';
-import { oidcArguments } from '../../../src/cluster-discovery/rules/oidc-arguments.ts';
+import { capiClusterOf } from '../../../../src/clusters/rules/capi-cluster.ts';
+import { oidcArguments } from '../../../../src/clusters/rules/oidc-arguments.ts';
 
 const issuer = 'https://idp.example.com/realms/main';
 const withArgs = (extraArgs: unknown, files: unknown = []) => ({
@@ -90,24 +89,5 @@ describe('a Cluster', () => {
     }
     for (const wrong of [{ name: '../a' }, { namespace: 'a/b' }])
       expect(capiClusterOf({ metadata: { ...metadata, ...wrong } })).toBeUndefined();
-  });
-});
-
-describe("OnDemand's file of a cluster", () => {
-  it('says which Cluster it was made from, also after it was edited', () => {
-    const found = {
-      cluster: { namespace: 'fleet', name: 'a', deleting: false },
-      ...{ name: 'a', endpoint: 'https://192.0.2.1:6443', ca: 'PEM' },
-    };
-    const text = clusterFileText(found, '/etc/berth/clusters/a.pem');
-    expect(madeFrom(text)).toEqual({ namespace: 'fleet', name: 'a' });
-    const moved = clusterFileText(
-      { ...found, endpoint: 'https://192.0.2.2:6443' },
-      '/etc/berth/clusters/a.pem',
-      text.replace('bin: /usr/bin/kubectl', 'bin: /opt/kubectl # ours'),
-    );
-    expect(moved).toContain('bin: /opt/kubectl # ours\n');
-    expect(moved).toContain('endpoint: https://192.0.2.2:6443\n');
-    expect(madeFrom('v2: {}\n')).toBeUndefined();
   });
 });

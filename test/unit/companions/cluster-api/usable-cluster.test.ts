@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problemOfCluster } from '../../../src/cluster-discovery/rules/capi-objects.ts';
+import { problemOfCluster } from '../../../../src/companions/cluster-api/rules/usable-cluster.ts';
 
 const issuer = 'https://idp.example.com/realms/main';
 const ca = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';

@@ -1,4 +1,4 @@
-import type { UsableCluster } from './cluster-files.ts';
+import type { UsableCluster } from './usable-cluster.ts';
 import { pathOf } from './cluster-names.ts';
 
 /** A cluster of the site's configuration and the audience of the tokens that its API servers take. */

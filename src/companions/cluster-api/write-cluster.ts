@@ -1,10 +1,11 @@
 import { rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withBerthKeys } from '../config/schema/berth-keys.ts';
-import type { ManagementAccess } from '../config/schema/settings.ts';
-import { ownerAndMode, writeAtomically } from '../system/atomic-file.ts';
-import { directoryNames } from '../system/if-present.ts';
-import { readIfPresent } from '../system/trusted-text.ts';
+import { withBerthKeys } from '../../config/schema/berth-keys.ts';
+import type { ManagementAccess } from '../../config/schema/settings.ts';
+import { ownerAndMode, writeAtomically } from '../../system/atomic-file.ts';
+import { directoryNames } from '../../system/if-present.ts';
+import { readIfPresent } from '../../system/trusted-text.ts';
+import type { DiscoveredChange } from './documents.ts';
 import {
   boundTo,
   caFileOf,
@@ -15,24 +16,6 @@ import {
   madeFrom,
 } from './rules/cluster-files.ts';
 import { pathOf } from './rules/cluster-names.ts';
-
-/** What happened to a cluster's part of the configuration, or would. */
-export interface DiscoveredChange {
-  /** OnDemand's name. */
-  readonly name: string;
-  /** `NAMESPACE/NAME` of the Cluster. */
-  readonly cluster: string;
-  readonly change: 'new' | 'changed' | 'unchanged' | 'removed' | 'skipped';
-  /** Why it was skipped. */
-  readonly reason?: string;
-  /** True if it was skipped because of an error that somebody has to correct. */
-  readonly failed?: true;
-  readonly endpoint?: string;
-  /** How users authenticate there. */
-  readonly credentials?: 'oidc' | 'service-account';
-  /** Files that were written or removed. */
-  readonly files: readonly string[];
-}
 
 /** Where the files are, and whether they are written. */
 export interface Targets {

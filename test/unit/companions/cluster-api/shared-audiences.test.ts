@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { UsableCluster } from '../../../src/cluster-discovery/rules/cluster-files.ts';
+import type { UsableCluster } from '../../../../src/companions/cluster-api/rules/usable-cluster.ts';
 import {
   type KnownAudience,
   sharedAudiences,
-} from '../../../src/cluster-discovery/rules/shared-audiences.ts';
+} from '../../../../src/companions/cluster-api/rules/shared-audiences.ts';
 
 const from = (path: string): { namespace: string; name: string } => {
   const [namespace = '', name = ''] = path.split('/');
