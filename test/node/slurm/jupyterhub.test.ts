@@ -128,6 +128,8 @@ except r.HTTPError as e: print(e.code)`;
     await expect.poll(() => hub.log()).toContain(log);
     const { stdout } = await slurm.as(alice, ['cat', 'berth-hub-broken.log']);
     expect(stdout.toString()).toContain('localhost/absent:1');
+    // While it ends, the hub starts no other one.
+    await expect.poll(() => user.servers()).toEqual({});
   });
 });
 
