@@ -14,7 +14,6 @@ const domains = [
   'sshd-kinds',
   'sshd-lint',
   'ldap',
-  'slurm-accounts',
   'cluster-reap',
   'balancer',
   'doors',
@@ -60,7 +59,6 @@ const pure = [
   'directory/rules',
   'ldap/rules',
   'metrics/rules',
-  'slurm-accounts/rules',
   'companions/pages/rules',
   'sshd-kinds/rules',
   'sshd-lint/rules',
@@ -71,6 +69,7 @@ const pure = [
   'backends/pod/objects',
   'kube-exec/protocol',
   'forwarding/protocol',
+  'companions/slurm-accounts/rules',
 ] as const;
 
 const inSrc = (names: readonly string[]): string[] => names.map((name) => `./src/${name}`);

@@ -5,9 +5,15 @@ import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
 import { discoverCommand } from '../src/companions/cluster-api/discover-command.ts';
 import { renderPagesCommand } from '../src/companions/pages/pages-command.ts';
+import { slurmSyncCommand } from '../src/companions/slurm-accounts/slurm-sync-command.ts';
 import { verifyCommand } from '../src/companions/verify/verify-command.ts';
 
-const ofCompanions: readonly Command[] = [discoverCommand, renderPagesCommand, verifyCommand];
+const ofCompanions: readonly Command[] = [
+  discoverCommand,
+  renderPagesCommand,
+  slurmSyncCommand,
+  verifyCommand,
+];
 
 /** A command of `berth`, with what companions have of it. */
 function whole(core: Command): Command {

@@ -26,6 +26,7 @@ interface Pass {
 const admin = 'src/cli/berth.ts';
 const hooks = [admin, 'hooks/*.ts'];
 const all = [...hooks, 'shell/*.ts'];
+const slurmSync = 'src/companions/slurm-accounts/berth-slurm-sync.ts';
 
 export const groups: Readonly<Record<string, Group>> = {
   ansible: { tests: ['test/node/ansible'], programs: all },
@@ -39,7 +40,7 @@ export const groups: Readonly<Record<string, Group>> = {
   kyverno: { tests: ['test/integrations/kyverno'], programs: [] },
   logs: {
     tests: ['test/node/logs', 'test/node/monitoring', 'test/site-exclusive/monitoring'],
-    programs: all,
+    programs: [...all, slurmSync],
   },
   notebooks: {
     tests: [
@@ -58,7 +59,7 @@ export const groups: Readonly<Record<string, Group>> = {
   },
   'slurm-accounts': {
     tests: ['test/node/slurm/accounts.test.ts', 'test/node/slurm/accounts-refused.test.ts'],
-    programs: [admin],
+    programs: [admin, slurmSync],
   },
 };
 

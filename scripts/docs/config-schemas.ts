@@ -3,7 +3,7 @@ import { balancerSchema } from '../../src/config/schema/balancer-yml.ts';
 import { admissionSchema } from '../../src/config/schema/admission-parameters.ts';
 import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
 import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
-import { slurmAccountsSchema } from '../../src/config/schema/slurm-accounts-schema.ts';
+import { slurmAccountsSchema } from '../../src/companions/slurm-accounts/rules/slurm-accounts-schema.ts';
 import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
 import { quantity } from '../../src/config/schema/quota-schema.ts';
 import { sshSchema } from '../../src/config/schema/ssh-settings.ts';

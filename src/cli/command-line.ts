@@ -20,7 +20,6 @@ import { planCommand } from './plan/plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render/render.ts';
 import { sessionsCommand } from './sessions/sessions.ts';
-import { slurmSyncCommand } from './slurm-sync.ts';
 import { sshdCommand } from './sshd/sshd.ts';
 import { statusCommand } from './status/status.ts';
 import { subidCommand } from './subid/subid.ts';
@@ -62,7 +61,7 @@ export const groups: CommandGroups = {
   Check: [doctorCommand, planCommand, renderCommand, configCommand, explainCommand],
   'Operate a login node': [sessionsCommand, nodeCommand, reapCommand],
   Watch: [statusCommand, traceCommand, metricsCommand],
-  'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand, slurmSyncCommand],
-  Companions: [companionCommands.verify],
+  'Manage clusters': [clustersCommand, tokenCommand, ldapSyncCommand],
+  Companions: [companionCommands.slurmSync, companionCommands.verify],
   Other: [completionCommand, helpCommand, versionCommand],
 };

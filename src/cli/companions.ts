@@ -16,6 +16,11 @@ export const companionCommands = {
     command: 'pages <directory>',
     describe: 'Write static pages for users: how to connect, profiles, status and news',
   },
+  slurmSync: {
+    companion: 'slurm-sync',
+    command: 'slurm-sync',
+    describe: "Make Slurm's accounts and users from groups in LDAP",
+  },
   verify: {
     companion: 'verify',
     command: 'verify <host>',

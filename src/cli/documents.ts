@@ -13,8 +13,6 @@ import type { OscReport } from '../init/osc-report.ts';
 import type { LdapUsers } from '../directory/rules/ldap-users.ts';
 import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
 import type { SyncedCluster } from '../ldap/sync-cluster.ts';
-import type { AssociationPlan } from '../slurm-accounts/rules/association-plan.ts';
-import type { SkippedName } from '../slurm-accounts/rules/desired-accounts.ts';
 import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import type { DrainedUnit } from '../ssh/drain/drain-state.ts';
@@ -265,28 +263,6 @@ export interface Documents {
     readonly doctor?: DoctorReport;
     /** What the admin does then, and how each change is undone. */
     readonly next: readonly string[];
-  };
-  /** `berth slurm-sync` */
-  readonly SlurmSync: {
-    readonly dryRun: boolean;
-    /** URL of the directory's server that answered. */
-    readonly server: string;
-    /** Name of the Slurm cluster. */
-    readonly cluster: string;
-    /** How many were read. */
-    readonly users: number;
-    readonly groups: number;
-    readonly refused: LdapUsers['refused'];
-    readonly skipped: readonly SkippedName[];
-    readonly steps: AssociationPlan['steps'];
-    readonly kept: AssociationPlan['kept'];
-    /** The arguments of sacctmgr(1), in order. */
-    readonly commands: readonly (readonly string[])[];
-    /** How many of them were run. */
-    readonly done: number;
-    /** What slurmdbd refused, each for one name. */
-    readonly failures: readonly DocumentError[];
-    readonly error?: DocumentError;
   };
   /** `berth sshd new` */
   readonly SshdKind: Omit<NewKind, 'kind'> & {

@@ -5,7 +5,7 @@ import { admissionSchema } from '../../src/config/schema/admission-parameters.ts
 import { clusterSchema, siteSchema } from '../../src/config/schema/berth-yml.ts';
 import { balancerSchema } from '../../src/config/schema/balancer-yml.ts';
 import { ldapSchema } from '../../src/config/schema/ldap-schema.ts';
-import { slurmAccountsSchema } from '../../src/config/schema/slurm-accounts-schema.ts';
+import { slurmAccountsSchema } from '../../src/companions/slurm-accounts/rules/slurm-accounts-schema.ts';
 import { profileSchema } from '../../src/config/schema/profile/profile-schema.ts';
 import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { hintTexts, type Text } from './hint-texts.ts';

@@ -3,10 +3,6 @@ import { type BerthOptions, parseBerthYml } from '../schema/berth-yml.ts';
 import { defaultSettings } from '../schema/default-settings.ts';
 import { configError, type Locate } from '../schema/config-error.ts';
 import { type LdapSettings, parseLdap } from '../schema/ldap-settings.ts';
-import {
-  parseSlurmAccounts,
-  type SlurmAccountsSettings,
-} from '../schema/slurm-accounts-settings.ts';
 import { readYaml } from '../schema/yaml-document.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -39,42 +35,19 @@ export function loadLdapSettings({
   configFile,
   groupMayRead,
 }: LdapSettingsFiles): LoadedLdapSettings {
-  return ldapSettingsOf(readSections(configFile), groupMayRead);
-}
-
-export interface LoadedSlurmSyncSettings extends LoadedLdapSettings {
-  readonly accounts: SlurmAccountsSettings;
-  /** Berth's state directory. */
-  readonly stateDir: string;
-}
-
-/**
- * The sections `ldap` and `slurm_accounts` of one file, and the files that the former names.
- *
- * @throws BerthError `slurm-accounts-not-configured`, `slurm-accounts-invalid`; as `loadLdapSettings`
- */
-export function loadSlurmSyncSettings(configFile: string): LoadedSlurmSyncSettings {
-  const sections = readSections(configFile);
-  const { slurm_accounts: section, state_dir: stateDir = defaultSettings.stateDir } = sections;
-  if (section === undefined || section === null)
-    throw configError(
-      'slurm-accounts-not-configured',
-      configFile,
-      'has no section slurm_accounts',
-      `${installedPath('share/docs/slurm.md')} has an example.`,
-    );
-  const accounts = parseSlurmAccounts(section, configFile, sections.place);
-  return { ...ldapSettingsOf(sections, false), accounts, stateDir };
+  return ldapSettingsOf(readLdapSections(configFile), groupMayRead);
 }
 
 type Sections = BerthOptions & { readonly configFile: string; readonly place: Locate };
 
-function readSections(configFile: string): Sections {
+/** berth.yml, for those who read sections beside `ldap` in it. @throws BerthError `berth-yml-invalid`, `config-…` */
+export function readLdapSections(configFile: string): Sections {
   const { value, place } = readYaml(readTrusted(configFile), configFile, 'core');
   return { ...parseBerthYml(value, configFile, place), configFile, place };
 }
 
-function ldapSettingsOf(
+/** @throws BerthError as `loadLdapSettings` */
+export function ldapSettingsOf(
   { ldap: section, minimum_uid: minimumUid, configFile, place }: Sections,
   groupMayRead: boolean,
 ): LoadedLdapSettings {

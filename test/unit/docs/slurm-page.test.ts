@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseBerthYml } from '../../../src/config/schema/berth-yml.ts';
 import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
-import { parseSlurmAccounts } from '../../../src/config/schema/slurm-accounts-settings.ts';
+import { parseSlurmAccounts } from '../../../src/companions/slurm-accounts/rules/slurm-accounts-settings.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 
 const page = 'docs/slurm.md';

@@ -1,8 +1,15 @@
-import type { SlurmAccountsSettings } from '../config/schema/slurm-accounts-settings.ts';
-import { type DirectoryInput, type DirectoryPeople, readPeople } from '../directory/read-people.ts';
-import { assertEnoughEntries } from '../directory/rules/enough-entries.ts';
-import { asBerthError, type BerthError } from '../errors/berth-error.ts';
-import { takeLock } from '../system/file-lock.ts';
+import { join } from 'node:path';
+import type { SlurmAccountsSettings } from './rules/slurm-accounts-settings.ts';
+import {
+  type DirectoryInput,
+  type DirectoryPeople,
+  readPeople,
+} from '../../directory/read-people.ts';
+import { assertEnoughEntries } from '../../directory/rules/enough-entries.ts';
+import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { writeAtomically } from '../../system/atomic-file.ts';
+import { takeLock } from '../../system/file-lock.ts';
+import { readPrivateFile } from '../../system/private-file.ts';
 import { changeAccounts, readAccounts } from './run-sacctmgr.ts';
 import {
   type AssociationPlan,
@@ -12,7 +19,6 @@ import {
 } from './rules/association-plan.ts';
 import { desiredAccounts, type SkippedName } from './rules/desired-accounts.ts';
 import { halves, stepArguments } from './rules/sacctmgr-argv.ts';
-import { memoryPath, readMemory, writeMemory } from './sync-memory.ts';
 
 export interface SlurmSyncInput extends DirectoryInput {
   readonly accounts: SlurmAccountsSettings;
@@ -43,6 +49,9 @@ export interface SlurmSyncReport extends PlannedSync {
   /** What ended the run early. What was done until then stays, and the next run goes on. */
   readonly error?: BerthError;
 }
+
+/** Bytes. */
+const largestMemory = 64 * 1024 * 1024;
 
 /** After so many refusals a run ends: then it is not single names. */
 const mostRefusals = 20;
@@ -146,4 +155,34 @@ async function apply(
     const error = asBerthError(thrown, `changing the accounts of ${cluster}`);
     return { ...planned, done, failed, error };
   }
+}
+
+/** Where the runs for one cluster keep what they know, without an ending. */
+function memoryPath(stateDir: string, cluster: string): string {
+  return join(stateDir, 'slurm-sync', cluster);
+}
+
+/**
+ * What the last run has left; undefined before the first.
+ *
+ * @throws {BerthError} `slurm-accounts-unreadable`; `private-file-…`
+ */
+function readMemory(path: string): SyncMemory | undefined {
+  const file = `${path}.json`;
+  const text = readPrivateFile(file, 0, largestMemory);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as SyncMemory;
+  } catch (cause) {
+    throw new BerthError(`${file} is not JSON`, {
+      code: 'slurm-accounts-unreadable',
+      hint: `Nothing was changed. Restore ${file} from a backup, or remove it: then Berth does not open what it has closed before.`,
+      cause,
+    });
+  }
+}
+
+/** The directory is that of the lock, so it is there. @throws {BerthError} as `writeAtomically` */
+async function writeMemory(path: string, memory: SyncMemory): Promise<void> {
+  await writeAtomically(`${path}.json`, `${JSON.stringify(memory)}\n`, { mode: 0o600 });
 }

@@ -1,7 +1,7 @@
-import type { SlurmAccountsSettings } from '../config/schema/slurm-accounts-settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
-import { escapeControl } from '../log.ts';
-import { type ProgramResult, runProgram } from '../system/run-program.ts';
+import type { SlurmAccountsSettings } from './rules/slurm-accounts-settings.ts';
+import { BerthError } from '../../errors/berth-error.ts';
+import { escapeControl } from '../../log.ts';
+import { type ProgramResult, runProgram } from '../../system/run-program.ts';
 import type { LiveAccounts } from './rules/association-plan.ts';
 import { listAssociations, listDefaults, parseLists } from './rules/sacctmgr-argv.ts';
 

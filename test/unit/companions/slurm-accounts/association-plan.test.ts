@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { assertEnoughEntries } from '../../../src/directory/rules/enough-entries.ts';
-import { closedMeanwhile } from '../../../src/slurm-accounts/rules/association-plan.ts';
+import { assertEnoughEntries } from '../../../../src/directory/rules/enough-entries.ts';
+import { closedMeanwhile } from '../../../../src/companions/slurm-accounts/rules/association-plan.ts';
 import { commands, lab, planned } from './planned.ts';
 
 describe('the order that slurmdbd needs', () => {

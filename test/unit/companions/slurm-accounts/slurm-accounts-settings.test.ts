@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSlurmAccounts } from '../../../src/config/schema/slurm-accounts-settings.ts';
+import { parseSlurmAccounts } from '../../../../src/companions/slurm-accounts/rules/slurm-accounts-settings.ts';
 
 const parsed = (...accounts: object[]) =>
   parseSlurmAccounts({ cluster: 'site', accounts }, 'berth.yml');

@@ -1,15 +1,15 @@
-import { parseSlurmAccounts } from '../../../src/config/schema/slurm-accounts-settings.ts';
-import { parseLdap } from '../../../src/config/schema/ldap-settings.ts';
-import { ldapUsersOf } from '../../../src/directory/rules/ldap-users.ts';
-import type { LdapEntry } from '../../../src/directory/rules/possible-people.ts';
+import { parseSlurmAccounts } from '../../../../src/companions/slurm-accounts/rules/slurm-accounts-settings.ts';
+import { parseLdap } from '../../../../src/config/schema/ldap-settings.ts';
+import { ldapUsersOf } from '../../../../src/directory/rules/ldap-users.ts';
+import type { LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
 import {
   type AssociationPlan,
   type LiveAssociation,
   planAssociations,
   type SyncMemory,
-} from '../../../src/slurm-accounts/rules/association-plan.ts';
-import { desiredAccounts } from '../../../src/slurm-accounts/rules/desired-accounts.ts';
-import { stepArguments } from '../../../src/slurm-accounts/rules/sacctmgr-argv.ts';
+} from '../../../../src/companions/slurm-accounts/rules/association-plan.ts';
+import { desiredAccounts } from '../../../../src/companions/slurm-accounts/rules/desired-accounts.ts';
+import { stepArguments } from '../../../../src/companions/slurm-accounts/rules/sacctmgr-argv.ts';
 
 const ldap = parseLdap(
   { url: 'ldapi://%2Fldapi', users: { base: 'dc=a' }, groups: { base: 'dc=a' } },

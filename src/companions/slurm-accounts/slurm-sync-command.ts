@@ -1,21 +1,23 @@
-import type { LoadedSlurmSyncSettings } from '../config/load/load-ldap-settings.ts';
-import { defaultConfigFile } from '../config/schema/default-settings.ts';
-import { countText } from '../count-text.ts';
-import { asBerthError } from '../errors/berth-error.ts';
-import { escapedForTerminal } from '../log.ts';
-import type { PlannedSync, SlurmSyncReport } from '../slurm-accounts/sync-accounts.ts';
-import { command } from './kit/command.ts';
-import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
-import { optionalOutputFile } from './kit/output-path.ts';
-import { asker } from './kit/questions.ts';
+import { defaultConfigFile } from '../../config/schema/default-settings.ts';
+import { countText } from '../../count-text.ts';
+import { asBerthError } from '../../errors/berth-error.ts';
+import { escapedForTerminal } from '../../log.ts';
+import { reportJson } from './documents.ts';
+import type { LoadedSlurmSyncSettings } from './load-settings.ts';
+import type { PlannedSync, SlurmSyncReport } from './sync-accounts.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
 import {
-  type Terminal,
-  documentError,
-  documentText,
-  reportError,
-  writeIdle,
-} from './kit/terminal.ts';
-import { withProgress } from './kit/progress.ts';
+  type ArgumentsOf,
+  flag,
+  outputOption,
+  text,
+  textfileOption,
+} from '../../cli/kit/options.ts';
+import { optionalOutputFile } from '../../cli/kit/output-path.ts';
+import { asker } from '../../cli/kit/questions.ts';
+import { type Terminal, reportError, writeIdle } from '../../cli/kit/terminal.ts';
+import { withProgress } from '../../cli/kit/progress.ts';
 
 const options = {
   config: text('file', `Configuration file [default: ${defaultConfigFile}]`),
@@ -32,8 +34,7 @@ type SlurmSyncArguments = ArgumentsOf<typeof options>;
 
 /** `berth slurm-sync`: makes the accounts of Slurm those of the directory's groups. */
 export const slurmSyncCommand = command({
-  command: 'slurm-sync',
-  describe: "Make Slurm's accounts and users from groups in LDAP",
+  ...companionCommands.slurmSync,
   options,
   without: { '--yes': ['--dry-run'], '--textfile': ['--dry-run'] },
   examples: [
@@ -53,7 +54,7 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
   let cluster: string | undefined;
   try {
     textfile = optionalOutputFile('--textfile', args.textfile);
-    const { loadSlurmSyncSettings } = await import('../config/load/load-ldap-settings.ts');
+    const { loadSlurmSyncSettings } = await import('./load-settings.ts');
     const settings = loadSlurmSyncSettings(args.config ?? defaultConfigFile);
     ({ cluster } = settings.accounts);
     report = await run(args, settings, terminal);
@@ -77,7 +78,7 @@ async function slurmSync(args: SlurmSyncArguments, terminal: Terminal): Promise<
   }
   if (textfile === undefined) return;
   try {
-    const { writeSlurmSyncMetrics } = await import('../slurm-accounts/slurm-sync-metrics.ts');
+    const { writeSlurmSyncMetrics } = await import('./slurm-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
     await writeSlurmSyncMetrics(textfile, cluster, report, { started, seconds });
   } catch (thrown) {
@@ -91,9 +92,9 @@ async function run(
   terminal: Terminal,
 ): Promise<SlurmSyncReport> {
   const [{ planAccountSync, syncAccounts }, { deadlineIn }, { parseSeconds }] = await Promise.all([
-    import('../slurm-accounts/sync-accounts.ts'),
-    import('../system/deadline.ts'),
-    import('./kit/parse-seconds.ts'),
+    import('./sync-accounts.ts'),
+    import('../../system/deadline.ts'),
+    import('../../cli/kit/parse-seconds.ts'),
   ]);
   const asking = asker('berth slurm-sync', args, terminal);
   let waitingFor = 'connecting to the directory';
@@ -154,24 +155,4 @@ function writeDone({ cluster, commands, done }: SlurmSyncReport, terminal: Termi
   if (commands.length === 0) writeIdle(`${cluster}: nothing to do`, false, terminal);
   else if (done > 0)
     terminal.stdout.write(`${cluster}: ${done} of ${countText(commands.length, 'command')} done\n`);
-}
-
-/** For scripts. */
-function reportJson(report: SlurmSyncReport, dryRun: boolean): string {
-  const { cluster, url, people, plan, skipped, commands, done, failed, error } = report;
-  return documentText('SlurmSync', {
-    dryRun,
-    server: url,
-    cluster,
-    users: people.users.size,
-    groups: people.groupNames.length,
-    refused: people.refused,
-    skipped,
-    steps: plan.steps,
-    kept: plan.kept,
-    commands,
-    done,
-    failures: failed.map(documentError),
-    ...(error === undefined ? {} : { error: documentError(error) }),
-  });
 }

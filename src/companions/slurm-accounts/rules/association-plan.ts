@@ -1,6 +1,6 @@
-import type { PlannedLosses } from '../../directory/rules/enough-entries.ts';
-import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
-import { caseIgnoreKey } from '../../directory/rules/ldap-dn.ts';
+import type { PlannedLosses } from '../../../directory/rules/enough-entries.ts';
+import type { LdapUsers } from '../../../directory/rules/ldap-users.ts';
+import { caseIgnoreKey } from '../../../directory/rules/ldap-dn.ts';
 import { planAccounts } from './account-plan.ts';
 import { canBeAdded, type DesiredAccounts } from './desired-accounts.ts';
 import type { AccountStep, UserStep } from './steps.ts';

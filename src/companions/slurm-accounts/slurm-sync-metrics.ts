@@ -1,5 +1,5 @@
-import { gauge, type SyncRun, writeSyncMetrics } from '../directory/sync-metrics.ts';
-import type { Metric } from '../system/metrics-file.ts';
+import { gauge, type SyncRun, writeSyncMetrics } from '../../directory/sync-metrics.ts';
+import type { Metric } from '../../system/metrics-file.ts';
 import type { AccountStep, UserStep } from './rules/steps.ts';
 import type { SlurmSyncReport } from './sync-accounts.ts';
 

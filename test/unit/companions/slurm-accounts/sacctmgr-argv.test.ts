@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseLists, stepArguments } from '../../../src/slurm-accounts/rules/sacctmgr-argv.ts';
+import {
+  parseLists,
+  stepArguments,
+} from '../../../../src/companions/slurm-accounts/rules/sacctmgr-argv.ts';
 
 describe('what sacctmgr is told', () => {
   it.each([

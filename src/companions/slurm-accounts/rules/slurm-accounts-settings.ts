@@ -3,9 +3,9 @@ import {
   type Locate,
   noPosition,
   type ProblemMessage,
-} from './config-error.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import { schemaMessages } from './schema-messages.ts';
+} from '../../../config/schema/config-error.ts';
+import { deepFreeze } from '../../../config/schema/deep-freeze.ts';
+import { schemaMessages } from '../../../config/schema/schema-messages.ts';
 import { slurmAccountsSchema } from './slurm-accounts-schema.ts';
 
 /** Which groups of the directory are which accounts of a Slurm cluster. */

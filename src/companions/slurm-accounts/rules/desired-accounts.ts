@@ -1,9 +1,6 @@
-import { slurmName } from '../../config/schema/slurm-accounts-schema.ts';
-import type {
-  AccountRule,
-  SlurmAccountsSettings,
-} from '../../config/schema/slurm-accounts-settings.ts';
-import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
+import { slurmName } from './slurm-accounts-schema.ts';
+import type { AccountRule, SlurmAccountsSettings } from './slurm-accounts-settings.ts';
+import type { LdapUsers } from '../../../directory/rules/ldap-users.ts';
 
 /** An account as the directory's groups and the configuration want it. */
 export interface DesiredAccount extends Pick<AccountRule, 'parent' | 'qos' | 'defaultQos'> {
