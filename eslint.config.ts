@@ -15,7 +15,6 @@ const domains = [
   'sshd-lint',
   'ldap',
   'cluster-reap',
-  'balancer',
   'doors',
   'trace',
   'metrics',
@@ -50,7 +49,6 @@ const pure = [
   'admission',
   'kube/objects',
   'config/schema',
-  'balancer/rules',
   'cluster-reap/rules',
   'clusters/rules',
   'companions/cluster-api/rules',
@@ -59,7 +57,9 @@ const pure = [
   'directory/rules',
   'ldap/rules',
   'metrics/rules',
+  'companions/balancer/rules',
   'companions/pages/rules',
+  'companions/slurm-accounts/rules',
   'sshd-kinds/rules',
   'sshd-lint/rules',
   'subid/rules',
@@ -69,7 +69,6 @@ const pure = [
   'backends/pod/objects',
   'kube-exec/protocol',
   'forwarding/protocol',
-  'companions/slurm-accounts/rules',
 ] as const;
 
 const inSrc = (names: readonly string[]): string[] => names.map((name) => `./src/${name}`);

@@ -3,6 +3,7 @@ import { groups, runCommandLine as runCore } from '../src/cli/command-line.ts';
 import { type Command, commandTree } from '../src/cli/kit/command.ts';
 import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
+import { renderBalancerCommand } from '../src/companions/balancer/balancer-command.ts';
 import { discoverCommand } from '../src/companions/cluster-api/discover-command.ts';
 import { renderPagesCommand } from '../src/companions/pages/pages-command.ts';
 import { slurmSyncCommand } from '../src/companions/slurm-accounts/slurm-sync-command.ts';
@@ -10,6 +11,7 @@ import { verifyCommand } from '../src/companions/verify/verify-command.ts';
 
 const ofCompanions: readonly Command[] = [
   discoverCommand,
+  renderBalancerCommand,
   renderPagesCommand,
   slurmSyncCommand,
   verifyCommand,

@@ -26,11 +26,15 @@ interface Pass {
 const admin = 'src/cli/berth.ts';
 const hooks = [admin, 'hooks/*.ts'];
 const all = [...hooks, 'shell/*.ts'];
+const balancer = 'src/companions/balancer/berth-balancer.ts';
 const slurmSync = 'src/companions/slurm-accounts/berth-slurm-sync.ts';
 
 export const groups: Readonly<Record<string, Group>> = {
-  ansible: { tests: ['test/node/ansible'], programs: all },
-  balancer: { tests: ['test/integrations/balancer', 'test/node/balancer'], programs: all },
+  ansible: { tests: ['test/node/ansible'], programs: [...all, balancer] },
+  balancer: {
+    tests: ['test/integrations/balancer', 'test/node/balancer'],
+    programs: [...all, balancer],
+  },
   cilium: { tests: ['test/integrations/cilium'], programs: hooks },
   'cluster-api': {
     tests: ['test/integrations/cluster-api', 'test/site-exclusive/clusters'],

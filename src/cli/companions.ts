@@ -11,6 +11,11 @@ export const companionCommands = {
     command: 'discover',
     describe: 'Write clusters.d and berth.yml for the Clusters of a Cluster API management cluster',
   },
+  renderBalancer: {
+    companion: 'balancer',
+    command: 'balancer',
+    describe: 'Print or write the configuration of the balancer in front of the login nodes',
+  },
   renderPages: {
     companion: 'pages',
     command: 'pages <directory>',

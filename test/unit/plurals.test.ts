@@ -9,7 +9,7 @@ const nouns =
 
 /** What is not a count, and counts that cannot be one: the code above them has compared them with one. */
 const neverOne: Readonly<Record<string, readonly string[]>> = {
-  'src/balancer/check-nodes.ts': ['seconds'],
+  'src/companions/balancer/check-nodes.ts': ['seconds'],
   'src/cli/kit/text.ts': ['Math.round(hours / 24)'],
   'src/cli/clusters/reap.ts': ['deleted'],
   'src/cli/sessions/select.ts': ['select'],

@@ -39,12 +39,6 @@ function folded(manifest: object): string {
   return document.toString({ lineWidth: 100 });
 }
 
-/** YAML documents with every text as it is: files in ConfigMaps stay readable. */
-export function yamlDocuments(objects: readonly object[]): string {
-  const style = { lineWidth: 0, aliasDuplicateObjects: false };
-  return objects.map((object) => stringify(object, style)).join('---\n');
-}
-
 /** One JSON object for kubectl: a List. */
 export function renderJson(objects: readonly object[]): string {
   return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`;

@@ -15,7 +15,6 @@ import {
 } from '../kit/options.ts';
 import { chosenClusters, loadSite, noSingleCluster, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
-import { renderBalancerCommand } from './balancer.ts';
 import { renderJupyterhubCommand } from './jupyterhub.ts';
 import { renderPoliciesCommand } from './policies.ts';
 import { renderOndemandAppCommand } from './ondemand-app.ts';
@@ -45,7 +44,7 @@ export const renderCommand = command({
   needs: { '--uid': '--gid', '--gid': '--uid', '--groups': '--uid' },
   commands: [
     renderPoliciesCommand,
-    renderBalancerCommand,
+    companionCommands.renderBalancer,
     companionCommands.renderPages,
     renderSbatchCommand,
     renderJupyterhubCommand,

@@ -73,11 +73,6 @@ export function rewrittenNetwork(text: string, cidr: string, refused: string): s
   return `${text} has ${refused}, which Kubernetes 1.36 refuses: ${cidr} is used`;
 }
 
-/** One IP address as a network: `192.0.2.1/32`. */
-export function networkOfAddress(address: string): string {
-  return network(`${address}/${address.includes(':') ? 128 : 32}`)?.cidr ?? address;
-}
-
 /** RFC 4291, 2.5.5.2: `::ffff:192.0.2.1`. */
 function isMapped(groups: readonly number[]): boolean {
   return groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;

@@ -1,5 +1,5 @@
-import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import type { Manifest } from '../../kube/objects/kube-object.ts';
+import type { BalancerSettings } from '../../../config/schema/balancer-settings.ts';
+import type { Manifest } from '../../../kube/objects/kube-object.ts';
 import { podHealthPort, podNames } from './placement.ts';
 
 /** Of the pods of one balancer, or of all. */

@@ -1,16 +1,13 @@
 import { hostname } from 'node:os';
-import { checkNodes, type SilentNode } from '../../balancer/check-nodes.ts';
-import {
-  placeConfig,
-  type PlacedConfig,
-  type PlaceOptions,
-} from '../../balancer/place-haproxy-config.ts';
+import { stringify } from 'yaml';
+import { checkNodes, type SilentNode } from './check-nodes.ts';
+import { placeConfig, type PlacedConfig, type PlaceOptions } from './place-haproxy-config.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { patchText } from '../kit/patch-text.ts';
-import { reportError, type Terminal } from '../kit/terminal.ts';
-import { withProgress } from '../kit/progress.ts';
+import { patchText } from '../../cli/kit/patch-text.ts';
+import { reportError, type Terminal } from '../../cli/kit/terminal.ts';
+import { withProgress } from '../../cli/kit/progress.ts';
 
 /**
  * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
@@ -84,4 +81,10 @@ export async function warnOfNodes(settings: BalancerSettings, terminal: Terminal
 function warningOf({ kinds, node, endpoint, found }: SilentNode): string {
   const text = `no sshd answers on ${node} at ${endpoint} (${kinds.join(', ')}): ${found}`;
   return `warning: ${escapedForTerminal(text)}\n`;
+}
+
+/** YAML documents with every text as it is: files in ConfigMaps stay readable. */
+export function yamlDocuments(objects: readonly object[]): string {
+  const style = { lineWidth: 0, aliasDuplicateObjects: false };
+  return objects.map((object) => stringify(object, style)).join('---\n');
 }

@@ -3,9 +3,9 @@ import type {
   LoginNode,
   SessionKind,
   SourceLimits,
-} from '../../config/schema/balancer-settings.ts';
-import { isIpv6 } from '../../config/schema/ip-address.ts';
-import { hostPort } from '../../config/schema/host-name.ts';
+} from '../../../config/schema/balancer-settings.ts';
+import { isIpv6 } from '../../../config/schema/ip-address.ts';
+import { hostPort } from '../../../config/schema/host-name.ts';
 
 /** Where haproxy runs, as far as its configuration depends on it. */
 export interface Placement {

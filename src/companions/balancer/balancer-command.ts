@@ -1,9 +1,10 @@
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
-import { outputFile } from '../kit/output-path.ts';
-import { configDirOption, overlayOf } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { type ArgumentsOf, choice, flag, text } from '../../cli/kit/options.ts';
+import { outputFile } from '../../cli/kit/output-path.ts';
+import { configDirOption, overlayOf } from '../../cli/kit/site-options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
 
 const options = {
   list: text(
@@ -33,8 +34,7 @@ type BalancerArguments = ArgumentsOf<typeof options>;
 
 /** `berth render balancer`: the balancer's configuration, from one list of nodes and kinds. */
 export const renderBalancerCommand = command({
-  command: 'balancer',
-  describe: 'Print or write the configuration of the balancer in front of the login nodes',
+  ...companionCommands.renderBalancer,
   options,
   needs: { '--overwrite': '--write', '--haproxy': '--write', '--no-check-nodes': '--write' },
   without: {
@@ -74,8 +74,8 @@ async function output(
   terminal: Terminal,
 ): Promise<void> {
   if (args.for === 'kubernetes') {
-    const { balancerObjects } = await import('../../balancer/rules/balancer-objects.ts');
-    const { yamlDocuments } = await import('./objects.ts');
+    const { balancerObjects } = await import('./rules/balancer-objects.ts');
+    const { yamlDocuments } = await import('./write-balancer.ts');
     terminal.stdout.write(yamlDocuments(balancerObjects(settings)));
     return;
   }
@@ -95,18 +95,18 @@ async function settingsOf(args: BalancerArguments): Promise<BalancerSettings> {
   const { kind } = args;
   const list = args.list ?? '/etc/berth/balancer.yml';
   const { loadBalancerSettings } = await import('../../config/load/load-render-files.ts');
-  const { onlyKind } = await import('../../balancer/rules/placement.ts');
+  const { onlyKind } = await import('./rules/placement.ts');
   const overlay = await overlayOf(args);
   const settings = loadBalancerSettings(overlay?.resolve(list) ?? list);
   return kind === undefined ? settings : onlyKind(settings, kind);
 }
 
 async function hostFile(settings: BalancerSettings, balancer: string | undefined): Promise<string> {
-  const { haproxyConfig } = await import('../../balancer/rules/haproxy-config.ts');
-  const { hostPlacement } = await import('../../balancer/rules/placement.ts');
+  const { haproxyConfig } = await import('./rules/haproxy-config.ts');
+  const { hostPlacement } = await import('./rules/placement.ts');
   const [{ withChecksum }, { haproxyMark }] = await Promise.all([
     import('../../checksum-line.ts'),
-    import('../../balancer/place-haproxy-config.ts'),
+    import('./place-haproxy-config.ts'),
   ]);
   return withChecksum(haproxyMark, haproxyConfig(settings, hostPlacement(settings, balancer)));
 }

@@ -1,8 +1,8 @@
-import type { BalancerPods, BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import { isIpv6 } from '../../config/schema/ip-address.ts';
-import { hostPort } from '../../config/schema/host-name.ts';
-import { nearestKey } from '../../config/schema/nearest-key.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import type { BalancerPods, BalancerSettings } from '../../../config/schema/balancer-settings.ts';
+import { isIpv6 } from '../../../config/schema/ip-address.ts';
+import { hostPort } from '../../../config/schema/host-name.ts';
+import { nearestKey } from '../../../config/schema/nearest-key.ts';
+import { BerthError } from '../../../errors/berth-error.ts';
 import type { Placement } from './haproxy-config.ts';
 
 /**

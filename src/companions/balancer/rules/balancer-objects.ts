@@ -3,11 +3,11 @@ import type {
   BalancerPods,
   BalancerSettings,
   SessionKind,
-} from '../../config/schema/balancer-settings.ts';
-import { isIpAddress, networkOfAddress } from '../../config/schema/ip-address.ts';
+} from '../../../config/schema/balancer-settings.ts';
+import { isIpAddress, network } from '../../../config/schema/ip-address.ts';
 import { balancerDeployments, podLabels } from './balancer-deployments.ts';
 import { haproxyConfig } from './haproxy-config.ts';
-import type { Manifest } from '../../kube/objects/kube-object.ts';
+import type { Manifest } from '../../../kube/objects/kube-object.ts';
 import { podNames, podPlacement, podPorts } from './placement.ts';
 
 /**
@@ -186,4 +186,9 @@ export function configMapName(name: string, data: Readonly<Record<string, string
   const letters: Readonly<Record<string, string>> = { 0: 'g', 1: 'h', 3: 'k', a: 'm', e: 't' };
   const digest = createHash('sha256').update(json).digest('hex').slice(0, 10);
   return `${name}-${digest.replaceAll(/[013ae]/g, (digit) => letters[digit] ?? digit)}`;
+}
+
+/** One IP address as a network: `192.0.2.1/32`. */
+function networkOfAddress(address: string): string {
+  return network(`${address}/${address.includes(':') ? 128 : 32}`)?.cidr ?? address;
 }

@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
-import type { BalancerSettings } from '../config/schema/balancer-settings.ts';
-import { hostPort } from '../config/schema/host-name.ts';
-import { mapConcurrent } from '../system/map-concurrent.ts';
+import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
+import { hostPort } from '../../config/schema/host-name.ts';
+import { mapConcurrent } from '../../system/map-concurrent.ts';
 
 /** A port of a node at which no sshd answers. */
 export interface SilentNode {

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { haproxyConfig } from '../../../src/balancer/rules/haproxy-config.ts';
-import { hostPlacement, onlyKind } from '../../../src/balancer/rules/placement.ts';
-import { haproxyMark } from '../../../src/balancer/place-haproxy-config.ts';
-import { withChecksum } from '../../../src/checksum-line.ts';
-import { parseBalancerSettings } from '../../../src/config/schema/balancer-settings.ts';
-import { refusal } from '../config/schema/refusal.ts';
+import { haproxyConfig } from '../../../../src/companions/balancer/rules/haproxy-config.ts';
+import { hostPlacement, onlyKind } from '../../../../src/companions/balancer/rules/placement.ts';
+import { haproxyMark } from '../../../../src/companions/balancer/place-haproxy-config.ts';
+import { withChecksum } from '../../../../src/checksum-line.ts';
+import { parseBalancerSettings } from '../../../../src/config/schema/balancer-settings.ts';
+import { refusal } from '../../config/schema/refusal.ts';
 import { example } from './example.ts';
 
-const etc = new URL('../../../etc/', import.meta.url);
+const etc = new URL('../../../../etc/', import.meta.url);
 const node = { name: 'n1', address: '192.0.2.11' };
 const document = {
   hostname: 'login.example.org',

@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { isUnchanged } from '../checksum-line.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
-import { escapeControl } from '../log.ts';
-import { stageFile, type WriteOptions, writeAtomically } from '../system/atomic-file.ts';
-import { assertParentDirectories } from '../system/config-directories.ts';
-import { realPathIfPresent } from '../system/if-present.ts';
-import { runProgram } from '../system/run-program.ts';
+import { isUnchanged } from '../../checksum-line.ts';
+import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { escapeControl } from '../../log.ts';
+import { stageFile, type WriteOptions, writeAtomically } from '../../system/atomic-file.ts';
+import { assertParentDirectories } from '../../system/config-directories.ts';
+import { realPathIfPresent } from '../../system/if-present.ts';
+import { runProgram } from '../../system/run-program.ts';
 
 /** In its first line. */
 export const haproxyMark = '# Written by `berth render balancer`. To change it, edit balancer.yml.';

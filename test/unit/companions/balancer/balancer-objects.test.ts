@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { balancerObjects, configMapName } from '../../../src/balancer/rules/balancer-objects.ts';
-import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { onlyKind, podPorts } from '../../../src/balancer/rules/placement.ts';
+import {
+  balancerObjects,
+  configMapName,
+} from '../../../../src/companions/balancer/rules/balancer-objects.ts';
+import type { Manifest } from '../../../../src/kube/objects/kube-object.ts';
+import { onlyKind, podPorts } from '../../../../src/companions/balancer/rules/placement.ts';
 import {
   type BalancerSettings,
   parseBalancerSettings,
-} from '../../../src/config/schema/balancer-settings.ts';
-import { refusal } from '../config/schema/refusal.ts';
+} from '../../../../src/config/schema/balancer-settings.ts';
+import { refusal } from '../../config/schema/refusal.ts';
 import { example } from './example.ts';
 
-const etc = new URL('../../../etc/kubernetes/ssh-balancer/', import.meta.url);
+const etc = new URL('../../../../etc/kubernetes/ssh-balancer/', import.meta.url);
 const systems = [{ name: 'a', nodes: [{ name: 'n1', address: '192.0.2.11' }] }];
 const podman = { name: 'podman', system: 'a', port: 22 };
 type Change = Readonly<Record<string, unknown>>;
