@@ -1,5 +1,7 @@
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
 import { expect, it } from 'vitest';
-import { companionCall } from '../../../src/cli/companions.ts';
+import { companionCall, companionCommands } from '../../../src/cli/companions.ts';
 import { command, commandTree } from '../../../src/cli/kit/command.ts';
 import { text, words } from '../../../src/cli/kit/options.ts';
 
@@ -61,4 +63,10 @@ it.each([
   'toString',
 ])('no companion has `berth %s`', (line) => {
   expect(companionCall(root, line.split(' '))).toBeUndefined();
+});
+
+it('each command of a companion has a program, and each program a command', () => {
+  const programs = globSync('src/companions/*/berth-*.ts').map((file) => basename(file, '.ts'));
+  const called = Object.values(companionCommands).map(({ companion }) => `berth-${companion}`);
+  expect(programs.sort()).toEqual([...new Set(called)].sort());
 });
