@@ -37,7 +37,7 @@ describe('directories on hold', () => {
     for (const user of hostile) {
       sessions.push(await LiveSession.startReady(host, user, 'cat'));
       const runtime = `/run/user/${host.account(user).uid}`;
-      await holdDirectory(host, user, runtime, `mv ${runtime}/berth .`);
+      await holdDirectory(host, user, runtime, `mv ${runtime}/berth away-$$`);
     }
     const other = await LiveSession.startReady(host, 'ada', 'cat');
     for (const session of sessions) await session.kill();
@@ -57,7 +57,7 @@ describe('directories on hold', () => {
     const held = await LiveSession.startReady(host, user, 'cat');
     const other = await LiveSession.startReady(host, untouched, 'cat');
     const runtime = `/run/user/${host.account(user).uid}`;
-    await holdDirectory(host, user, runtime, `mv ${runtime}/berth .`);
+    await holdDirectory(host, user, runtime, `mv ${runtime}/berth away-$$`);
     for (let round = 0; round < 3; round += 1) {
       const seen = (await listed(host)).map(({ user: of, profile }) => `${of} ${profile}`);
       expect(seen.sort()).toEqual([`${user} base`, `${untouched} base`]);
