@@ -4,6 +4,11 @@ import { installDirectory, type Portal } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
+import {
+  abortFuse,
+  holdDirectory,
+  showFuseConnections,
+} from '../../../rig/login-node/fuse-connections.ts';
 import { podPortal } from '../../../rig/login-node/pod-host.ts';
 
 const profile = { backend: 'pod', image: 'localhost/none:1', lifetime: 'connection' };
@@ -32,9 +37,14 @@ describe('a login on a node with pods of two clusters', () => {
     await site.kubectl(['delete', 'namespace', 'u-two-ada', 'u-lab-two-ada', '--wait=false']);
   });
 
-  it('has a grant for both, stored by root and handed over to the user, with the right owners', async () => {
+  const hook = `/run/sshd-session -c 'env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installDirectory}/hooks/pam-session open; exit $?'`;
+  const places = (): readonly [kept: string, given: string] => {
     const { uid } = host.account('two-ada');
-    const [kept, given] = [`/run/berth/pods/${uid}`, `/run/user/${uid}/berth-pods`];
+    return [`/run/berth/pods/${uid}`, `/run/user/${uid}/berth-pods`];
+  };
+
+  it('has a grant for both, stored by root and handed over to the user, with the right owners', async () => {
+    const [kept, given] = places();
     // What a user keeps there makes the steps that are done as the user longer.
     await runAsRoot(
       host,
@@ -42,7 +52,6 @@ describe('a login on a node with pods of two clusters', () => {
     );
     // The hook's parent must be sshd.
     await runAsRoot(host, 'cp /bin/bash /run/sshd-session');
-    const hook = `/run/sshd-session -c 'env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installDirectory}/hooks/pam-session open; exit $?'`;
     for (let turn = 0; turn < 15; turn += 1) {
       await runAsRoot(host, `rm -rf ${kept} ${given}/*.json ${given}/*.refused; ${hook}`);
       const owners = await runAsRoot(host, `stat -c '%U %a %n' ${kept}/* ${given}/*.*`);
@@ -54,5 +63,22 @@ describe('a login on a node with pods of two clusters', () => {
       );
     }
     expect(await host.log()).not.toContain('level=error');
+  });
+
+  it('leaves one process of root behind where its user keeps the directory, however often', async () => {
+    const [kept, given] = places();
+    await showFuseConnections(host);
+    await holdDirectory(host, 'two-ada', given);
+    await runAsRoot(
+      host,
+      `rm -r ${kept}; for login in 1 2 3; do setsid ${hook} >/dev/null 2>&1 & done`,
+    );
+    const refused = async (): Promise<number> =>
+      (await host.log()).match(/user=two-ada .*code=lock-timeout/g)?.length ?? 0;
+    await expect.poll(refused).toBeGreaterThan(1);
+    const waiting = `pgrep -fc '^[^ ]+/node .*/hooks/pam-session open$' || true`;
+    await expect.poll(() => runAsRoot(host, waiting)).toBe('1\n');
+    await abortFuse(host, 'two-ada');
+    await expect.poll(() => runAsRoot(host, waiting)).toBe('0\n');
   });
 });
