@@ -34,6 +34,8 @@ export interface BoundedOptions {
   readonly user?: ProcessUser;
   /** Its standard input; default: none. */
   readonly input?: string;
+  /** Its output is of interest only if it fails: then nobody waits for a child of its own that holds the output open. */
+  readonly failureOutput?: boolean;
   /** How much of each output is kept, in characters; the rest is read and dropped. */
   readonly keptLength?: number;
 }
@@ -47,8 +49,9 @@ export interface BoundedOptions {
 export async function runBounded(
   file: string,
   args: readonly string[],
-  { env, limitMs, graceMs = usualGraceMs, note, user, input, keptLength = 16_384 }: BoundedOptions,
+  { env, limitMs, user, input, ...options }: BoundedOptions,
 ): Promise<BoundedRun> {
+  const { graceMs = usualGraceMs, note, failureOutput = false, keptLength = 16_384 } = options;
   const hung = note === undefined ? undefined : hungProcess(note);
   if (hung !== undefined) return { ended: 'hung', hung, stdout: '', stderr: '' };
   const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
@@ -81,7 +84,7 @@ export async function runBounded(
       if (note !== undefined) noteHung(note, child.pid);
     }
     child.unref();
-  } else {
+  } else if (!failureOutput || ended !== 0) {
     // The rest of its output, which a child of its own may hold open.
     await Promise.race([closed, sleep(afterKillMs, undefined, { ref: false })]);
   }

@@ -59,6 +59,7 @@ async function runPodman(
     graceMs: 0,
     note: isRoot() ? hungNotePath({ run: runDir }, uid, 'podman') : undefined,
     keptLength: longestAnswer,
+    failureOutput: true,
   });
   if (ended === 0) return;
   if (hung !== undefined)
