@@ -1,4 +1,4 @@
-import type { CheckText } from './check-texts.ts';
+import type { CheckText } from './check-text.ts';
 
 export const loginNodeCheckTexts = {
   'ssh-config': {

@@ -1,5 +1,5 @@
 import { installedPath } from '../installed-path.ts';
-import type { CheckText } from './check-texts.ts';
+import type { CheckText } from './check-text.ts';
 
 export const portalCheckTexts = {
   node: {

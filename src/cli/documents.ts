@@ -1,3 +1,5 @@
+import { type Time, type DocumentError } from './kit/document-parts.ts';
+import { type SetupFile, type SetupCommand } from './init/setup-document.ts';
 import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
@@ -6,9 +8,8 @@ import type { ShownSetting } from '../config/load/shown-settings.ts';
 import type { SubordinateEntry } from '../identity/subordinate-file.ts';
 import type { ImageCheck } from '../images/check-images.ts';
 import type { GcResult } from '../images/collect-garbage.ts';
-import type { ListedImage } from '../images/image-index.ts';
+import type { ListedImage } from '../images/list-images.ts';
 import type { PullOutcome, PullPlan } from '../images/pull-images.ts';
-import type { FileChange } from '../init/file-change.ts';
 import type { OscReport } from '../init/osc-report.ts';
 import type { LdapUsers } from '../directory/rules/ldap-users.ts';
 import type { NamespaceChange } from '../ldap/rules/namespace-annotations.ts';
@@ -26,19 +27,7 @@ import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
 import type { LogLine } from '../trace/log-line.ts';
-import type { StepResult } from './init/setup-steps.ts';
 import type { HostStatus } from './status/host-status.ts';
-
-/** An error in a document. */
-export interface DocumentError {
-  readonly code: string;
-  readonly message: string;
-  /** What to do. */
-  readonly next: string;
-}
-
-/** Seconds are whole; a time is `2026-01-02T03:04:05Z` (RFC 3339). */
-export type Time = string;
 
 interface TokenOfCluster {
   readonly cluster: string;
@@ -128,21 +117,6 @@ interface DoctorReport {
   readonly ok: boolean;
   readonly summary: Readonly<Record<CheckStatus, number>>;
   readonly checks: readonly (CheckResult & Partial<ImageCheck>)[];
-}
-
-/** A file that `berth init` writes. */
-export interface SetupFile extends StepResult {
-  readonly file: string;
-  readonly change: FileChange['change'];
-  /** The differences as a unified diff; none if the file is unchanged. */
-  readonly patch?: string;
-}
-
-/** A program that `berth init` runs. */
-export interface SetupCommand extends StepResult {
-  readonly command: readonly string[];
-  /** A command whose output it reads. */
-  readonly input?: readonly string[];
 }
 
 /**

@@ -1,6 +1,7 @@
+import type { ReapContext } from './reap-context.ts';
 import { hostname } from 'node:os';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import type { LiveObject, ObjectMeta } from '../kube/objects/kube-object.ts';
+import type { ObjectMeta } from '../kube/objects/kube-object.ts';
 import { asBerthError, type BerthError, withHint } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { apiClient, type ApiClient } from '../kube/api-client.ts';
@@ -34,25 +35,6 @@ export interface ReapedCluster {
   readonly pods: ReapedPods;
   readonly namespaces: ReapedNamespaces;
   readonly failed: readonly BerthError[];
-}
-
-/** Common input of reaping pods and namespaces. */
-export interface ReapContext {
-  readonly client: ApiClient;
-  readonly dryRun: boolean;
-  /** The namespaces of users, without those that are kept. */
-  readonly namespaces: readonly LiveObject[];
-  /** All pods of the cluster. */
-  readonly pods: PodTally;
-  /** The pods that match the selector. */
-  readonly podsOf: (labelSelector: string) => Promise<PodTally>;
-  /** Seconds since the epoch, by the API server. */
-  readonly now: () => number;
-  readonly ageOf: (object: LiveObject) => number;
-  /** Converts an RFC 3339 time to seconds since the epoch. */
-  readonly secondsOf: (timestamp: string | undefined) => number;
-  /** Call before each deletion: false if another reaper has taken over, or if the time is over. */
-  readonly mayGoOn: () => Promise<boolean>;
 }
 
 /** In the namespace of the hook's account. */

@@ -12,7 +12,7 @@ import { reduceListPages } from '../kube/list-all.ts';
 import { userVolumeLabel } from '../kube/objects/well-known-names.ts';
 import { recordEvent } from './record-event.ts';
 import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts';
-import type { ReapContext } from './reap-cluster.ts';
+import type { ReapContext } from './reap-context.ts';
 
 export interface NamespacesOptions {
   /** Seconds without a pod, and minimum age, before a namespace is deleted. */

@@ -11,7 +11,7 @@ import type { ApiClient } from '../kube/api-client.ts';
 import { deleteObject } from '../kube/delete-object.ts';
 import { reduceListPages } from '../kube/list-all.ts';
 import { recordEvent } from './record-event.ts';
-import type { ReapContext } from './reap-cluster.ts';
+import type { ReapContext } from './reap-context.ts';
 import { apiError } from '../kube/api-errors.ts';
 
 export interface PodsOptions {

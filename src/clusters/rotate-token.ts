@@ -1,3 +1,4 @@
+import { type ServiceAccountName, serviceAccountOf, whoAmI } from '../kube/required-rights.ts';
 import { realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
@@ -9,18 +10,12 @@ import { apiServerFrom, entriesOfContext, type ContextChoice } from '../kube/adm
 import { apiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { requestToken, type IssuedToken } from '../kube/request-token.ts';
-import { serviceAccountOf, whoAmI } from '../kube/required-rights.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { asMissingTokenError } from './hook-access.ts';
-import { rewriteKubeconfig } from './setup-token.ts';
+import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
-
-export interface ServiceAccountName {
-  readonly namespace: string;
-  readonly name: string;
-}
 
 /** A token to be renewed. */
 export interface RotateTarget {

@@ -1,28 +1,23 @@
+import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/schema/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
-import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { BerthError, withHint } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
 import { apiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { requestToken } from '../kube/request-token.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
 import { realPathIfPresent } from '../system/if-present.ts';
 import { readIfPresent, readTrusted } from '../system/trusted-text.ts';
 import { kubectlAccess } from './admin-command-access.ts';
 import { clusterAdminAccess } from './capi-admin-access.ts';
 import { grantPullSecret } from './grant-pull-secret.ts';
 import { contextChoice, hookEntryName } from './hook-access.ts';
-import {
-  checkToken,
-  type RotateDeps,
-  type RotatedToken,
-  type ServiceAccountName,
-} from './rotate-token.ts';
+import { checkToken, type RotateDeps, type RotatedToken } from './rotate-token.ts';
+import type { ServiceAccountName } from '../kube/required-rights.ts';
 import { tokenState } from './token-state.ts';
 
 export interface SetupInput {
@@ -232,23 +227,4 @@ function manifestsOf(account: string): string {
     'berth-reaper': '/reaper',
   };
   return installedPath(`share/etc/kubernetes${components[account] ?? ''}`);
-}
-
-/**
- * Replaces root's kubeconfig under kubectl's lock. A dry run only makes the text.
- *
- * @param file not a symlink, which would be replaced by a file
- * @param change reads the file, which kubectl may have changed meanwhile, and makes its new text
- * @throws {BerthError} those of `change`, `withKubeconfigLock` and `writeAtomically`
- */
-export async function rewriteKubeconfig(
-  file: string,
-  deps: Pick<RotateDeps, 'deadline' | 'log' | 'dryRun'>,
-  change: () => string,
-): Promise<void> {
-  if (deps.dryRun) {
-    change();
-    return;
-  }
-  await withKubeconfigLock(file, deps, () => writeAtomically(file, change(), { mode: 0o600 }));
 }

@@ -8,7 +8,7 @@ import { hostConfig, kindFile } from '../sshd-kinds/kind.ts';
 import { runningSshds } from '../sshd-kinds/running-sshds.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
 import { kindName, sshYml } from './login-node-profile.ts';
-import type { LoginNodeAnswers } from './login-node-setup.ts';
+import type { LoginNodeAnswers } from './login-node-answers.ts';
 import type { UnitsToStart } from './unit-steps.ts';
 
 /** What an admin of a login node does after `berth init` in any case, one line each. */

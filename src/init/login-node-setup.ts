@@ -1,8 +1,8 @@
+import type { LoginNodeAnswers } from './login-node-answers.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../config/schema/profile/profile.ts';
-import type { ImageArchive } from '../images/image-archive.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind.ts';
@@ -17,7 +17,7 @@ import {
   formerShellsFile,
   keepShells,
 } from './account-state.ts';
-import { type ClusterAnswers, clusterSetup } from './cluster-setup.ts';
+import { clusterSetup } from './cluster-setup.ts';
 import { imageSteps } from './image-steps.ts';
 import { hostSshdNext, loginNodeNext, loginNodeStart } from './login-node-next.ts';
 import {
@@ -31,28 +31,6 @@ import { policySteps } from './policy-steps.ts';
 import type { ProgramOptions } from '../system/run-program.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 import { startSteps, stopUnits, tokenUnits, unitSteps, type UnitsToStart } from './unit-steps.ts';
-
-/** What an admin is asked about a login node. */
-export interface LoginNodeAnswers {
-  readonly backend: Backend;
-  /** The cluster of sessions in pods. */
-  readonly cluster?: ClusterAnswers;
-  /** The partition of jobs; empty: Slurm's default. */
-  readonly partition: string;
-  /** Pods: install the admission policies on a cluster that has none. */
-  readonly policies: boolean;
-  readonly image: string;
-  /** Accounts that may log in. */
-  readonly users: readonly string[];
-  readonly port: number;
-  /** IP addresses that the sshd listens on; none means all. */
-  readonly addresses: readonly string[];
-  readonly mode: KindMode;
-  readonly pull: boolean;
-  /** In place of a registry. */
-  readonly archive?: ImageArchive | undefined;
-  readonly start: boolean;
-}
 
 /** AllowGroups in etc/sshd. */
 export const group = 'berth';

@@ -147,10 +147,13 @@ export async function canI(client: ApiClient, right: Right): Promise<boolean> {
   return (answer.body as Partial<V1SelfSubjectAccessReview>).status?.allowed === true;
 }
 
+export interface ServiceAccountName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** The ServiceAccount of a user name; undefined for another kind of user. */
-export function serviceAccountOf(
-  username: unknown,
-): { readonly namespace: string; readonly name: string } | undefined {
+export function serviceAccountOf(username: unknown): ServiceAccountName | undefined {
   const parts =
     typeof username === 'string'
       ? /^system:serviceaccount:(?<namespace>[a-z0-9.-]+):(?<name>[a-z0-9.-]+)$/.exec(username)

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../errors/berth-error.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
-import type { SubordinateFileName } from './rules/subordinate-ids.ts';
+import type { SubordinateFileName } from './rules/subordinate-input.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { takeShadowLock } from './shadow-lock.ts';

@@ -6,12 +6,8 @@ import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import { writeError } from '../system/atomic-file.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { type Accounts, readAccounts, type SubidAccountQuery } from './read-accounts.ts';
-import {
-  planSubordinateIds,
-  type SubordinateFileName,
-  type SubordinateLayout,
-  type SubordinatePlan,
-} from './rules/subordinate-ids.ts';
+import { planSubordinateIds, type SubordinatePlan } from './rules/subordinate-ids.ts';
+import type { SubordinateFileName, SubordinateLayout } from './rules/subordinate-input.ts';
 
 export interface SubidInput extends SubidAccountQuery {
   readonly layout: SubordinateLayout;

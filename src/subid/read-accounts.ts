@@ -4,8 +4,11 @@ import { BerthError } from '../errors/berth-error.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { readDirectoryIds } from './read-directory-ids.ts';
 import type { DirectoryIds, ReservedIds } from './rules/directory-ids.ts';
-import type { KnownId } from './rules/subordinate-faults.ts';
-import type { SubordinateFileName, SubordinateUser } from './rules/subordinate-ids.ts';
+import {
+  type KnownId,
+  type SubordinateFileName,
+  type SubordinateUser,
+} from './rules/subordinate-input.ts';
 import { directoryServices, getent, unlistedServices } from '../system/getent.ts';
 
 export interface SubidAccountQuery {

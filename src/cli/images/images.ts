@@ -1,4 +1,4 @@
-import type { ListedImage } from '../../images/image-index.ts';
+import type { ListedImage } from '../../images/list-images.ts';
 import { installedPath } from '../../installed-path.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
@@ -24,7 +24,7 @@ const listCommand = command({
   epilogue:
     'STATUS: complete; missing, if a profile names it but it is not in the store; damaged, if layers are incomplete (see `berth images check`). Contacts no registry.',
   run: async (args, terminal) => {
-    const { listImages } = await import('../../images/image-index.ts');
+    const { listImages } = await import('../../images/list-images.ts');
     const site = await loadSsh(args);
     const images = listImages(site);
     if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));

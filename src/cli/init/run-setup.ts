@@ -19,10 +19,10 @@ import {
   runStep,
   statusOf,
   stepFields,
-  type StepResult,
   stepText,
   succeeds,
 } from './setup-steps.ts';
+import type { StepResult } from './setup-document.ts';
 
 /**
  * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has

@@ -1,3 +1,4 @@
+import { type StepResult, type SetupCommand, type SetupFile } from './setup-document.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { countText } from '../../count-text.ts';
@@ -6,9 +7,7 @@ import type { FileChange } from '../../init/file-change.ts';
 import { type CommandStep, commandText } from '../../init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../shell-words.ts';
-import type { SshdLint } from '../../sshd-lint/lint-sshd.ts';
 import { runProgram } from '../../system/run-program.ts';
-import type { SetupCommand, SetupFile } from '../documents.ts';
 import { patchText } from '../kit/patch-text.ts';
 import type { Terminal, TextStream } from '../kit/terminal.ts';
 
@@ -78,18 +77,6 @@ export class CollectedText implements TextStream {
 
 /** A step that `berth init` has looked at. */
 export type OpenStep = FileChange | CommandStep;
-
-/**
- * What became of a step. `planned`: a dry run, or a step after one that failed; `left`: somebody has edited the file, and it
- * was not replaced.
- */
-export interface StepResult {
-  readonly result: 'planned' | 'unchanged' | 'left' | 'done' | 'failed';
-  /** Where the former file is. */
-  readonly kept?: string;
-  /** What the linter found in a file of sshd. */
-  readonly lint?: SshdLint;
-}
 
 export function isChange(step: OpenStep): step is FileChange {
   return 'change' in step;

@@ -2,7 +2,8 @@ import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { processOutput } from '../../kube-exec/stdout-sink.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
-import type { DocumentError, Documents } from '../documents.ts';
+import type { Documents } from '../documents.ts';
+import type { DocumentError } from './document-parts.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {

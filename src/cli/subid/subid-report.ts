@@ -9,7 +9,7 @@ import type {
   SubordinateFault,
   SubordinateFileName,
   SubordinateLayout,
-} from '../../subid/rules/subordinate-ids.ts';
+} from '../../subid/rules/subordinate-input.ts';
 import type { Documents } from '../documents.ts';
 import { type Terminal, documentText, errorText, wantsColour, writeIdle } from '../kit/terminal.ts';
 

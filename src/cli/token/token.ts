@@ -4,8 +4,8 @@ import type {
   RotateOutcome,
   RotateTarget,
   RotatedToken,
-  ServiceAccountName,
 } from '../../clusters/rotate-token.ts';
+import type { ServiceAccountName } from '../../kube/required-rights.ts';
 import type { TokenSource } from '../../clusters/setup-token.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { BerthError, asBerthError } from '../../errors/berth-error.ts';

@@ -1,4 +1,4 @@
-import type { DocumentError } from '../../cli/documents.ts';
+import type { DocumentError } from '../../cli/kit/document-parts.ts';
 import { documentError, documentText } from '../../cli/kit/terminal.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
 import type { AssociationPlan } from './rules/association-plan.ts';

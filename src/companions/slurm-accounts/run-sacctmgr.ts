@@ -2,7 +2,7 @@ import type { SlurmAccountsSettings } from './rules/slurm-accounts-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { type ProgramResult, runProgram } from '../../system/run-program.ts';
-import type { LiveAccounts } from './rules/association-plan.ts';
+import type { LiveAccounts } from './rules/live-accounts.ts';
 import { listAssociations, listDefaults, parseLists } from './rules/sacctmgr-argv.ts';
 
 /** How long one command may take. With 200 new users, it is a second. Milliseconds. */

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run, type ClientOptions, type ClientResult } from './run-client.ts';
-import { Skip, assertSuccess } from './case.ts';
+import { Skip, assertSuccess } from './expect.ts';
 
 /** The SSH server that the cases log in to. */
 export interface Target {

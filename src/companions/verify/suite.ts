@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Skip, type Case, type ServerTrait } from './case.ts';
+import type { Case, ServerTrait } from './case.ts';
+import { Skip } from './expect.ts';
 import { commands } from './cases/commands.ts';
 import { desktop } from './cases/desktop.ts';
 import { exits } from './cases/exits.ts';

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { sourceText } from '../../source-text.ts';
-import { assertSuccess } from './case.ts';
+import { assertSuccess } from './expect.ts';
 import type { Client } from './client.ts';
 import { run } from './run-client.ts';
 import { shellWords } from '../../shell-words.ts';

@@ -10,7 +10,6 @@ import {
 import { isErrno } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { ptyNumber } from '../../system/process-usage.ts';
-import type { Session } from './list-sessions.ts';
 
 /** `/dev/pts`, where only the kernel makes and removes entries. */
 const directory = '/dev/pts';
@@ -90,7 +89,7 @@ export function messageLine(text: string): string {
  * @returns how many terminals showed it; a stopped terminal (Ctrl-S) does not
  */
 export function tellSessions(
-  sessions: readonly Pick<Session, 'uid' | 'terminals'>[],
+  sessions: readonly { readonly uid: number; readonly terminals: readonly string[] }[],
   text: string,
 ): number {
   // BEL, and a line of its own: the user may be in the middle of one. `\r`, because the terminal may be in raw mode.

@@ -1,5 +1,5 @@
 import { idCount, type IdRange } from '../../identity/subordinate-file.ts';
-import type { SubordinateInput, SubordinateLayout } from './subordinate-ids.ts';
+import type { SubordinateInput, SubordinateLayout } from './subordinate-input.ts';
 
 /** Ranges in which overlaps are found in logarithmic time. */
 export interface RangeIndex<T extends IdRange> {

@@ -1,3 +1,10 @@
+import {
+  type KnownId,
+  type SubordinateFileName,
+  type SubordinateFault,
+  type SubordinateInput,
+  type SubordinateUser,
+} from './subordinate-input.ts';
 import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
 import { endOf, formatRange, indexRanges, sortedRanges } from './id-ranges.ts';
 import {
@@ -6,18 +13,6 @@ import {
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
-import type {
-  SubordinateFileName,
-  SubordinateFault,
-  SubordinateInput,
-  SubordinateUser,
-} from './subordinate-ids.ts';
-
-/** A UID or GID of the machine, and a description such as `user ada`. */
-export interface KnownId {
-  readonly id: number;
-  readonly name: string;
-}
 
 /** Faults in the files, except those of `heldIds`. Berth never changes existing lines: only the admin knows what they are for. */
 export function existingFaults(

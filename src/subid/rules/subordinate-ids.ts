@@ -1,54 +1,21 @@
-import type { ErrorCode, LogCode } from '../../errors/error-codes.ts';
+import {
+  type SubordinateUser,
+  type SubordinateFileName,
+  type SubordinateFault,
+  type SubordinateLayout,
+  type SubordinateInput,
+} from './subordinate-input.ts';
+import type { ErrorCode } from '../../errors/error-codes.ts';
 import { endOf, formatRange, indexRanges, type RangeIndex, suggestLayout } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
-import type { DirectoryIds, ReservedIds } from './directory-ids.ts';
-import { existingFaults, heldIds, type KnownId, overlapText } from './subordinate-faults.ts';
+import type { ReservedIds } from './directory-ids.ts';
+import { existingFaults, heldIds, overlapText } from './subordinate-faults.ts';
 import {
   idCount,
   type IdRange,
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
-
-/** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. */
-export interface SubordinateLayout {
-  readonly firstUid: number;
-  readonly base: number;
-  /** IDs per user. */
-  readonly size: number;
-}
-
-/** A user who should have subordinate IDs. */
-export interface SubordinateUser {
-  readonly name: string;
-  readonly uid: number;
-  /** The primary group. */
-  readonly gid: number;
-  /** The supplementary groups; absent if they were not asked for. */
-  readonly groups?: readonly number[];
-}
-
-export type SubordinateFileName = 'subuid' | 'subgid';
-
-export interface SubordinateInput {
-  readonly users: readonly SubordinateUser[];
-  readonly files: Readonly<Record<SubordinateFileName, SubordinateFile>>;
-  /** The machine's accounts (for subuid) and groups (for subgid), which no range may contain. */
-  readonly real: Readonly<Record<SubordinateFileName, readonly KnownId[]>>;
-  /** What is known of IDs of accounts and groups that are not among these. */
-  readonly directory: DirectoryIds;
-  readonly layout: SubordinateLayout;
-}
-
-/** A fault in the files, or (with an error's code) why a user gets no range. */
-export interface SubordinateFault<Code extends LogCode = LogCode> {
-  readonly code: Code;
-  readonly message: string;
-  readonly user?: string;
-  readonly uid?: number;
-  readonly file?: SubordinateFileName;
-  readonly line?: number;
-}
 
 export interface SubordinatePlan {
   /** Lines to add, in ascending order of UIDs. */

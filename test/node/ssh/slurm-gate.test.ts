@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { type SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { BalancerHost } from '../balancer/balancer-host.ts';
 import { TestNetwork } from '../balancer/test-network.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import { run, type ClientResult } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../site/debian-packages.ts';

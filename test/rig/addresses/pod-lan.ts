@@ -1,5 +1,5 @@
 import type { TestNetwork } from '../balancer/test-network.ts';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import { run } from '../../../src/companions/verify/run-client.ts';
 import { podCidr } from '../site/kubernetes-node/containerd.ts';

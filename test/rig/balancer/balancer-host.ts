@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { inNetwork } from '../login-node/host-namespaces.ts';
 import {
   run,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { run } from '../../../src/companions/verify/run-client.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { installDirectory } from '../site/portal.ts';

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { inNetwork } from './host-namespaces.ts';
 import { run } from '../../../src/companions/verify/run-client.ts';
 

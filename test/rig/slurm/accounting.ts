@@ -1,4 +1,4 @@
-import { assertSuccess } from '../../../src/companions/verify/case.ts';
+import { assertSuccess } from '../../../src/companions/verify/expect.ts';
 import { ensurePackages } from '../site/debian-packages.ts';
 import { freePorts } from '../free-ports.ts';
 import type { SlurmSite } from './slurm-site.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ReapContext } from '../../../src/cluster-reap/reap-cluster.ts';
+import type { ReapContext } from '../../../src/cluster-reap/reap-context.ts';
 import { reapPods } from '../../../src/cluster-reap/reap-pods.ts';
 import { PodTally } from '../../../src/cluster-reap/rules/reap-pods-plan.ts';
 import type { ApiResponse } from '../../../src/kube/api-client.ts';

@@ -1,5 +1,5 @@
 import { BerthError } from '../../../errors/berth-error.ts';
-import type { LiveAccounts } from './association-plan.ts';
+import type { LiveAccounts } from './live-accounts.ts';
 import type { DesiredAccount, DesiredAccounts } from './desired-accounts.ts';
 import type { AccountStep } from './steps.ts';
 

@@ -1,32 +1,10 @@
+import { type LiveAccounts, type LiveAssociation } from './live-accounts.ts';
 import type { PlannedLosses } from '../../../directory/rules/enough-entries.ts';
 import type { LdapUsers } from '../../../directory/rules/ldap-users.ts';
 import { caseIgnoreKey } from '../../../directory/rules/ldap-dn.ts';
 import { planAccounts } from './account-plan.ts';
 import { canBeAdded, type DesiredAccounts } from './desired-accounts.ts';
 import type { AccountStep, UserStep } from './steps.ts';
-
-/** An association of slurmdbd, with its own limits only, not those of the accounts above it. */
-export interface LiveAssociation {
-  readonly account: string;
-  readonly parent: string;
-  /** Empty for the account's own. */
-  readonly user: string;
-  /** Empty for all partitions. */
-  readonly partition: string;
-  readonly defaultQos: string;
-  readonly qos: readonly string[];
-  /** `MaxSubmitJobs`; undefined for none. */
-  readonly maxSubmit: number | undefined;
-}
-
-/** What slurmdbd has of one cluster. */
-export interface LiveAccounts {
-  readonly associations: readonly LiveAssociation[];
-  /** Each user's default account. */
-  readonly defaults: ReadonlyMap<string, string>;
-  /** Lines of sacctmgr(1) that are left out. */
-  readonly unread: readonly string[];
-}
 
 /** An association that Berth has closed with `MaxSubmitJobs=0`, and the limit before; null for none. */
 export interface ClosedAssociation extends Pick<LiveAssociation, 'account' | 'user' | 'partition'> {

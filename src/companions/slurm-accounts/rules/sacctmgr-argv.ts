@@ -1,4 +1,4 @@
-import type { LiveAccounts, LiveAssociation } from './association-plan.ts';
+import type { LiveAccounts, LiveAssociation } from './live-accounts.ts';
 import type { AccountStep, UserStep } from './steps.ts';
 
 /** Most names in one command. */

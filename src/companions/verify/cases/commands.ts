@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { BackgroundClient } from '../background-client.ts';
-import { assertMatches, assertEqual, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertMatches, assertEqual, assertSuccess } from '../expect.ts';
 
 /** `ssh host COMMAND`: input, output and environment of a command, as with a plain sshd. */
 export const commands: readonly Case[] = [

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { assertEqual, assertMatches, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertMatches, assertSuccess } from '../expect.ts';
 import { BackgroundClient } from '../background-client.ts';
 import type { Client } from '../client.ts';
 import { freePort } from '../free-port.ts';

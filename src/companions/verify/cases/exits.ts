@@ -1,4 +1,5 @@
-import { assertEqual, assertSuccess, Skip, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertSuccess, Skip } from '../expect.ts';
 import type { Client } from '../client.ts';
 import { withSharedConnection } from './multiplexing.ts';
 

@@ -4,7 +4,8 @@ import { randomInt } from 'node:crypto';
 import { freePort } from '../free-port.ts';
 import { waitFor } from '../wait-for.ts';
 import { BackgroundClient } from '../background-client.ts';
-import { assertEqual, assertSuccess, Skip, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertSuccess, Skip } from '../expect.ts';
 import type { Client } from '../client.ts';
 
 const nc = { nc: 'netcat-openbsd' };

@@ -1,4 +1,5 @@
-import { assertMatches, assertEqual, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertMatches, assertEqual } from '../expect.ts';
 import type { Client } from '../client.ts';
 import { Terminal } from '../terminal.ts';
 

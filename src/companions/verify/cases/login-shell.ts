@@ -1,4 +1,5 @@
-import { assertEqual, Skip, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, Skip } from '../expect.ts';
 import type { Client } from '../client.ts';
 import { withPrompt } from './interactive.ts';
 

@@ -1,5 +1,6 @@
 import type { ClientOptions, ClientResult } from '../run-client.ts';
-import { assertEqual, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertSuccess } from '../expect.ts';
 import type { Client } from '../client.ts';
 
 type Ssh = (args: readonly string[], options?: ClientOptions) => Promise<ClientResult>;

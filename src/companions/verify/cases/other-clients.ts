@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { assertMatches, assertEqual, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertMatches, assertEqual, assertSuccess } from '../expect.ts';
 import type { Client } from '../client.ts';
 import { Terminal } from '../terminal.ts';
 

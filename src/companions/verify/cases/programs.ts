@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { assertEqual, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertSuccess } from '../expect.ts';
 import type { Client } from '../client.ts';
 
 /** Programs that use ssh as their transport: rsync, sshfs, git, tar, ssh-copy-id, Ansible. */

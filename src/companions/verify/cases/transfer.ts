@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, stat, utimes } from 'node:fs/promises';
-import { assertEqual, assertSuccess, type Case } from '../case.ts';
+import type { Case } from '../case.ts';
+import { assertEqual, assertSuccess } from '../expect.ts';
 import type { Client } from '../client.ts';
 
 const awkwardName = `a b'c"$d;é`;

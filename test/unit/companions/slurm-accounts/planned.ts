@@ -4,10 +4,10 @@ import { ldapUsersOf } from '../../../../src/directory/rules/ldap-users.ts';
 import type { LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
 import {
   type AssociationPlan,
-  type LiveAssociation,
   planAssociations,
   type SyncMemory,
 } from '../../../../src/companions/slurm-accounts/rules/association-plan.ts';
+import type { LiveAssociation } from '../../../../src/companions/slurm-accounts/rules/live-accounts.ts';
 import { desiredAccounts } from '../../../../src/companions/slurm-accounts/rules/desired-accounts.ts';
 import { stepArguments } from '../../../../src/companions/slurm-accounts/rules/sacctmgr-argv.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { assertEqual } from '../../../../src/companions/verify/case.ts';
+import { assertEqual } from '../../../../src/companions/verify/expect.ts';
 import type { Client } from '../../../../src/companions/verify/client.ts';
 import {
   conformanceCases,

@@ -3,10 +3,12 @@ import { parseSubordinateFile } from '../../../../src/identity/subordinate-file.
 import type { ReservedIds } from '../../../../src/subid/rules/directory-ids.ts';
 import {
   planSubordinateIds,
-  type SubordinateFileName,
-  type SubordinateLayout,
   type SubordinatePlan,
 } from '../../../../src/subid/rules/subordinate-ids.ts';
+import type {
+  SubordinateFileName,
+  SubordinateLayout,
+} from '../../../../src/subid/rules/subordinate-input.ts';
 
 const users = ['alice', 'bob'].map((name, nth) => ({ name, uid: 1000 + nth, gid: 1000 + nth }));
 const defaults = { firstUid: 1000, base: 655_360_000, size: 65_536 };

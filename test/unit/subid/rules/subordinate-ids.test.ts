@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../rig/seeded-random.ts';
-import type { KnownId } from '../../../../src/subid/rules/subordinate-faults.ts';
+import {
+  type KnownId,
+  type SubordinateLayout,
+  type SubordinateUser,
+} from '../../../../src/subid/rules/subordinate-input.ts';
 import { entryLine, parseSubordinateFile } from '../../../../src/identity/subordinate-file.ts';
 import {
   planSubordinateIds,
-  type SubordinateLayout,
   type SubordinatePlan,
-  type SubordinateUser,
 } from '../../../../src/subid/rules/subordinate-ids.ts';
 
 const layout = { firstUid: 1000, base: 524_288, size: 65_536 };
