@@ -30,16 +30,17 @@ export async function readJournal(
   now: number,
 ): Promise<boolean> {
   const [pid = ''] = process.split('.');
-  // Without --all, it leaves out long messages.
-  const common = ['--no-pager', '--quiet', '--all', '--output=json', '--reverse'];
+  const common = ['--no-pager', '--quiet', '--output=json', '--reverse'];
+  // Without it, long messages are left out, such as those of users that have many megabytes.
+  const withLong = '--all';
   const ofBerth = [...common, '-t', 'berth', `--grep=${process.replace('.', '\\.')}@`];
   // Fields that begin with `_` are of journald, not of who writes (systemd.journal-fields(7)).
   const ofRoot = '_UID=0';
   // sshd's own lines at all times: PIDs are used again, so most of them are dropped afterwards.
-  const ofSshd = [...common, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`, ofRoot];
+  const ofSshd = [...common, withLong, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`, ofRoot];
   let isCut = false;
   for (const [args, maxBuffer, isKnown] of [
-    [[...ofBerth, ofRoot], mostOfRoot, false],
+    [[...ofBerth, withLong, ofRoot], mostOfRoot, false],
     [ofSshd, mostOfRoot, false],
     [ofBerth, mostOfUsers, true],
   ] as const) {
