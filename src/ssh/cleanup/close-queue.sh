@@ -20,6 +20,8 @@ in_slice='
   # sched(7): between sessions (setsid) with an autogroup each, only the nice value of the group counts.
   { echo 10 >/proc/self/autogroup; } 2>/dev/null
   {
+    # Node alone keeps the turn of its user, on the descriptor of flock(1).
+    exec 3>&-
     # Keeps the slot while Node lives, but no longer than a minute: a file system of the user may hold Node for ever.
     /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null
     exec 8>&-

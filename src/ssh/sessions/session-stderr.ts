@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readdirSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
 import { isErrno } from '../../errors/berth-error.ts';
 import { O_PATH } from '../../system/path-descriptor.ts';
 import type { Session } from './list-sessions.ts';
@@ -31,7 +23,8 @@ export function tellSessionsTheirEnd(
 
 /**
  * Writes to the standard error of a session. The user can make anything of that descriptor that is theirs to open, such as a
- * file to read only. So it counts only if it is a pipe that sshd's process has, too.
+ * file to read only, or one of a file system that never answers. So it counts only if it is a pipe that sshd's process has, too, by what
+ * the kernel calls it.
  *
  * @returns whether all of it was written; what a full pipe does not take at once is left out
  */
@@ -40,8 +33,8 @@ function writeToStderr({ pid, sshd }: WithoutTerminal, text: string): boolean {
   try {
     const found = openSync(`/proc/${pid}/fd/2`, O_PATH);
     open.push(found);
-    const { dev, ino } = fstatSync(found);
-    if (!pipesOf(sshd).some((pipe) => pipe.dev === dev && pipe.ino === ino)) return false;
+    const name = readlinkSync(`/proc/self/fd/${found}`);
+    if (!name.startsWith('pipe:[') || !descriptorNames(sshd).includes(name)) return false;
     const pipe = openSync(`/proc/self/fd/${found}`, constants.O_WRONLY | constants.O_NONBLOCK);
     open.push(pipe);
     const bytes = Buffer.from(text);
@@ -55,9 +48,7 @@ function writeToStderr({ pid, sshd }: WithoutTerminal, text: string): boolean {
   }
 }
 
-function pipesOf(pid: number): readonly { readonly dev: number; readonly ino: number }[] {
+function descriptorNames(pid: number): readonly string[] {
   const directory = `/proc/${pid}/fd`;
-  return readdirSync(directory)
-    .flatMap((name) => statSync(`${directory}/${name}`, { throwIfNoEntry: false }) ?? [])
-    .filter((status) => status.isFIFO());
+  return readdirSync(directory).map((descriptor) => readlinkSync(`${directory}/${descriptor}`));
 }
