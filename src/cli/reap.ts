@@ -7,6 +7,7 @@ import { EventSpool } from '../system/event-spool.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
 import { optionalOutputFile } from './kit/output-path.ts';
+import { reapProcess } from './kit/reap-process.ts';
 import { loadSsh, configDirOption } from './kit/site-options.ts';
 import {
   type Terminal,
@@ -62,22 +63,15 @@ async function reap(
   const log = lineLogger((line) => terminal.stderr.write(`${line}\n`), {}, spool.observe);
   const site = { settings, run, log, spool, now: terminal.now, endsUnused: args.unused };
   const dryRun = args['dry-run'];
-  const { reapEach, reapProcessCommand } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
+    const { reapEach } = await import('../ssh/cleanup/reap-in-turn.ts');
     const tell = (line: string): void => void terminal.stdout.write(line);
     const uids = args.turns.split(',').map(Number);
     await reapEach(site, uids, { dryRun, alone: args.alone, tell });
     return 0;
   }
-  const words = [
-    'reap',
-    '--quiet',
-    ...optionWords({ 'config-dir': args['config-dir'] }),
-    ...(dryRun ? ['--dry-run'] : []),
-    ...(args.unused ? ['--unused'] : []),
-    '--turns',
-  ];
-  const start = reapProcessCommand(terminal.program, words, terminal.env);
+  const more = [...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : [])];
+  const start = await reapProcess(args, terminal, more);
   const report = await reapSessions(site, { dryRun, waitMs: 0, start });
   const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
   terminal.stdout.write(text);
@@ -88,12 +82,6 @@ async function reap(
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));
   return report.failed.length > 0 ? exitCodeOf(report.failed) : 0;
-}
-
-function optionWords(values: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, value],
-  );
 }
 
 /** Exit status 75 whatever failed: the next run tries again. */

@@ -86,7 +86,7 @@ export async function waitForSessions(
   const kept =
     late.length === 0
       ? []
-      : await endAndReport(late, { graceSeconds: 0, read: await readAgain() }, terminal);
+      : await endAndReport(late, { graceSeconds: 0, read: await readAgain(), files }, terminal);
   if (kept.length === 0) terminal.stdout.write('no session is left\n');
   else terminal.stderr.write(keptText(kept.length));
 }

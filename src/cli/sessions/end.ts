@@ -3,15 +3,16 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { escapedForTerminal, lineLogger } from '../../log.ts';
+import { escapedForTerminal } from '../../log.ts';
 import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, text } from '../kit/options.ts';
-import type { SettingsRead } from '../kit/site-options.ts';
+import type { SettingsRead, SiteArguments } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
+import { reapProcess } from '../kit/reap-process.ts';
 import { durationText } from '../kit/text.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
 import {
@@ -77,7 +78,7 @@ async function end(args: EndArguments, terminal: Terminal): Promise<void> {
   const grace = performance.now() + graceSeconds * 1000;
   await endAndReport(
     sessions,
-    { message: args.message, graceSeconds, read, alsoTell: alsoIn },
+    { message: args.message, graceSeconds, read, files: args, alsoTell: alsoIn },
     terminal,
   );
   if (pods.length === 0) return;
@@ -98,6 +99,7 @@ interface EndAndReportOptions {
   readonly message?: string | undefined;
   /** With a mistake in ssh.yml, nobody is told, and what PAM's hook does not clean up is left for the reaper. */
   readonly read: SettingsRead;
+  readonly files: SiteArguments;
   /** Sessions whose pods end then. */
   readonly alsoTell?: readonly Session[];
 }
@@ -109,12 +111,14 @@ interface EndAndReportOptions {
  */
 export async function endAndReport(
   sessions: readonly Session[],
-  { graceSeconds, message, read, alsoTell = [] }: EndAndReportOptions,
+  { graceSeconds, message, read, files, alsoTell = [] }: EndAndReportOptions,
   terminal: Terminal,
 ): Promise<readonly Session[]> {
   const { endSessions } = await import('../../ssh/sessions/end-sessions.ts');
-  const log = lineLogger((line) => terminal.stderr.write(`${line}\n`));
-  const site = { settings: read.settings ?? read.error, run: runDir, log, now: terminal.now };
+  const cleanUp = async (session: Session): Promise<readonly BerthError[]> =>
+    read.error === undefined
+      ? await reapApart(session.uid, files, terminal)
+      : [notCleanedUp(session, read.error)];
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
   let graceMs = graceSeconds * 1000;
   if (message !== undefined || graceSeconds > 0) {
@@ -130,10 +134,31 @@ export async function endAndReport(
   const ended = await withProgress(
     terminal,
     () => `waiting for ${countText(sessions.length, 'session')} to end; ended: ${over}`,
-    () => endSessions(site, sessions, { graceMs, onEnd: () => (over += 1) }),
+    () => endSessions({ run: runDir }, sessions, { graceMs, cleanUp, onEnd: () => (over += 1) }),
   );
   for (const one of ended) report(one, terminal);
   return ended.flatMap(({ session, outcome }) => (outcome === 'failed' ? [session] : []));
+}
+
+/** Cleans up after a user in a process of its own, as `berth reap` does: the user may keep it for ever. */
+async function reapApart(
+  uid: number,
+  files: SiteArguments,
+  terminal: Terminal,
+): Promise<readonly BerthError[]> {
+  const { reapUsers } = await import('../../ssh/cleanup/reap-sessions.ts');
+  const failed: BerthError[] = [];
+  const start = await reapProcess(files, terminal);
+  for await (const { reaped } of reapUsers({ run: runDir }, [uid], start))
+    failed.push(...reaped.failed);
+  return failed;
+}
+
+function notCleanedUp({ id, user }: Session, { message, code, hint }: BerthError): BerthError {
+  return new BerthError(`session ${id} of ${user} ended and is not cleaned up: ${message}`, {
+    code,
+    hint: `${hint} Then run \`berth reap\`.`,
+  });
 }
 
 function report({ session, outcome, failed }: EndedSession, terminal: Terminal): void {

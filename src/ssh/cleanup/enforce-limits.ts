@@ -10,6 +10,7 @@ import { hardEndText, idleEndText, isWarningDue, warningText } from '../../sessi
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { sessionTraffic } from '../../system/session-traffic.ts';
+import { closeConnection } from './close-connection.ts';
 import { endSessions } from '../sessions/end-sessions.ts';
 import { openConnectionsOf } from '../sessions/list-sessions.ts';
 import { connectionUsages, type WithoutTerminal } from '../sessions/session-processes.ts';
@@ -88,7 +89,11 @@ export async function enforceLimits(
       continue;
     }
     const told = tellSessionsTheirEnd(there.filter(wantsNotices), end.text);
-    const ended = await endSessions(site, there, { graceMs: told > 0 ? messageMs : 0 });
+    const ended = await endSessions(site, there, {
+      graceMs: told > 0 ? messageMs : 0,
+      cleanUp: async ({ id }, record) =>
+        (await closeConnection(site, state.user, { id, record, gone: true })).failed,
+    });
     for (const { session, failed: left } of ended) {
       failed.push(...left);
       const { user, id } = session;

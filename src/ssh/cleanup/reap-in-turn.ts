@@ -23,20 +23,26 @@ export type StartReapProcess = (
  * A `StartReapProcess` that appends the UIDs to an argv, joined by commas, and `--alone`.
  *
  * @param env this program's environment
+ * @param showsLog whether its log goes to this program's standard error
  */
 export function reapProcessCommand(
   file: string,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  showsLog = true,
 ): StartReapProcess {
   return (uids, alone) => {
     const words = [...args, uids.join(','), ...(alone ? ['--alone'] : [])];
-    return spawn(file, words, {
+    const child = spawn(file, words, {
       // As in `tuneStartup`: each change of credentials interrupts all threads.
       env: { ...env, UV_THREADPOOL_SIZE: '2' },
       cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    // Not inherited: a process that survives SIGKILL would keep it open.
+    if (showsLog) child.stderr.pipe(process.stderr, { end: false });
+    else child.stderr.resume();
+    return child;
   };
 }
 
@@ -88,8 +94,6 @@ export async function* reapInTurn(
     const part = alone ? left : left.filter((uid) => !slow.has(uid));
     const child = start(part.slice(0, mostAtOnce), alone);
     child.on('error', () => undefined);
-    // Not inherited: a process that survives SIGKILL would keep it open.
-    child.stderr.pipe(process.stderr, { end: false });
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const before = left.length;

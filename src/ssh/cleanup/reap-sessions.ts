@@ -11,7 +11,7 @@ import {
   hungNotePath,
   type SessionContext,
 } from '../../connections/state-paths.ts';
-import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
+import { type ReapedUser, reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { emptyReap, type UserReap } from './reap-user.ts';
 
 export interface ReapReport extends UserReap {
@@ -68,6 +68,16 @@ export async function reapSessions(
   } finally {
     await held?.release();
   }
+}
+
+/** Cleans up after these users, each in its time, beside any other cleanup. */
+export function reapUsers(
+  site: Pick<SessionContext, 'run'>,
+  uids: readonly number[],
+  start: StartReapProcess,
+): AsyncGenerator<ReapedUser> {
+  const noteOf = (uid: number): string => hungNotePath(site, uid, 'reap');
+  return reapInTurn(uids, { turnMs, roundMs: Infinity, noteOf }, start);
 }
 
 async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Promise<ReapReport> {

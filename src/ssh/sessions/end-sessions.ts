@@ -1,11 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { userOfUid } from '../../identity/nss.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { isRunning } from '../../system/processes.ts';
-import { closeConnection } from '../cleanup/close-connection.ts';
 import {
   type ConnectionRecord,
   parseConnectionId,
@@ -27,14 +25,11 @@ export interface EndedSession<One extends Endable = Session> {
   readonly failed: readonly BerthError[];
 }
 
-/** As for the other parts of sessions, or with the reason why ssh.yml cannot be read. */
-export interface EndingSite extends Omit<SessionContext, 'settings'> {
-  readonly settings: SessionContext['settings'] | BerthError;
-}
-
 export interface EndSessionsOptions<One extends Endable> {
   /** How long sessions may go on. Milliseconds. */
   readonly graceMs: number;
+  /** Does what PAM's hook of a session did not. @returns what could not be cleaned up */
+  readonly cleanUp: (session: One, record: ConnectionRecord) => Promise<readonly BerthError[]>;
   /** Called when a session is over. */
   readonly onEnd?: (ended: EndedSession<One>) => void;
 }
@@ -48,14 +43,14 @@ const everyMs = 50;
 
 /**
  * Ends connections as if their clients had closed them: sshd's monitor passes SIGTERM on to its process for the user, and
- * PAM's close and Berth's cleanup run. If the monitor does not end, it is killed, and the cleanup is done here.
+ * PAM's close and Berth's cleanup run. If the monitor does not end, it is killed, and `cleanUp` is called.
  *
  * @returns one result for each session, after it is gone
  */
 export async function endSessions<One extends Endable>(
-  site: EndingSite,
+  site: Pick<SessionContext, 'run'>,
   sessions: readonly One[],
-  { graceMs, onEnd }: EndSessionsOptions<One>,
+  { graceMs, cleanUp, onEnd }: EndSessionsOptions<One>,
 ): Promise<readonly EndedSession<One>[]> {
   const end = performance.now() + graceMs;
   const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
@@ -73,7 +68,7 @@ export async function endSessions<One extends Endable>(
       continue;
     }
     const { session } = ended;
-    const cleaned = await cleanUp(site, session, record).then(
+    const cleaned = await cleanUp(session, record).then(
       (left): EndedSession<One> => ({ ...ended, failed: left }),
       (thrown: unknown) => failed(session, thrown).ended,
     );
@@ -95,7 +90,10 @@ function failed<One extends Endable>(session: One, thrown: unknown): Over<One> {
   return { ended: { session, outcome: 'failed', failed: [error] } };
 }
 
-async function endMonitor<One extends Endable>(site: EndingSite, session: One): Promise<Over<One>> {
+async function endMonitor<One extends Endable>(
+  site: Pick<SessionContext, 'run'>,
+  session: One,
+): Promise<Over<One>> {
   const { id, uid } = session;
   const named = parseConnectionId(id);
   const monitor = named === undefined ? undefined : runningMonitor(named);
@@ -117,20 +115,6 @@ async function killMonitor(monitor: SignalTarget): Promise<void> {
   await waitFor(() => !isRunning(monitor), 2_000);
 }
 
-/** Does what PAM's hook did not. */
-async function cleanUp(
-  site: EndingSite,
-  session: Endable,
-  record: ConnectionRecord,
-): Promise<readonly BerthError[]> {
-  const { id, uid } = session;
-  const { settings } = site;
-  const user = userOfUid(uid);
-  if (user === undefined) return [];
-  if (settings instanceof BerthError) return [notCleanedUp(session, settings)];
-  return (await closeConnection({ ...site, settings }, user, { id, record, gone: true })).failed;
-}
-
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -138,13 +122,6 @@ function exists(path: string): boolean {
 async function waitFor(done: () => boolean, mostMs: number): Promise<void> {
   const end = performance.now() + mostMs;
   while (!done() && performance.now() < end) await sleep(everyMs);
-}
-
-function notCleanedUp({ id, user }: Endable, { message, code, hint }: BerthError): BerthError {
-  return new BerthError(`session ${id} of ${user} ended and is not cleaned up: ${message}`, {
-    code,
-    hint: `${hint} Then run \`berth reap\`.`,
-  });
 }
 
 function notEnded({ id, user }: Endable, pid: number): BerthError {
