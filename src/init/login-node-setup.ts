@@ -97,6 +97,8 @@ export async function loginNodeSetup(
       ? []
       : [{ ...pamStep, text: pamWithHooks(pam, withInstalledPaths(texts.pam)) }]),
     ...unitSteps({ ...units, ...backendUnits[backend] }),
+    // Without it, sshd does not check a configuration.
+    ...(existsSync('/run/sshd') ? [] : [command('install', '-d', '-m', '0755', '/run/sshd')]),
     ...(existsSync(join(toolsDir, 'ld.so')) ? [] : [command('berth', 'images', 'files')]),
     ...(accounts.groupExists
       ? []

@@ -35,6 +35,8 @@ describe('the commands of the README', () => {
     await host.asRoot(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
     // Debian's default, which the linter reports: the README must remove it.
     await host.asRoot(['usermod', '--shell', '/bin/bash', 'alice']);
+    // As after a boot without systemd.
+    await host.asRoot(['rmdir', '/run/sshd']);
   });
   afterAll(() => host.stop());
 

@@ -86,9 +86,11 @@ describe('berth init login-node', () => {
     expect(await host.state()).toBe(before);
   });
 
-  it('ends with a session in a container', async () => {
+  it('ends with a session in a container, also where sshd has not run since the boot', async () => {
+    await shell('rmdir /run/sshd');
     const { exitCode, stdout, stderr } = await init('--yes');
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
+    expect((await shell('stat -c "%U %a" /run/sshd')).stdout).toBe('root 755\n');
     expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
     // By then her shell is Berth's.
