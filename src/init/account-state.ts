@@ -32,7 +32,8 @@ export async function accountState(names: readonly string[], group: string): Pro
   const passwd = await readFile('/etc/passwd', 'utf8');
   const members = groupLine?.split(':')[3]?.split(',') ?? [];
   const gid = groupLine?.split(':')[2];
-  const all = passwd.split('\n').map((line): LocalAccount => {
+  const lines = passwd.split('\n').filter((line) => line !== '');
+  const all = lines.map((line): LocalAccount => {
     const [name = '', , , primary, , , shell = ''] = line.split(':');
     return { name, shell, member: members.includes(name) || (primary ?? '') === gid };
   });

@@ -149,7 +149,7 @@ export async function loginNodeSetup(
 
 /** What an earlier run did to units and accounts. A version that did not keep shells may have replaced them. */
 function undoPresent(
-  { all }: AccountState,
+  { all, groupExists }: AccountState,
   running: readonly string[],
   former: ReadonlyMap<string, string>,
 ): string[][] {
@@ -160,6 +160,7 @@ function undoPresent(
       .filter(({ shell }) => shell === login)
       .map(({ name }) => ['usermod', '--shell', former.get(name) ?? 'SHELL', name]),
     ...all.filter(({ member }) => member).map(({ name }) => leaveGroup(name)),
+    ...(groupExists ? [['groupdel', group]] : []),
   ];
 }
 

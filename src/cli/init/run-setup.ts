@@ -215,8 +215,15 @@ class SetupRun {
         .filter(([, { result }]) => (result === 'done') === isNow)
         .flatMap(([step, result]) => undoOf(step, result));
     const now = undo(true);
-    const earlier = [...(this.#setup.undo ?? []).map(shellWords), ...undo(false)];
-    const back = now.length === 0 ? 'go back' : 'go back to before earlier runs, too';
+    // Berth's own file that this run has changed, and an earlier one has made.
+    const remade = results.flatMap(([step, { result }]) =>
+      isChange(step) && step.kind === 'whole' && step.change === 'changed' && result === 'done'
+        ? shellWords(['rm', step.path])
+        : [],
+    );
+    const earlier = [...(this.#setup.undo ?? []).map(shellWords), ...remade, ...undo(false)];
+    const isChanged = results.some(([, { result }]) => result === 'done');
+    const back = isChanged ? 'go back to before earlier runs, too' : 'go back';
     return [
       ...now.map((words) => `go back: ${words}`),
       ...earlier.map((words) => `${back}: ${words}`),
