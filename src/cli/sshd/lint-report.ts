@@ -5,11 +5,7 @@ import type { KindUnit } from '../../sshd-kinds/kind.ts';
 import type { NewKind } from '../../sshd-kinds/new-kind.ts';
 import { startCommand } from '../../sshd-kinds/rules/kind-problems.ts';
 import type { LintedSample, SshdLint } from '../../sshd-lint/lint-sshd.ts';
-import {
-  bySeverity,
-  type SshdFinding,
-  type SshdSeverity,
-} from '../../sshd-lint/rules/sshd-finding.ts';
+import type { SshdFinding, SshdSeverity } from '../../sshd-lint/rules/sshd-finding.ts';
 import { patchText } from '../kit/patch-text.ts';
 import { documentText } from '../kit/terminal.ts';
 
@@ -79,11 +75,10 @@ function cameFrom({ endpoint }: LintedSample): string {
 }
 
 function totals({ samples, host, matches, leftOut }: SshdLint): string {
-  const kinds = new Map<string, SshdSeverity>();
-  // A code counts once, with its highest severity.
-  const all = bySeverity([...host, ...matches, ...samples.flatMap((s) => s.findings)]);
-  for (const { code, severity } of all) if (!kinds.has(code)) kinds.set(code, severity);
-  const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
+  const all = [...host, ...matches, ...samples.flatMap((s) => s.findings)];
+  // A code counts once for each of its severities, which differ between users.
+  const count = (wanted: SshdSeverity) =>
+    new Set(all.flatMap(({ code, severity }) => (severity === wanted ? code : []))).size;
   const users = new Set(samples.map(({ user }) => user)).size;
   const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${countText(users, 'different account')} and ${countText(samples.length, 'connection')} checked`;
   return leftOut === 0

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kindsJson, kindsText } from '../../../../src/cli/sshd/state.ts';
-import { newKindText } from '../../../../src/cli/sshd/lint-report.ts';
+import { lintText, newKindText } from '../../../../src/cli/sshd/lint-report.ts';
 import type { KindUnit } from '../../../../src/sshd-kinds/kind.ts';
 
 const unit: KindUnit = {
@@ -57,4 +57,31 @@ it('kinds on a node in service are shown as systemd says it', () => {
   const text = kindsText([{ ...kind, drained: false }]);
   expect(text).toContain('inactive, enabled');
   expect(text).not.toContain('drained');
+});
+
+it('the count has each severity of a finding that is a door for one user and a weakness for another', () => {
+  const endpoint = {
+    address: '192.0.2.1',
+    host: 'client',
+    localAddress: '192.0.2.2',
+    localPort: 22,
+  };
+  const finding = (severity: 'door' | 'weakness') => ({
+    code: 'user-rc' as const,
+    severity,
+    message: 'sshd runs ~/.ssh/rc',
+    closedBy: 'PermitUserRC no',
+  });
+  const sample = (user: string, ...severities: readonly ('door' | 'weakness')[]) => ({
+    user,
+    known: true,
+    alike: 0,
+    endpoint,
+    findings: severities.map(finding),
+  });
+  const samples = [sample('alice', 'door', 'weakness'), sample('bob', 'weakness')];
+  const lint = { host: [], matches: [], samples, leftOut: 0, files: [] };
+  expect(lintText(lint as unknown as Parameters<typeof lintText>[0], { colour: false })).toMatch(
+    /: 1, weaknesses: 1, advice: 0; 2 different accounts and 2 connections checked\n$/,
+  );
 });
