@@ -38,14 +38,14 @@ export type HostRole = 'portal' | 'login-node' | 'compute-node' | 'hub';
  * The roles of this host, by what is configured: OnDemand's portal; ssh.yml, and PAM of sshd if slurmd is here too, for which
  * ssh.yml is the same on compute nodes; the socket of a JupyterHub.
  *
- * @param settings of ssh.yml, if they can be read
+ * @param settings of ssh.yml, if they can be read: with a mistake in it, the host is a login node, too
  */
 export async function hostRoles(
   clustersDir: string,
   settings: SshSettings | undefined,
 ): Promise<readonly HostRole[]> {
   const isCompute = isSshHost('/etc/berth/ssh.yml') && existsSync('/usr/sbin/slurmd');
-  const hasSessions = settings !== undefined && settings.noSessions !== true;
+  const hasSessions = isSshHost('/etc/berth/ssh.yml') && settings?.noSessions !== true;
   const isLogin = hasSessions && (!isCompute || hasPamHook(await pamFileFindings('sshd')));
   const found: Readonly<Record<HostRole, boolean>> = {
     portal: ondemandDirectory(clustersDir) !== undefined,

@@ -160,7 +160,9 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
           ? 'Create it, or correct the path to it. If it exists, and this is from the log of OnDemand’s hook, the unit of Apache may hide /root: run `berth doctor`.'
           : path.startsWith('/etc/ood/')
             ? 'Create it, or correct the path to it. A login node needs it only for sessions in pods: `berth init login-node --backend pod` writes it. For a session in a container: `berth plan --ssh --user NAME`.'
-            : 'Create it, or correct the path to it.';
+            : path === '/etc/berth/ssh.yml'
+              ? 'This host is not set up for sessions: run `berth init login-node`.'
+              : 'Create it, or correct the path to it.';
       throw fault('config-missing', path, 'does not exist', hint, cause);
     }
     const hint =

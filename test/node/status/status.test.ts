@@ -130,9 +130,10 @@ describe('berth status on a login node', () => {
     await root(
       `sed -i '/^immage/d' ${file}; echo 'rules: 1' >/run/bad; mount --bind /run/bad /etc/berth/ssh.yml`,
     );
-    expect((await status()).configuration).toMatchObject([
-      { errors: [{ code: 'ssh-yml-invalid' }] },
-    ]);
+    expect(await status()).toMatchObject({
+      roles: expect.arrayContaining(['login-node']) as unknown,
+      configuration: [{ errors: [{ code: 'ssh-yml-invalid' }] }],
+    });
     await root('umount /etc/berth/ssh.yml');
     expect(await status()).toMatchObject({ ok: true });
   });
@@ -168,5 +169,13 @@ describe('berth status on a login node', () => {
     await root(`/usr/sbin/sshd -f ${file} -o PidFile=none`);
     expect(await sshd()).toEqual([]);
     await root('rm -r /etc/ssh/berth');
+  });
+
+  it('is not set up without ssh.yml, and the list of sessions says so, too', async () => {
+    await root('mv /etc/berth/ssh.yml /run/ssh.yml');
+    const { err } = await berthOn(host, ['sessions', 'list']);
+    expect(err).toContain('This host is not set up for sessions: run `berth init login-node`.');
+    expect((await status()).roles).not.toContain('login-node');
+    await root('mv /run/ssh.yml /etc/berth/ssh.yml');
   });
 });
