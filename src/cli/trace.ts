@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { BerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSessionId } from '../session-id.ts';
@@ -55,6 +56,7 @@ async function trace(
     () => `reading ${reading}`,
     async () => {
       const now = terminal.now();
+      if (args.file === undefined && !journals.some(existsSync)) throw noJournal(args.session);
       if (args.file === undefined) return readJournal(traced, found, now);
       for (const path of args.file) {
         reading = path;
@@ -99,6 +101,17 @@ const readable =
 
 function notRead(unread: readonly string[]): BerthError {
   return new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
+}
+
+const journals = ['/run/log/journal', '/var/log/journal'];
+const logs = ['/var/log/auth.log', '/var/log/secure', '/var/log/messages'];
+
+function noJournal(session: string): BerthError {
+  const log = logs.find((path) => existsSync(path)) ?? '/var/log/auth.log';
+  return new BerthError('this host has no journal', {
+    code: 'journal-unreadable',
+    hint: `Run \`berth trace ${session} --file ${log}\`.`,
+  });
 }
 
 function notAnId(text: string): BerthError {

@@ -130,3 +130,14 @@ it('says what it could not read, instead of that there is nothing', async () => 
   });
   expect(both.stderr).toContain('form.log has no line of a known form');
 });
+
+it('says on a host without a journal which file to read', async () => {
+  await host.asRoot(['sh', '-c', 'mount -t tmpfs tmpfs /var/log; : >/var/log/secure']);
+  const { exitCode, stderr } = await trace('4711.8812345@login1');
+  await host.asRoot(['umount', '/var/log']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 69,
+    stderr:
+      'berth: this host has no journal [journal-unreadable]\nnext: Run `berth trace 4711.8812345@login1 --file /var/log/secure`.\n',
+  });
+});
