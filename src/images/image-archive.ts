@@ -51,7 +51,7 @@ export async function readImageArchive(file: string): Promise<ImageArchive> {
   throw unreadable(
     file,
     why,
-    'Make it with `podman save -o FILE IMAGE` on a machine that has the image, and compare its size after the copy.',
+    'Make it with `podman save -o FILE IMAGE` on a machine that has the image, and compare its size after the copy. For a root file system as tar, first `podman import FILE localhost/NAME`.',
   );
 }
 

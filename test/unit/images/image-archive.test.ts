@@ -69,6 +69,15 @@ describe('the names and IDs of the images in an archive', () => {
     );
   });
 
+  it('can be made of an archive of a file system', async () => {
+    const thrown = await readImageArchive(archive({ 'etc/hostname': 'x' })).catch(
+      (error: unknown) => error,
+    );
+    expect(thrown).toMatchObject({
+      hint: expect.stringContaining('first `podman import FILE localhost/NAME`') as unknown,
+    });
+  });
+
   it.each([
     ['does not exist', (file: string) => `${file}.gone`, 'it does not exist'],
     ['is a directory', () => directory, 'it is a directory'],
