@@ -9,7 +9,7 @@ import { endProcesses } from '../../system/end-processes.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 import { runBounded } from '../../system/run-bounded.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
-import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
+import { mountRuntimeDir, unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
 import { hungNotePath, idleSinceFile, type SessionContext } from '../../connections/state-paths.ts';
 import { openConnections } from '../../connections/open-connections.ts';
 import { containerNotePath } from './container-notes.ts';
@@ -37,7 +37,7 @@ export function containerCleanup(site: SessionContext, connection?: string): Cle
   const ofConnection = (id: string): CleanupStep[] => [
     async (state) => {
       const own = (await listBerthContainers(site, state)).filter((one) => one.connection === id);
-      return removeContainers(state, own);
+      return removeContainers(await withRuntimeDir(site, state, own), own);
     },
     (state) => {
       removeContainerFiles(state, (file) => file.includes(`-${id}.`));
@@ -60,20 +60,22 @@ export function containerCleanup(site: SessionContext, connection?: string): Cle
  * (`registerConnection`).
  *
  * @throws {BerthError} `container-store-unreadable`, `container-store-broken`, `lock-timeout`,
- *   `runtime-directory-not-unmounted`
+ *   `runtime-directory-not-unmounted`, the errors of `mountRuntimeDir`
  */
 async function removeExpiredContainers(
   site: SessionContext,
-  part: UserState,
+  state: UserState,
 ): Promise<RemovalResult> {
-  const { uid } = part.user;
+  const { uid } = state.user;
+  const find = async () => {
+    const expiry = await findExpiredContainers(site, state, { note: true });
+    return { ...expiry, part: await withRuntimeDir(site, state, expiry.over) };
+  };
   return await withCleanupLock(site, uid, 'containers', async () => {
-    const { open, all, over } = await findExpiredContainers(site, part, { note: true }).catch(
-      async (error: unknown) => {
-        if (openConnections(site, uid).size === 0) await endUnlisted(part);
-        throw error;
-      },
-    );
+    const { open, all, over, part } = await find().catch(async (error: unknown) => {
+      if (openConnections(site, uid).size === 0) await endUnlisted(state);
+      throw error;
+    });
     const ended = await removeContainers(part, over);
     await removeContainerNotes(
       part.user,
@@ -90,6 +92,25 @@ async function removeExpiredContainers(
     }
     return { removed: again.removed, failed };
   });
+}
+
+/**
+ * For containers that are removed, podman needs a runtime directory too. After a reboot, or any loss of /run, there is none
+ * until the next login, which may never come. Sessions that are open keep to what they have.
+ *
+ * @throws as `mountRuntimeDir`
+ */
+async function withRuntimeDir(
+  site: SessionContext,
+  part: UserState,
+  containers: readonly BerthContainer[],
+): Promise<UserState> {
+  const { run, settings } = site;
+  const { host, user } = part;
+  if (host !== undefined || containers.length === 0 || openConnections(site, user.uid).size > 0)
+    return part;
+  await mountRuntimeDir({ run, nsenter: settings.podman.nsenter }, user);
+  return await readUserState(site, user);
 }
 
 /**

@@ -99,7 +99,7 @@ function runtimeDirectoryGone({ name, uid }: UserState['user']): BerthError {
     {
       code: 'runtime-directory-missing',
       exit: 'temporary',
-      hint: 'It must belong to the user, with mode 0700; the next login creates it. Check for a mount over it (findmnt).',
+      hint: 'It must belong to the user, with mode 0700. Once the user has no session, `berth reap` mounts one. Check for a mount over it (findmnt).',
     },
   );
 }
