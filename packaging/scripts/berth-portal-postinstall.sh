@@ -1,3 +1,4 @@
 #!/bin/sh
-exec /usr/lib/berth/share/packaging/installed berth-portal 'OnDemand and the clusters' \
+installed=/usr/lib/berth/share/packaging/installed
+[ ! -e $installed ] || exec $installed berth-portal 'OnDemand and the clusters' \
   'berth init portal (or by hand: /usr/lib/berth/share/docs/getting-started-portal.md, from "2. Configure it")' "$@"

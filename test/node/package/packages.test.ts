@@ -231,7 +231,7 @@ describe('on a Debian host', () => {
       install -d /var/lib/prometheus/node-exporter; while ls /run/berth/connections/*/*.* >&2; do sleep 0.1; done
       berth reap --unused --textfile=-/var/lib/prometheus/node-exporter/berth.prom >&2
       systemctl enable --now berth-metrics.timer; systemctl start berth-metrics; grep '^berth_images_missing 0$' /var/lib/prometheus/node-exporter/berth-metrics.prom >&2
-      apt-get --quiet --yes purge berth berth-login`);
+      apt-get --quiet --yes purge berth berth-login; apt-get --quiet --yes install ${host.directory}/next/berth{,-login,-portal}_*.deb >&2; rm -r /usr/lib/berth; apt-get --quiet --yes purge berth berth-login berth-portal`);
     expect(await host.script('ls /var/lib/berth-ssh')).toContain('images');
     expect(await host.script('ls -d /usr/lib/berth /usr/sbin/berth 2>/dev/null || true')).toBe('');
     const rest = 'find /etc/security /var/lib/systemd /var/lib/prometheus';
