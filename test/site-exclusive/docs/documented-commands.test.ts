@@ -25,7 +25,7 @@ const commandChecks: readonly CommandCheck[] = [
   // test/node/docs/getting-started-login-node.test.ts runs these on a login node.
   {
     command:
-      /^(?:apt-get|ln|printf|cp -pn?|rm -r|rm \/etc\/\S+|sed -i|grep -q|! getent|for name|getent|groupadd|usermod|systemctl (?:daemon-reload|disable)|berth (?:images|subid|sshd lint|doctor|plan|reap))(?: |$)/,
+      /^(?:apt-get|ln|printf|cp -pn?|rm -r|rm \/etc\/\S+|sed -i|grep -q|! getent|for name|getent|groupadd|usermod|mkdir -p -m 0755 \/run\/sshd|systemctl (?:daemon-reload|disable)|berth (?:images|subid|sshd lint|doctor|plan|reap))(?: |$)/,
     check: isOnLoginNodePage,
   },
   {
