@@ -11,6 +11,9 @@ import { berthOn, listed } from '../sessions/berth-on.ts';
 
 /** As many as there are slots in close-queue.sh. */
 const hostile = ['mal-a', 'mal-b', 'mal-c', 'mal-d'];
+/** Each for one test: what ends their FUSE file systems ends those of their containers, too. */
+const listedUser = 'mal-e';
+const noting = 'mal-f';
 
 /** Users who run programs on the host, with which the kernel lets nobody look a name up in a directory of theirs. */
 describe('directories on hold', () => {
@@ -18,7 +21,9 @@ describe('directories on hold', () => {
   beforeAll(async () => {
     host = await SshHost.start({
       mode: 'forced',
-      users: Object.fromEntries([...hostile, 'ada'].map((user) => [user, []])),
+      users: Object.fromEntries(
+        [...hostile, listedUser, noting, 'ada', 'bob'].map((user) => [user, []]),
+      ),
       profiles: { base: { ...sharedProfile, timeouts: { idle: '4h' } } },
     });
     await showFuseConnections(host);
@@ -26,7 +31,7 @@ describe('directories on hold', () => {
   afterAll(() => host.stop());
 
   afterEach(async () => {
-    for (const user of hostile) {
+    for (const user of [...hostile, listedUser, noting]) {
       await abortFuse(host, user);
       await host.asRoot(['pkill', '-KILL', '-u', user]);
     }
@@ -53,7 +58,7 @@ describe('directories on hold', () => {
   }, 300_000);
 
   it('keep nobody from listing and ending sessions, and leave one process behind, however often', async () => {
-    const [user = '', untouched = ''] = hostile;
+    const [user, untouched] = [listedUser, 'bob'];
     const held = await LiveSession.startReady(host, user, 'cat');
     const other = await LiveSession.startReady(host, untouched, 'cat');
     const runtime = `/run/user/${host.account(user).uid}`;
@@ -74,7 +79,7 @@ describe('directories on hold', () => {
   }, 300_000);
 
   it('of notes in the home leave one process of the cleanup behind, however often', async () => {
-    const [user = ''] = hostile;
+    const user = noting;
     const removing = async (): Promise<number> => {
       const { stdout } = await host.asRoot(['ps', '-eo', 'stat=,args=']);
       return stdout

@@ -52,7 +52,8 @@ it("berth trace names the UID of lines that root did not write, and has no line 
 
 it('berth trace prints what root wrote, however much a user writes', async () => {
   await host.script(`cat >/etc/flood <<'END'
-    for my $n (1 .. 1500) { print 'session=${session} ', "x" x 59000, "\\n" }
+    for my $n (1 .. 6000) { print 'session=${session} ', "x" x 3500, "\\n" }
+    print 'session=${session} long', "x" x 50000, "\\n";
 END
     perl /etc/flood | runuser -u ${user} -- logger -t berth --size 60000 --socket-errors=on
     logger -t berth 'level=info msg="session closed" user=ada session=${session}'`);
@@ -64,5 +65,6 @@ END
   const lines = stdout.trimEnd().split('\n');
   expect(lines.filter((line) => !line.includes('of UID'))).toHaveLength(2);
   expect(lines.length).toBeGreaterThan(100);
+  expect(stdout).not.toContain('longx');
   expect(stdout.length).toBeLessThan(17 * 1024 * 1024);
 });
