@@ -65,7 +65,7 @@ describe('directories on hold', () => {
     await holdDirectory(host, user, runtime, `mv ${runtime}/berth away-$$`);
     for (let round = 0; round < 3; round += 1) {
       const seen = (await listed(host)).map(({ user: of, profile }) => `${of} ${profile}`);
-      expect(seen.sort()).toEqual([`${user} base`, `${untouched} base`]);
+      expect(seen.sort()).toEqual([`${untouched} base`, `${user} base`]);
       await berthOn(host, ['status']);
       const { stdout } = await host.asRoot(['pgrep', '--exact', '--count', 'dd']);
       expect(stdout.toString()).toBe('1\n');
