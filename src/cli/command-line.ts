@@ -31,7 +31,7 @@ export async function runCommandLine(words: readonly string[], outer: Terminal):
   const [first, ...others] = words;
   // What `berth doctor --start-session` runs as the user.
   if (first === '__test-session') return runTestSessionCommand(others, outer);
-  return runCommands(groups, words, outer);
+  return runCommands(groups, words, outer, root);
 }
 
 /** `berth help COMMAND`, as kubectl and git have it. */
@@ -40,7 +40,7 @@ const helpCommand = command({
   describe: 'Print the help of a command',
   positionals: { command: words(undefined, 'Such as `sessions list`') },
   examples: [['berth help sessions list', 'The same as berth sessions list --help']],
-  run: ({ command: path = [] }, terminal) => writeHelp(commandTree(groups), path, terminal),
+  run: ({ command: path = [] }, terminal) => writeHelp(root, path, terminal),
 });
 
 const initCommand = group(
@@ -65,3 +65,5 @@ export const groups: CommandGroups = {
   Companions: [companionCommands.slurmSync, companionCommands.verify],
   Other: [completionCommand, helpCommand, versionCommand],
 };
+
+export const root = commandTree(groups);

@@ -10,18 +10,22 @@ import { asStrings, assertCommands, assertValues, isYargsError, refused } from '
 
 type WantingTerminal = Terminal & { readonly wanted: WantedOutput };
 
-/** Runs one command line of `berth`, with these commands. The code of a command is loaded when it runs. */
+/**
+ * Runs one command line of `berth`, with these commands. The code of a command is loaded when it runs.
+ *
+ * @param root their tree, if it is there already
+ */
 export async function runCommands(
   groups: CommandGroups,
   words: readonly string[],
   outer: Terminal,
+  root = commandTree(groups),
 ): Promise<void> {
-  const root = commandTree(groups);
   const [first, ...others] = words;
   // What the scripts of etc/completion ask.
   if (first === '__complete') return writeCandidates(root, others, outer);
   // A first `--`, for which yargs would do nothing.
-  if (first === '--') return runCommands(groups, others, outer);
+  if (first === '--') return runCommands(groups, others, outer, root);
   const wanted: WantedOutput = { quiet: false, failed: false };
   const terminal = { ...outer, wanted };
   const place = commandPlace(root, words);
