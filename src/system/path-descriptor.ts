@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Of open(2), missing in Node: the file system is not asked, and the caller needs no right to read. */
 export const O_PATH = 0o10_000_000;
@@ -14,4 +14,29 @@ export function descriptorFacts(descriptor: number): {
   const field = (name: string): string | undefined =>
     new RegExp(`^${name}:\\s*(\\d+)$`, 'm').exec(text)?.[1];
   return { mount: field('mnt_id') ?? '', inode: field('ino') };
+}
+
+/**
+ * What the descriptors of a process lead to, the lowest first, by what the kernel calls it: no file system is asked. None if the process
+ * has ended or may not be read.
+ */
+export function descriptorTargets(pid: number): readonly string[] {
+  const directory = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(directory)
+      .map(Number)
+      .sort((a, b) => a - b)
+      .flatMap((descriptor) => targetOf(`${directory}/${descriptor}`) ?? []);
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined if it has just been closed. */
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { descriptorTargets } from './path-descriptor.ts';
 import { linesWithin, listening, tcpSocket, type TcpSocket } from './tcp-table.ts';
 
 /** A few lines of a table: listening sockets come first. Bytes. */
@@ -35,22 +36,5 @@ export function processIds(): number[] {
 
 /** The inodes of a process's sockets by descriptor, lowest first. None if it has ended or may not be read. */
 export function socketInodes(pid: number): string[] {
-  const directory = `/proc/${pid}/fd`;
-  try {
-    return readdirSync(directory)
-      .map(Number)
-      .sort((a, b) => a - b)
-      .flatMap((descriptor) => inodeOf(`${directory}/${descriptor}`) ?? []);
-  } catch {
-    return [];
-  }
-}
-
-/** Undefined if it is no socket, or has just been closed. */
-function inodeOf(path: string): string | undefined {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1];
-  } catch {
-    return undefined;
-  }
+  return descriptorTargets(pid).flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []);
 }

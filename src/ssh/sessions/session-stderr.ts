@@ -1,6 +1,6 @@
-import { closeSync, constants, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readlinkSync, writeSync } from 'node:fs';
 import { isErrno } from '../../errors/berth-error.ts';
-import { O_PATH } from '../../system/path-descriptor.ts';
+import { descriptorTargets, O_PATH } from '../../system/path-descriptor.ts';
 import type { Session } from './list-sessions.ts';
 import type { WithoutTerminal } from './session-processes.ts';
 import { messageLine, tellSessions } from './session-terminal.ts';
@@ -34,7 +34,7 @@ function writeToStderr({ pid, sshd }: WithoutTerminal, text: string): boolean {
     const found = openSync(`/proc/${pid}/fd/2`, O_PATH);
     open.push(found);
     const name = readlinkSync(`/proc/self/fd/${found}`);
-    if (!name.startsWith('pipe:[') || !descriptorNames(sshd).includes(name)) return false;
+    if (!name.startsWith('pipe:[') || !descriptorTargets(sshd).includes(name)) return false;
     const pipe = openSync(`/proc/self/fd/${found}`, constants.O_WRONLY | constants.O_NONBLOCK);
     open.push(pipe);
     const bytes = Buffer.from(text);
@@ -46,9 +46,4 @@ function writeToStderr({ pid, sshd }: WithoutTerminal, text: string): boolean {
   } finally {
     for (const descriptor of open) closeSync(descriptor);
   }
-}
-
-function descriptorNames(pid: number): readonly string[] {
-  const directory = `/proc/${pid}/fd`;
-  return readdirSync(directory).map((descriptor) => readlinkSync(`${directory}/${descriptor}`));
 }
