@@ -76,8 +76,12 @@ export function reapUsers(
   uids: readonly number[],
   start: StartReapProcess,
 ): AsyncGenerator<ReapedUser> {
-  const noteOf = (uid: number): string => hungNotePath(site, uid, 'reap');
-  return reapInTurn(uids, { turnMs, roundMs: Infinity, noteOf }, start);
+  return reapInTurn(uids, { turnMs, roundMs: Infinity, noteOf: notesOf(site) }, start);
+}
+
+/** The note of a user whose reaper survives SIGKILL. */
+function notesOf(site: Pick<SessionContext, 'run'>): (uid: number) => string {
+  return (uid) => hungNotePath(site, uid, 'reap');
 }
 
 async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Promise<ReapReport> {
@@ -90,7 +94,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
     turnMs,
     roundMs: reapTimeoutMs,
     slow: last.slow,
-    noteOf: (uid: number): string => hungNotePath(site, uid, 'reap'),
+    noteOf: notesOf(site),
   };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
