@@ -143,9 +143,12 @@ function remotePort(): number {
   return randomInt(20_000, 32_000);
 }
 
-/** A command that accepts one connection with nc, sends `hello there`, and prints what it receives. */
+/**
+ * A command that accepts one connection with nc, sends `hello there`, and prints what it receives. Not from a pipe: what is
+ * written there after the client has ended its output, nc drops.
+ */
 function listener(where: string): string {
-  return `echo ready; printf 'hello there' | nc -l -N ${where}`;
+  return `echo ready; nc -l -N ${where} <<'END'\nhello there\nEND`;
 }
 
 /** Opens a session with a forward, sends data through it with nc, and checks what arrives at both ends. */
@@ -165,7 +168,7 @@ async function answered(
       });
       return stdout.length === 0 ? undefined : stdout.toString();
     });
-    assertEqual('answer', answer, 'hello there');
+    assertEqual('answer', answer, 'hello there\n');
     await session.waitForOutput(/hello from here/);
   } finally {
     await session.terminate();
