@@ -80,7 +80,7 @@ describe.each(['crun', 'runc'])('a session whose container of %s ends elsewhere'
   const words =
     runtime === 'crun'
       ? /^the container `[0-9a-f]{64}` is not running$/
-      : /nsexec|runc|^time=|^exec failed/;
+      : /nsexec|runc|^time=|\bexec failed: /;
 
   it('while it starts reads sentences, or what the runtime says', async () => {
     for (let turn = 0; turn < repetitions(6, 24); turn += 1) {
