@@ -157,9 +157,14 @@ export function processArguments(pid: number): readonly string[] {
  * a process that has ended.
  *
  * @param among the IDs of interest; for most other programs undefined is returned, without the look for their device
+ * @param owner as of `mountLines`
  */
-export function executableId(pid: number, among?: ReadonlySet<string>): string | undefined {
-  return fileId(`/proc/${pid}/exe`, { pid, among });
+export function executableId(
+  pid: number,
+  among?: ReadonlySet<string>,
+  owner?: number,
+): string | undefined {
+  return fileId(`/proc/${pid}/exe`, { pid, among, owner });
 }
 
 /** Path of the program that a process runs, with ` (deleted)` if it was replaced; undefined for one that has ended. */
@@ -179,7 +184,15 @@ export function executablePath(pid: number): string | undefined {
  */
 export function fileId(
   path: string,
-  { pid, among }: { readonly pid?: number; readonly among?: ReadonlySet<string> | undefined } = {},
+  {
+    pid = process.pid,
+    among,
+    owner,
+  }: {
+    readonly pid?: number;
+    readonly among?: ReadonlySet<string> | undefined;
+    readonly owner?: number | undefined;
+  } = {},
 ): string | undefined {
   let descriptor: number | undefined;
   try {
@@ -187,8 +200,9 @@ export function fileId(
     const { mount, inode } = descriptorFacts(descriptor);
     if (inode === undefined) return idByStat(path);
     if (among !== undefined && ![...among].some((id) => id.endsWith(`:${inode}`))) return undefined;
-    const device = deviceOfMount(mount, pid ?? process.pid);
-    return device === undefined ? undefined : `${device}:${inode}`;
+    for (const line of mountLines(pid, owner))
+      if (line.startsWith(`${mount} `)) return `${line.split(' ')[2]}:${inode}`;
+    return undefined;
   } catch {
     return undefined;
   } finally {
@@ -201,12 +215,6 @@ function idByStat(path: string): string {
   return `${dev}:${ino}`;
 }
 
-/** `MAJOR:MINOR` of a mount that a process sees, proc_pid_mountinfo(5). */
-function deviceOfMount(mount: string, pid: number): string | undefined {
-  for (const line of mountLines(pid)) if (line.startsWith(`${mount} `)) return line.split(' ')[2];
-  return undefined;
-}
-
 /** What is read of each list of mounts. Bytes. */
 const usualMounts = 64 * 1024;
 
@@ -214,20 +222,23 @@ const usualMounts = 64 * 1024;
 const mostMounts = 16 * 1024 * 1024;
 const readMounts = new Map<number, number>();
 
-/** The lines of proc_pid_mountinfo(5), from the first; not all if they are too many. None if the process has ended. */
-export function* mountLines(pid: number): Generator<string> {
+/**
+ * The lines of proc_pid_mountinfo(5), from the first; not all if they are too many. None if the process has ended.
+ *
+ * @param owner UID of the user whose it is, also if it has a subordinate UID; default: the same limit for all whose user is not known
+ */
+export function* mountLines(pid: number, owner = 0): Generator<string> {
   let descriptor: number | undefined;
   try {
-    const { uid } = statSync(`/proc/${pid}`);
     descriptor = openSync(`/proc/${pid}/mountinfo`, 'r');
     let [rest, total] = ['', 0];
     for (;;) {
-      const before = readMounts.get(uid) ?? 0;
+      const before = readMounts.get(owner) ?? 0;
       if (total >= usualMounts && before >= mostMounts) return;
       const read = readSync(descriptor, buffer, 0, buffer.length, null);
       if (read === 0) return;
       total += read;
-      if (total > usualMounts) readMounts.set(uid, before + read);
+      if (total > usualMounts) readMounts.set(owner, before + read);
       const lines = (rest + buffer.toString('latin1', 0, read)).split('\n');
       rest = lines.pop() ?? '';
       yield* lines;

@@ -30,8 +30,9 @@ export async function killProcesses<Found extends BerthProcess>(
   if (left.length === 0) return { left, fuse: [] };
   const stay = new Set(left.map(({ pid }) => pid));
   const others = userProcesses(owner).filter(({ pid }) => !stay.has(pid));
-  const inUse = new Set(others.flatMap(fuseMounts));
-  const theirs = new Set(left.flatMap(fuseMounts));
+  const mounts = ({ pid }: ProcessId): readonly string[] => fuseMounts(pid, owner.uid);
+  const inUse = new Set(others.flatMap(mounts));
+  const theirs = new Set(left.flatMap(mounts));
   // One that is unmounted while a file of it is open is in no list of mounts.
   const waiting = directoryNames(fuseConnections).filter((one) => isWaitedFor(one, owner));
   const over = waiting.filter((one) => !inUse.has(one));
@@ -42,8 +43,8 @@ export async function killProcesses<Found extends BerthProcess>(
 }
 
 /** Numbers of the connections whose mounts a process sees: the minor number of the mount's device (proc_pid_mountinfo(5)). */
-function fuseMounts({ pid }: ProcessId): readonly string[] {
-  return [...mountLines(pid)].flatMap((line) => {
+function fuseMounts(pid: number, owner: number): readonly string[] {
+  return [...mountLines(pid, owner)].flatMap((line) => {
     const [, number] = /^\d+ \d+ 0:(\d+) .* - fuse(?:\.\S*)? /.exec(line) ?? [];
     return number === undefined ? [] : [number];
   });

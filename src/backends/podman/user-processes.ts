@@ -148,7 +148,7 @@ function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonl
   const onHost = new Set(
     own.flatMap(({ pid }) => (namespaceInode(pid, 'pid') === here ? [pid] : [])),
   );
-  const programs = new Map([...onHost].map((pid) => [pid, executableId(pid, known)]));
+  const programs = new Map([...onHost].map((pid) => [pid, executableId(pid, known, owner.uid)]));
   const isPause = (pid: number): boolean => pid === owner.pausePid && programs.get(pid) === podman;
   // Not in a container, where sessions can run catatonit, too: it is /run/podman-init.
   const supporting = new Set(

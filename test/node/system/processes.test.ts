@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
+import { userProcesses } from '../../../src/backends/podman/user-processes.ts';
 import { runningSshds } from '../../../src/sshd-kinds/running-sshds.ts';
 import {
   executableId,
@@ -111,4 +112,36 @@ it('reads little of the mounts of a user who has made thousands, and knows progr
   expect(ids.at(-1)).toBeUndefined();
   const own = await startWith({ real: uid, effective: uid });
   expect(executableId(own)).toBe(fileId('/usr/bin/sleep'));
+}, 90_000);
+
+it('reads little of the mounts of a user whose processes have many subordinate UIDs', async () => {
+  const [first, count] = [400_000, 24];
+  const script = `set -e; mount -t tmpfs tmpfs /mnt; mkdir /mnt/a; chmod 755 /mnt /mnt/a
+    for n in $(seq 3000); do echo "mount -n -t tmpfs -o mode=755 $(printf %0100d 0) /mnt/a"; done >/mnt/all
+    sh /mnt/all; touch /mnt/a/sleep; mount --bind /usr/bin/sleep /mnt/a/sleep
+    for n in $(seq ${first} ${first + count - 1}); do
+      setpriv --reuid $n --regid $n --clear-groups /mnt/a/sleep 100 &
+    done; wait`;
+  const child = spawn('unshare', ['--mount', 'sh', '-c', script], { detached: true });
+  try {
+    const owner = {
+      uid: 54_323,
+      subordinate: [{ start: first, count }],
+      directory: '/',
+      podman: '/usr/bin/sleep',
+      pausePid: undefined,
+    };
+    const programs = (): (string | undefined)[] =>
+      [...runningProcesses((one) => one >= first && one < first + count)].map(
+        ({ pid }) => processArguments(pid)[0],
+      );
+    await expect
+      .poll(programs, { timeout: 60_000 })
+      .toEqual(Array<string>(count).fill('/mnt/a/sleep'));
+    const before = bytesRead();
+    for (let look = 0; look < 10; look += 1) expect(userProcesses(owner)).toHaveLength(count);
+    expect(bytesRead() - before).toBeLessThan(60 * 1024 * 1024);
+  } finally {
+    process.kill(-(child.pid ?? 0), 'SIGKILL');
+  }
 }, 90_000);
