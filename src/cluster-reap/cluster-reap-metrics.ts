@@ -1,9 +1,5 @@
-import {
-  clusterSamples,
-  textIfPresent,
-  writeMetrics,
-  type Metric,
-} from '../system/metrics-file.ts';
+import { textIfPresent } from '../system/if-present.ts';
+import { clusterSamples, writeMetrics, type Metric } from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {

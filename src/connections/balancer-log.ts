@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { constants, fstatSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { whileOpen } from '../system/path-descriptor.ts';
 import type { TcpConnection } from '../system/tcp-connection.ts';
 import type { Endpoint } from '../system/tcp-table.ts';
 
@@ -107,16 +108,14 @@ export function readBalancerLog(path: string, most: number): string {
     if (isErrno(error, 'ELOOP')) throw unsafe(path, error);
     throw error;
   }
-  try {
+  return whileOpen(descriptor, () => {
     const status = fstatSync(descriptor);
     if (!status.isFile() || status.uid !== 0 || (status.mode & 0o022) !== 0) throw unsafe(path);
     const buffer = Buffer.alloc(Math.min(status.size, most));
     const start = status.size - buffer.length;
     const read = readSync(descriptor, buffer, 0, buffer.length, start);
     return buffer.toString('latin1', 0, read);
-  } finally {
-    closeSync(descriptor);
-  }
+  });
 }
 
 function unsafe(path: string, cause?: unknown): BerthError {

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../system/cgroup.ts';
-import { directoryNames } from '../system/if-present.ts';
+import { directoryNames, textIfPresent } from '../system/if-present.ts';
 import { isInJob } from '../system/job-cgroup.ts';
 import { procStatFields } from '../system/process-start.ts';
 import type { ProcessId } from '../system/processes.ts';
@@ -44,13 +44,8 @@ export async function enterConnectionCgroup(
 
 /** The directory of a connection's cgroup; undefined if it has none. */
 export function connectionCgroup(site: Site, uid: number, id: string): string | undefined {
-  try {
-    const directory = readFileSync(`${cgroupNotesDir(site, uid)}/${id}`, 'utf8');
-    return existsSync(directory) ? directory : undefined;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const directory = textIfPresent(`${cgroupNotesDir(site, uid)}/${id}`);
+  return existsSync(directory) ? directory : undefined;
 }
 
 /**

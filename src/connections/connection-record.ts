@@ -1,5 +1,5 @@
-import { readFileSync, renameSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
+import { renameSync } from 'node:fs';
+import { textIfPresent, unlessMissing } from '../system/if-present.ts';
 import { writeStateFile } from '../system/private-file.ts';
 import type { ProcessId } from '../system/processes.ts';
 import type { Endpoint } from '../system/tcp-table.ts';
@@ -53,12 +53,8 @@ export function closingRecordPath(path: string): string {
 }
 
 export function markClosing(path: string): void {
-  try {
-    renameSync(path, closingRecordPath(path));
-  } catch (error) {
-    // Renamed before, by a cleanup that was killed.
-    if (!isErrno(error, 'ENOENT')) throw error;
-  }
+  // Or it was renamed before, by a cleanup that was killed.
+  unlessMissing(() => renameSync(path, closingRecordPath(path)));
 }
 
 /**
@@ -73,13 +69,7 @@ export function readRecordToClose(path: string): ConnectionRecord | undefined {
 
 /** @returns undefined if there is no file, or its content is not a record. */
 export function readConnectionRecord(path: string): ConnectionRecord | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const text = textIfPresent(path);
   try {
     const record = JSON.parse(text) as Partial<ConnectionRecord> | null;
     if (typeof record?.user === 'string' && typeof record.opened === 'number')

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { textIfPresent } from '../system/if-present.ts';
 import { writePrivateFile } from '../system/private-file.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { cleanupLockPath, lastCleanupFile, type SessionContext } from './state-paths.ts';
@@ -82,10 +81,6 @@ export async function withCleanupLock<T extends { readonly failed: readonly unkn
 
 /** When the last complete cleanup began, by the clock that all processes of this boot share. Nanoseconds. */
 function lastBegan(file: string): bigint {
-  try {
-    return BigInt(readFileSync(file, 'latin1'));
-  } catch (error) {
-    if (isErrno(error, 'ENOENT') || error instanceof SyntaxError) return 0n;
-    throw error;
-  }
+  const [began = '0'] = /^\d+$/.exec(textIfPresent(file)) ?? [];
+  return BigInt(began);
 }

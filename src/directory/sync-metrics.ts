@@ -1,9 +1,5 @@
-import {
-  clusterSamples,
-  type Metric,
-  textIfPresent,
-  writeMetrics,
-} from '../system/metrics-file.ts';
+import { textIfPresent } from '../system/if-present.ts';
+import { clusterSamples, type Metric, writeMetrics } from '../system/metrics-file.ts';
 import type { LdapUsers } from './rules/ldap-users.ts';
 
 /** A run that reads the directory. */

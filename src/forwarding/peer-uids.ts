@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { isErrno } from '../errors/berth-error.ts';
+import { ifExists } from '../system/if-present.ts';
 import {
   addressOf,
   listening,
@@ -130,10 +130,7 @@ const tableSize = 64 * 1024;
  */
 async function* tcpLines(): AsyncGenerator<string> {
   for (const name of ['tcp', 'tcp6']) {
-    const file = await open(`/proc/self/net/${name}`).catch((error: unknown) => {
-      if (isErrno(error, 'ENOENT')) return undefined;
-      throw error;
-    });
+    const file = await ifExists(open(`/proc/self/net/${name}`));
     if (file === undefined) continue;
     try {
       const buffer = Buffer.alloc(tableSize);

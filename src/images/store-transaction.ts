@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { constants, openSync, readFileSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SshSettings } from '../config/schema/profile/profile.ts';
@@ -7,6 +7,7 @@ import { brokenStore, type ImageIndex, parseImageIndex } from './image-index.ts'
 import { storageConf, type WorkingStore } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { whileOpen } from '../system/path-descriptor.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 
 /** The settings of ssh.yml about images. */
@@ -46,18 +47,16 @@ export function imageStoreDir({ storage }: Pick<ImageSettings, 'storage'>): stri
 export function readIndex(directory: string): ImageIndex {
   const text = (file: string): string => {
     const path = join(directory, file);
-    let descriptor: number | undefined;
     try {
       // A FIFO without a writer is empty then.
-      descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      return readFileSync(descriptor, 'utf8');
+      return whileOpen(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), (descriptor) =>
+        readFileSync(descriptor, 'utf8'),
+      );
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return '[]';
       if (isErrno(error, 'EISDIR', 'ELOOP'))
         throw brokenStore(`${path} cannot be read: ${String(error.code)}`, directory);
       throw error;
-    } finally {
-      if (descriptor !== undefined) closeSync(descriptor);
     }
   };
   const images = text('overlay-images/images.json');

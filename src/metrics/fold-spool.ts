@@ -1,5 +1,4 @@
 import {
-  closeSync,
   fstatSync,
   linkSync,
   openSync,
@@ -9,8 +8,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { randomDigits } from '../system/temporary-name.ts';
-import { isErrno } from '../errors/berth-error.ts';
 import { mostOfSpool, spoolFile } from '../system/event-spool.ts';
+import { unlessMissing } from '../system/if-present.ts';
+import { whileOpen } from '../system/path-descriptor.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { countEvent, parseEvent } from './rules/count-event.ts';
@@ -56,14 +56,12 @@ export function foldSpool(
   const offsets: Record<string, number> = {};
   let size = 0;
   for (const name of [formerFile, spoolFile]) {
-    const file = openIfPresent(`${directory}/${name}`);
+    const file = unlessMissing(() => openSync(`${directory}/${name}`, 'r'));
     if (file === undefined) continue;
-    try {
+    whileOpen(file, () => {
       size = fstatSync(file).size;
       countFile(file, before.offsets, { offsets, totals });
-    } finally {
-      closeSync(file);
-    }
+    });
   }
   const isFull = size >= mostOfSpool;
   const isUrgent = size > mostOfSpool / 2;
@@ -112,11 +110,7 @@ function replaceSpool(directory: string): void {
   rmSync(next, { force: true });
   writeFileSync(next, `spool ${randomDigits(16)}\n`, { mode: 0o600, flag: 'wx' });
   rmSync(path(formerFile), { force: true });
-  try {
-    linkSync(path(spoolFile), path(formerFile));
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
-  }
+  unlessMissing(() => linkSync(path(spoolFile), path(formerFile)));
   renameSync(next, path(spoolFile));
 }
 
@@ -128,15 +122,6 @@ function readCounted(path: string): Counted {
   } catch {
     // Somebody has edited it. Counters may restart at any time.
     return none;
-  }
-}
-
-function openIfPresent(path: string): number | undefined {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
   }
 }
 

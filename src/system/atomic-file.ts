@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
+import { ifExists } from './if-present.ts';
 import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
 import { firstDirectoryNames } from './user-file.ts';
 
@@ -153,16 +154,12 @@ export async function removeAbandoned(path: string): Promise<void> {
  * @throws {BerthError} `init-file-unsafe` for a symlink, a directory or a device; system errors
  */
 export async function ownerAndMode(path: string): Promise<WriteOptions | undefined> {
-  try {
-    const status = await lstat(path);
-    const { uid, gid, mode } = status;
-    // A service without the right to change owners may write its own files.
-    const own = uid === process.geteuid?.() && gid === process.getegid?.();
-    if (status.isFile()) return { mode: mode & 0o777, ...(own ? {} : { owner: { uid, gid } }) };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const status = await ifExists(lstat(path));
+  if (status === undefined) return undefined;
+  const { uid, gid, mode } = status;
+  // A service without the right to change owners may write its own files.
+  const own = uid === process.geteuid?.() && gid === process.getegid?.();
+  if (status.isFile()) return { mode: mode & 0o777, ...(own ? {} : { owner: { uid, gid } }) };
   throw new BerthError(`${path} is not a regular file, and was not changed`, {
     code: 'init-file-unsafe',
     fields: { file: path },

@@ -1,6 +1,5 @@
 import {
   type BigIntStats,
-  closeSync,
   constants,
   fstatSync,
   openSync,
@@ -11,6 +10,7 @@ import {
 import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { assertParentDirectories } from './config-directories.ts';
+import { whileOpen } from './path-descriptor.ts';
 
 /** A configuration file that only root or the caller can write. */
 export interface ConfigFile {
@@ -145,11 +145,9 @@ function identityOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 }
 
 function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
-  let descriptor: number | undefined;
   try {
     // O_NONBLOCK: opening a FIFO must not block the hook.
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    return use(descriptor);
+    return whileOpen(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), use);
   } catch (cause) {
     if (!isErrno(cause)) throw cause;
     const { code } = cause;
@@ -170,8 +168,6 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
         ? `Check owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as the user.`
         : 'Check each directory of the path with `namei -l`, and check the disk.';
     throw fault('config-unreadable', path, `could not be read: ${String(code)}`, hint, cause);
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 

@@ -12,7 +12,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from './atomic-file.ts';
 import { makeIfMissing } from './if-present.ts';
-import { O_PATH } from './path-descriptor.ts';
+import { O_PATH, whileOpen } from './path-descriptor.ts';
 import { readAtMostSync } from './user-file.ts';
 
 /** Bytes of a file that is read: some times what Berth ever writes. */
@@ -53,14 +53,12 @@ export class DirectoryTree {
     if (entry === undefined) return undefined;
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
     try {
-      const file = openSync(entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-      try {
+      const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+      return whileOpen(openSync(entry, flags), (file) => {
         const status = fstatSync(file);
         if (!status.isFile() || status.size > largestFile) throw unsafe(this.#shown(path));
         return readAtMostSync(file, status.size).toString('utf8');
-      } finally {
-        closeSync(file);
-      }
+      });
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return undefined;
       // A symlink; a socket.

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
+import { ifExists } from './if-present.ts';
 import {
   isDeadMark,
   markPattern,
@@ -208,17 +209,13 @@ interface SeenLock {
 }
 
 async function look(lock: string): Promise<SeenLock | undefined> {
-  try {
-    const status = await lstat(lock, { bigint: true });
-    return {
-      identity: lockIdentity(status),
-      modifiedMs: Number(status.mtimeMs),
-      target: await targetOf(lock),
-    };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const status = await ifExists(lstat(lock, { bigint: true }));
+  if (status === undefined) return undefined;
+  return {
+    identity: lockIdentity(status),
+    modifiedMs: Number(status.mtimeMs),
+    target: await targetOf(lock),
+  };
 }
 
 async function targetOf(lock: string): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 
@@ -23,12 +23,31 @@ export function makeIfMissing(path: string, mode: number): void {
 
 /** The path of a file that is to be replaced: a symlink stays, and the file that it leads to is replaced. @throws system errors */
 export function realPathIfPresent(path: string): string {
+  return unlessMissing(() => realpathSync(path)) ?? path;
+}
+
+/** Undefined if there is no such file; other errors are thrown. */
+export function unlessMissing<Result>(work: () => Result): Result | undefined {
   try {
-    return realpathSync(path);
+    return work();
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return path;
+    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
+}
+
+/** For files of the kernel, whose process or device may be gone at any time. @returns undefined after any error */
+export function ifReadable<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a file; empty if there is none. @throws system errors */
+export function textIfPresent(file: string): string {
+  return unlessMissing(() => readFileSync(file, 'utf8')) ?? '';
 }
 
 /** Whether there is certainly nothing at the path, not even a symlink that leads nowhere. Of its last part, no symlink is followed. */
@@ -39,7 +58,7 @@ export async function isMissing(path: string): Promise<boolean> {
   );
 }
 
-/** Undefined if the file does not exist; other errors are thrown. */
+/** As `unlessMissing`, asynchronously. */
 export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {
   try {
     return await status;

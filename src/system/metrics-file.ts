@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
 import { familyText, labelText, sampleName } from '../prometheus-text.ts';
 import { writeAtomically } from './atomic-file.ts';
 
@@ -20,16 +18,6 @@ export interface Metric {
 export async function writeMetrics(file: string, metrics: readonly Metric[]): Promise<void> {
   const text = metrics.map((metric) => familyText(metric, samplesOf(metric))).join('');
   await writeAtomically(file, text, { mode: 0o644, replaceable: true });
-}
-
-/** What an earlier run has written; empty if there was none. */
-export function textIfPresent(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return '';
-    throw error;
-  }
 }
 
 /** The samples of a family that `writeMetrics` has written, by cluster. */

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { ifReadable } from './if-present.ts';
 
 /** Of open(2), missing in Node: the file system is not asked, and the caller needs no right to read. */
 export const O_PATH = 0o10_000_000;
@@ -16,27 +17,27 @@ export function descriptorFacts(descriptor: number): {
   return { mount: field('mnt_id') ?? '', inode: field('ino') };
 }
 
+/** Closes the descriptor after the work. */
+export function whileOpen<Result>(
+  descriptor: number,
+  work: (descriptor: number) => Result,
+): Result {
+  try {
+    return work(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /**
  * What the descriptors of a process lead to, the lowest first, by what the kernel calls it: no file system is asked. None if the process
  * has ended or may not be read.
  */
 export function descriptorTargets(pid: number): readonly string[] {
   const directory = `/proc/${pid}/fd`;
-  try {
-    return readdirSync(directory)
-      .map(Number)
-      .sort((a, b) => a - b)
-      .flatMap((descriptor) => targetOf(`${directory}/${descriptor}`) ?? []);
-  } catch {
-    return [];
-  }
-}
-
-/** Undefined if it has just been closed. */
-function targetOf(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
+  const descriptors = ifReadable(() => readdirSync(directory)) ?? [];
+  return descriptors
+    .map(Number)
+    .sort((a, b) => a - b)
+    .flatMap((descriptor) => ifReadable(() => readlinkSync(`${directory}/${descriptor}`)) ?? []);
 }

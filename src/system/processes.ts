@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
-import { directoryNames } from './if-present.ts';
-import { descriptorFacts, O_PATH } from './path-descriptor.ts';
+import { directoryNames, ifReadable } from './if-present.ts';
+import { descriptorFacts, O_PATH, whileOpen } from './path-descriptor.ts';
 import { hasEndedThread, isZombie, processStartTime, procStatFields } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 
@@ -31,10 +31,6 @@ const noSession = 0xffff_ffff;
 
 export function isRunning({ pid, start }: ProcessId): boolean {
   return processStartTime(pid) === start;
-}
-
-function isStoppedState([state]: readonly string[]): boolean {
-  return state === 'T' || state === 't';
 }
 
 /** The PID of the parent; undefined for a process that has ended. */
@@ -78,11 +74,7 @@ export function* runningProcesses(
 
 /** NaN for a process that has ended. */
 function effectiveUid(pid: string): number {
-  try {
-    return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid ?? Number.NaN;
-  } catch {
-    return Number.NaN;
-  }
+  return ifReadable(() => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid) ?? Number.NaN;
 }
 
 /** A process and its ancestors, as far as they are known. @param most how many of them are looked at */
@@ -120,7 +112,7 @@ export function processFacts(
     start: fields[19] ?? '',
     parent: Number(fields[1]),
     leader: Number(fields[3]),
-    stopped: isStoppedState(fields),
+    stopped: ['T', 't'].includes(fields[0] ?? ''),
     uid,
     session: auditSession(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),
@@ -169,11 +161,7 @@ export function executableId(
 
 /** Path of the program that a process runs, with ` (deleted)` if it was replaced; undefined for one that has ended. */
 export function executablePath(pid: number): string | undefined {
-  try {
-    return readlinkSync(`/proc/${pid}/exe`);
-  } catch {
-    return undefined;
-  }
+  return ifReadable(() => readlinkSync(`/proc/${pid}/exe`));
 }
 
 /**
@@ -194,20 +182,17 @@ export function fileId(
     readonly owner?: number | undefined;
   } = {},
 ): string | undefined {
-  let descriptor: number | undefined;
-  try {
-    descriptor = openSync(path, O_PATH);
-    const { mount, inode } = descriptorFacts(descriptor);
-    if (inode === undefined) return idByStat(path);
-    if (among !== undefined && ![...among].some((id) => id.endsWith(`:${inode}`))) return undefined;
-    for (const line of mountLines(pid, owner))
-      if (line.startsWith(`${mount} `)) return `${line.split(' ')[2]}:${inode}`;
-    return undefined;
-  } catch {
-    return undefined;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
-  }
+  return ifReadable(() =>
+    whileOpen(openSync(path, O_PATH), (descriptor) => {
+      const { mount, inode } = descriptorFacts(descriptor);
+      if (inode === undefined) return idByStat(path);
+      if (among !== undefined && ![...among].some((id) => id.endsWith(`:${inode}`)))
+        return undefined;
+      for (const line of mountLines(pid, owner))
+        if (line.startsWith(`${mount} `)) return `${line.split(' ')[2]}:${inode}`;
+      return undefined;
+    }),
+  );
 }
 
 function idByStat(path: string): string {
@@ -252,11 +237,7 @@ export function* mountLines(pid: number, owner = 0): Generator<string> {
 
 /** Inode of a namespace of the process, for comparison; undefined if the process has ended. */
 export function namespaceInode(pid: number, kind: 'pid' | 'user'): number | undefined {
-  try {
-    return statSync(`/proc/${pid}/ns/${kind}`).ino;
-  } catch {
-    return undefined;
-  }
+  return ifReadable(() => statSync(`/proc/${pid}/ns/${kind}`).ino);
 }
 
 /** Larger than the files of /proc that are read here, except environments and arguments. */
@@ -265,22 +246,18 @@ const longest = 4 * 1024 * 1024;
 
 /** @returns undefined if the process has ended, or the file may not be read */
 function readProc(pid: number, file: string): string | undefined {
-  let descriptor: number | undefined;
-  try {
-    descriptor = openSync(`/proc/${pid}/${file}`, 'r');
-    let text = '';
-    // A file of /proc has no size before it is read.
-    for (let read = -1; read !== 0 && text.length < longest;) {
-      read = readSync(descriptor, buffer, 0, buffer.length, null);
-      text += buffer.toString('latin1', 0, read);
-      if (read < buffer.length && file === 'status') break;
-    }
-    return text;
-  } catch {
-    return undefined;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
-  }
+  return ifReadable(() =>
+    whileOpen(openSync(`/proc/${pid}/${file}`, 'r'), (descriptor) => {
+      let text = '';
+      // A file of /proc has no size before it is read.
+      for (let read = -1; read !== 0 && text.length < longest;) {
+        read = readSync(descriptor, buffer, 0, buffer.length, null);
+        text += buffer.toString('latin1', 0, read);
+        if (read < buffer.length && file === 'status') break;
+      }
+      return text;
+    }),
+  );
 }
 
 /** A process and its parent, by their numbers in one PID namespace. */

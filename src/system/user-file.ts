@@ -12,8 +12,8 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
-import { makeIfMissing } from './if-present.ts';
-import { descriptorFacts, O_PATH } from './path-descriptor.ts';
+import { makeIfMissing, unlessMissing } from './if-present.ts';
+import { descriptorFacts, O_PATH, whileOpen } from './path-descriptor.ts';
 
 /** Requirements that are checked before a file is read. */
 export interface FileRequirements {
@@ -73,13 +73,11 @@ export function readUserFileSync(
     notOpened(path, demands, cause);
     return undefined;
   }
-  try {
+  return whileOpen(descriptor, () => {
     const status = fstatSync(descriptor);
     assertDemands(path, status, demands);
     return readAtMostSync(descriptor, status.size);
-  } finally {
-    closeSync(descriptor);
-  }
+  });
 }
 
 /** As `readAtMost`. */
@@ -165,16 +163,9 @@ function onMount<Result>(
   names: readonly string[],
   work: (path: string) => Result,
 ): Result | undefined {
-  let descriptor: number | undefined;
-  try {
-    descriptor = openOnMount(directory, names);
-    return work(`/proc/self/fd/${descriptor}`);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
-  }
+  return unlessMissing(() =>
+    whileOpen(openOnMount(directory, names), (descriptor) => work(`/proc/self/fd/${descriptor}`)),
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
-import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { rmSync, statSync, utimesSync } from 'node:fs';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
-import { directoryNames } from '../../system/if-present.ts';
+import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
@@ -118,15 +118,8 @@ export interface RemainingPods {
 }
 
 export function readRemainingPods(place: Place, uid: number): RemainingPods | undefined {
-  try {
-    const [since = 0, due = 0] = readFileSync(waitingFile(place, uid), 'latin1')
-      .split(' ')
-      .map(Number);
-    return since > 0 ? { since, due } : undefined;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const [since = 0, due = 0] = textIfPresent(waitingFile(place, uid)).split(' ').map(Number);
+  return since > 0 ? { since, due } : undefined;
 }
 
 /** @param waiting undefined if no pod remains */

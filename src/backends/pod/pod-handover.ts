@@ -1,7 +1,8 @@
 import { truncate } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
+import { ifExists } from '../../system/if-present.ts';
 import { ifUsable, inDirectoryOnMount, namesOnMount, readOnMount } from '../../system/user-file.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
@@ -143,10 +144,8 @@ function handedOver(runtimeDir: string): readonly string[] {
 export async function invalidateGrant(user: User, { cluster }: PodGrant): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined) return;
-  await truncate(`${runtimeDir}/${directory}/${grantFile(cluster)}`).catch((error: unknown) => {
-    // The user's last connection was closed meanwhile.
-    if (!isErrno(error, 'ENOENT')) throw error;
-  });
+  // It may not exist: the user's last connection was closed meanwhile.
+  await ifExists(truncate(`${runtimeDir}/${directory}/${grantFile(cluster)}`));
 }
 
 function readHandover(runtimeDir: string, user: User, cluster: string): PodGrant | undefined {

@@ -1,11 +1,11 @@
 import { keepsProcesses } from '../../session/lingering.ts';
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { Lifetime } from '../../config/schema/profile/profile.ts';
-import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { endProcesses } from '../../system/end-processes.ts';
+import { textIfPresent } from '../../system/if-present.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 import { runBounded } from '../../system/run-bounded.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
@@ -235,13 +235,8 @@ function writeIdle(site: SessionContext, uid: number, since: number): void {
 }
 
 function readIdle(file: string): number | undefined {
-  try {
-    const since = Number(readFileSync(file, 'latin1'));
-    return Number.isFinite(since) && since > 0 ? since : undefined;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const since = Number(textIfPresent(file));
+  return Number.isFinite(since) && since > 0 ? since : undefined;
 }
 
 /** How long the cleanup waits for the home. Milliseconds. */

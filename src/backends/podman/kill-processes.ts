@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { endProcesses, type SignalSteps } from '../../system/end-processes.ts';
-import { directoryNames } from '../../system/if-present.ts';
+import { directoryNames, ifReadable } from '../../system/if-present.ts';
 import { mountLines, type ProcessId } from '../../system/processes.ts';
 import { belongs, type BerthProcess, type ProcessOwner, userProcesses } from './user-processes.ts';
 
@@ -60,15 +60,6 @@ function isWaitedFor(connection: string, owner: ProcessOwner): boolean {
 
 function abort(connection: string): void {
   ifReadable(() => writeFileSync(`${fuseConnections}/${connection}/abort`, '1'));
-}
-
-/** undefined if the process or the connection is gone. */
-function ifReadable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** What an admin can do about connections that others still use. */

@@ -1,14 +1,23 @@
+import { constants, openSync, writeSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { recordedConnections } from '../../connections/open-connections.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
+import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { sessionEnd } from '../../session/session-end.ts';
+import { isTerminal } from '../../system/controlling-terminal.ts';
+import { whileOpen } from '../../system/path-descriptor.ts';
+import { processArguments } from '../../system/processes.ts';
 import type { OwnSession } from '../own-session.ts';
 import { containerNotePath } from './container-notes.ts';
 import { type BerthContainer, listBerthContainers, removeContainers } from './remove-containers.ts';
-import { tellOwnSessions } from './tell-own-sessions.ts';
-import { belongsToConnection, readUserState, userProcesses } from './user-processes.ts';
+import {
+  belongsToConnection,
+  type BerthProcess,
+  readUserState,
+  userProcesses,
+} from './user-processes.ts';
 
 /**
  * The containers on this host of the user who runs this process. Podman is not started.
@@ -54,4 +63,35 @@ export async function ownContainers(site: SessionContext, user: User): Promise<O
 async function removeNote(user: User, { profile, connection }: BerthContainer): Promise<void> {
   if (connection !== undefined) return;
   await rm(containerNotePath(user, { host: hostname(), profile }), { force: true });
+}
+
+/**
+ * Tells the sessions in a container that it ends, on their standard error. For the user who runs this process: nothing is
+ * looked at that the user could not write to.
+ *
+ * @param processes all of the user's
+ */
+function tellOwnSessions(
+  processes: readonly BerthProcess[],
+  { id, name }: Pick<BerthContainer, 'id' | 'name'>,
+): void {
+  for (const { pid, leader, part } of processes)
+    if (pid === leader && part === 'client' && processArguments(pid).includes(id))
+      writeToStderr(
+        pid,
+        `login: you ended your container ${name} from another connection: this session ends now. Log in again for a new one.`,
+      );
+}
+
+function writeToStderr(pid: number, text: string): void {
+  try {
+    const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
+    whileOpen(openSync(`/proc/${pid}/fd/2`, O_WRONLY | O_NOCTTY | O_NONBLOCK), (descriptor) =>
+      // The terminal is in raw mode.
+      writeSync(descriptor, isTerminal(descriptor) ? `\r\n${text}\r\n` : `${text}\n`),
+    );
+  } catch (error) {
+    // It has ended, or nobody reads what it writes.
+    if (!isErrno(error)) throw error;
+  }
 }

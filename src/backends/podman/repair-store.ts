@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError } from '../../errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
+import { ifExists } from '../../system/if-present.ts';
 import { randomDigits } from '../../system/temporary-name.ts';
 import { userStorageDir, type SessionHost } from '../../session/session-host.ts';
 import { brokenStores } from './podman-start-errors.ts';
@@ -93,9 +94,5 @@ function storeOf(host: Pick<SessionHost, 'storage' | 'user'>): string {
 /** At once, with its database: a podman that starts meanwhile makes a new store, and never finds half of one. */
 async function setStoreAside(host: SessionHost): Promise<void> {
   const store = storeOf(host);
-  try {
-    await rename(store, `${store}.former.${randomDigits(8)}`);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
-  }
+  await ifExists(rename(store, `${store}.former.${randomDigits(8)}`));
 }

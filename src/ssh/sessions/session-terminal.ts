@@ -1,14 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  type Stats,
-  writeSync,
-} from 'node:fs';
+import { constants, fstatSync, lstatSync, openSync, type Stats, writeSync } from 'node:fs';
 import { isErrno } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
+import { whileOpen } from '../../system/path-descriptor.ts';
 import { ptyNumber } from '../../system/process-usage.ts';
 
 /** `/dev/pts`, where only the kernel makes and removes entries. */
@@ -50,17 +43,17 @@ function writeToTerminal(path: string, uid: number, text: string): boolean {
   // Opening it never waits, follows nothing, and does not make it this process's controlling terminal.
   const { O_WRONLY, O_NOFOLLOW, O_NOCTTY, O_NONBLOCK } = constants;
   const bytes = Buffer.from(text);
-  let descriptor: number | undefined;
   try {
-    descriptor = openSync(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-    if (!isTerminalOf(fstatSync(descriptor), number, uid)) return false;
-    return writeSync(descriptor, bytes) === bytes.length;
+    return whileOpen(
+      openSync(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK),
+      (descriptor) =>
+        isTerminalOf(fstatSync(descriptor), number, uid) &&
+        writeSync(descriptor, bytes) === bytes.length,
+    );
   } catch (error) {
     // EAGAIN: stopped or full. EIO: hung up. ENOENT: closed meanwhile.
     if (isErrno(error)) return false;
     throw error;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
