@@ -58,19 +58,23 @@ export async function endConnectionProcesses(
   const lingers = lingersAt(site);
   const look = async (): Promise<readonly BerthProcess[]> =>
     withoutOwn(await currentUserProcesses(part.owner, site.looks));
-  const ofConnections = (all: readonly BerthProcess[]): readonly OwnProcess[] =>
-    all.flatMap((one) => {
-      const connection = one.part === 'support' ? undefined : connectionOf(one, wanted)?.id;
-      return connection === undefined ? [] : [{ ...one, connection }];
+  const stays = ({ part: kind, container }: BerthProcess): boolean =>
+    kind === 'inside' && lingers(container);
+  const ofConnections = (all: readonly BerthProcess[]): readonly OwnProcess[] => {
+    const ended = endedSessions(all);
+    return all.flatMap((one) => {
+      if (one.part === 'support') return [];
+      const isForked =
+        ended.has(one.session) && one.container?.startsWith('berth-') === true && !stays(one);
+      const connection = connectionOf(one, wanted) ?? (isForked ? wanted[0] : undefined);
+      return connection === undefined ? [] : [{ ...one, connection: connection.id }];
     });
-  const ends = (one: BerthProcess): boolean =>
-    one.part !== 'podman' && !(one.part === 'inside' && lingers(one.container));
+  };
+  const ends = (one: BerthProcess): boolean => one.part !== 'podman' && !stays(one);
   const choose = (all: readonly BerthProcess[]): readonly OwnProcess[] =>
     ofConnections(all).filter(ends);
   let latest = await look();
-  const hungUp = ofConnections(latest).filter(
-    (one) => one.part === 'inside' && lingers(one.container) && receivesHangup(one, latest),
-  );
+  const hungUp = ofConnections(latest).filter((one) => stays(one) && receivesHangup(one, latest));
   const rounds: EndResult<OwnProcess>[] = [];
   if (hungUp.length > 0) {
     rounds.push(await endProcesses(() => hungUp.filter(isRunning), [['SIGHUP', 400]]));
@@ -132,6 +136,18 @@ function lingersAt({ settings }: SessionContext): Lingers {
     const lifetime = name === undefined ? undefined : settings.profiles.get(name)?.lifetime;
     return lifetime !== undefined && keepsProcesses(lifetime);
   };
+}
+
+/**
+ * Audit sessions in which only containers' own processes are, and what these have forked: the connection that started the container has
+ * ended. Whoever may trace a process can have it fork.
+ */
+function endedSessions(all: readonly BerthProcess[]): ReadonlySet<number | undefined> {
+  const sessions = new Set<number | undefined>();
+  for (const { part, session } of all) if (part === 'support') sessions.add(session);
+  for (const { part, session } of all)
+    if (part !== 'support' && part !== 'inside') sessions.delete(session);
+  return sessions;
 }
 
 /**
