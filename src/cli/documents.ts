@@ -235,7 +235,7 @@ export interface Documents {
     readonly osc?: OscReport;
     /** What doctor found afterwards. */
     readonly doctor?: DoctorReport;
-    /** What the admin does then, and how each change is undone. */
+    /** What the admin does then, and with `to undo` at their beginning the commands that undo each change. */
     readonly next: readonly string[];
   };
   /** `berth sshd new` */

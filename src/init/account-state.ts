@@ -68,7 +68,7 @@ function unknown(name: string): BerthError {
   });
 }
 
-/** The login shells that accounts had before they got Berth's, so that a later run can say how to go back. */
+/** The login shells that accounts had before they got Berth's, so that a later run can say how to undo it. */
 export const formerShellsFile = '/etc/berth/former-shells';
 
 export function formerShells(text = ''): ReadonlyMap<string, string> {

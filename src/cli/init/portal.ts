@@ -71,7 +71,7 @@ export const initPortalCommand = command({
     ],
   ],
   epilogue:
-    'Needs root. A file that is changed is kept beside it, and the last lines say how to go back. Apache is not restarted. It can be run again. Lists get what they lack; what would take the place of something of yours is asked about, and refused with --yes.',
+    'Needs root. A file that is changed is kept beside it, and the last lines say how to undo it. Apache is not restarted. It can be run again. Lists get what they lack; what would take the place of something of yours is asked about, and refused with --yes.',
   run,
 });
 

@@ -158,7 +158,8 @@ class SetupRun {
     } else if (this.#setup.unfinished === true)
       this.#text.write('\nThe checks that failed may belong to the steps that are left:\n');
     else await this.#leaveUnchecked();
-    this.#tell(this.#next);
+    this.#text.write(`\n${this.#next.map((line) => `next: ${line}\n`).join('')}`);
+    this.sayHowToUndo();
   }
 
   /** Nobody gets a login shell, nor access, on a host that does not work. */
@@ -179,19 +180,20 @@ class SetupRun {
       this.#text.write('correct what failed, then run the same command again\n');
   }
 
-  /** After a step that failed: what was done before it stays, and can be undone. */
+  /** Also after a step that failed: what was done before it stays. */
   sayHowToUndo(): void {
-    this.#tell(this.#back);
-  }
-
-  #tell(lines: readonly string[]): void {
-    this.#text.write(`\n${lines.map((line) => `next: ${line}\n`).join('')}`);
+    for (const [title, commands] of this.#undo)
+      if (commands.length > 0)
+        this.#text.write(`\n${title}:\n${commands.map((words) => `  ${words}\n`).join('')}`);
   }
 
   writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {
     const steps = [...this.#results].map(([step, result]) => stepFields(step, result));
     const doctor = this.#doctor === undefined ? {} : { doctor: this.#doctor };
-    const document = { ...fields, steps, ...doctor, next: this.#next };
+    const undo = this.#undo.flatMap(([title, commands]) =>
+      commands.map((words) => `${title}: ${words}`),
+    );
+    const document = { ...fields, steps, ...doctor, next: [...this.#next, ...undo] };
     this.#terminal.stdout.write(documentText('Setup', document));
   }
 
@@ -201,20 +203,19 @@ class SetupRun {
       .map(([step]) => step);
   }
 
-  /** What the admin does then, and how each change is undone. */
+  /** What the admin does then. */
   get #next(): string[] {
     const { next, nextIfSound = [] } = this.#setup;
-    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#nextByLook, ...this.#back];
+    return [...next, ...(this.#isSound ? nextIfSound : []), ...this.#nextByLook];
   }
 
-  /** The last change first. */
-  get #back(): string[] {
+  /** How each change is undone, the last one first. */
+  get #undo(): [title: string, commands: string[]][] {
     const results = [...this.#results].reverse();
     const undo = (isNow: boolean) =>
       results
         .filter(([, { result }]) => (result === 'done') === isNow)
         .flatMap(([step, result]) => undoOf(step, result));
-    const now = undo(true);
     // Berth's own file that this run has changed, and an earlier one has made.
     const remade = results.flatMap(([step, { result }]) =>
       isChange(step) && step.kind === 'whole' && step.change === 'changed' && result === 'done'
@@ -222,11 +223,9 @@ class SetupRun {
         : [],
     );
     const earlier = [...(this.#setup.undo ?? []).map(shellWords), ...remade, ...undo(false)];
-    const isChanged = results.some(([, { result }]) => result === 'done');
-    const back = isChanged ? 'go back to before earlier runs, too' : 'go back';
     return [
-      ...now.map((words) => `go back: ${words}`),
-      ...earlier.map((words) => `${back}: ${words}`),
+      ['to undo this run', undo(true)],
+      ['to undo earlier runs', earlier],
     ];
   }
 

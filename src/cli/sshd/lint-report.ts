@@ -101,7 +101,7 @@ interface NewKindReport {
   readonly drained: boolean;
 }
 
-/** What was written, what the linter found, how to start it and how to go back. */
+/** What was written, what the linter found, how to start it and how to undo it. */
 export function newKindText(report: NewKindReport, style: { readonly colour: boolean }): string {
   const { made, dryRun } = report;
   const { file, change, text, former, lint } = made;
@@ -112,9 +112,10 @@ export function newKindText(report: NewKindReport, style: { readonly colour: boo
       ? [patchText(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
       : []),
     `berth sshd lint --sshd-config ${file}:\n${lintText(lint, style).trimEnd()}`,
-    nextSteps(report)
+    startSteps(report)
       .map((line) => `next: ${line}`)
       .join('\n'),
+    ...undoSteps(report).map((line) => `to undo it:\n  ${line}`),
   ].filter((part) => part !== '');
   return `${parts.join('\n\n')}\n`;
 }
@@ -126,11 +127,8 @@ function headline({ made: { file, change, former }, dryRun }: NewKindReport): st
   return `${file} was ${change === 'new' ? 'made' : 'changed'}${kept}`;
 }
 
-function nextSteps(report: NewKindReport): string[] {
-  return report.dryRun ? [] : [...startSteps(report), ...backSteps(report)];
-}
-
-function startSteps({ made: { change, kind }, unit, drained }: NewKindReport): string[] {
+function startSteps({ made: { change, kind }, unit, dryRun, drained }: NewKindReport): string[] {
+  if (dryRun) return [];
   const template = installedPath('share/etc/systemd/berth-sshd@.service');
   const install =
     unit.unit === 'absent'
@@ -156,23 +154,22 @@ function startSteps({ made: { change, kind }, unit, drained }: NewKindReport): s
     : [`use it: systemctl reload ${service} (open sessions continue)`];
 }
 
-function backSteps({ made: { file, change, former }, unit }: NewKindReport): string[] {
-  const service = unit.name.replace(/\.service$/, '');
-  if (unit.unit === 'none')
-    return change === 'new'
-      ? [`go back: rm ${file}, after the sshd was ended (berth sshd list prints its PID)`]
-      : former?.file === undefined
-        ? []
-        : [`go back: mv ${former.file} ${file} && kill -HUP PID`];
-  if (change === 'new') return [`go back: systemctl disable --now ${service}; rm ${file}`];
-  if (former?.file === undefined) return [];
-  return [`go back: mv ${former.file} ${file} && systemctl reload ${service}`];
+function undoSteps({ made: { file, change, former }, unit, dryRun }: NewKindReport): string[] {
+  const service = unit.unit === 'none' ? undefined : unit.name.replace(/\.service$/, '');
+  if (dryRun) return [];
+  if (change === 'new')
+    return service === undefined
+      ? [`rm ${file} # after ending its sshd, whose PID berth sshd list prints`]
+      : [`systemctl disable --now ${service}; rm ${file}`];
+  const reload = service === undefined ? 'kill -HUP PID' : `systemctl reload ${service}`;
+  return former?.file === undefined ? [] : [`mv ${former.file} ${file} && ${reload}`];
 }
 
 /** For scripts. */
 export function newKindJson(report: NewKindReport): string {
   const { made, unit, dryRun, drained } = report;
   const { kind: settings, ...rest } = made;
-  const next = nextSteps(report);
+  const undo = undoSteps(report).map((line) => `to undo it: ${line}`);
+  const next = [...startSteps(report), ...undo];
   return documentText('SshdKind', { dryRun, ...rest, settings, unit, drained, next });
 }

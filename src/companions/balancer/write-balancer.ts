@@ -10,7 +10,7 @@ import { reportError, type Terminal } from '../../cli/kit/terminal.ts';
 import { withProgress } from '../../cli/kit/progress.ts';
 
 /**
- * Writes haproxy.cfg, and says what changed, how to use it and how to go back. A file that somebody edited is not
+ * Writes haproxy.cfg, and says what changed, how to use it and how to undo it. A file that somebody edited is not
  * changed: the difference is printed, and `balancer-file-edited` reported.
  *
  * @throws as `placeConfig`
@@ -43,8 +43,8 @@ function writtenText(path: string, text: string, placed: PlacedConfig): string {
   return [
     `${path} was changed; the former file is ${placed.kept}\n`,
     changes,
-    `next: ${reload}`,
-    `next: go back: mv ${placed.kept} ${path} && systemctl reload haproxy\n`,
+    `next: ${reload}\n`,
+    `to undo it:\n  mv ${placed.kept} ${path} && systemctl reload haproxy\n`,
   ].join('\n');
 }
 

@@ -61,14 +61,16 @@ describe('berth render balancer --write', () => {
     expect(await names()).toEqual(['balancer.yml', 'haproxy.cfg']);
   });
 
-  it('replaces its own file, shows the difference, keeps the former one, and says how to go back', async () => {
+  it('replaces its own file, shows the difference, keeps the former one, and says how to undo it', async () => {
     await write();
     const former = await text();
     await listNodes('192.0.2.11', '192.0.2.12');
     const { exitCode, stdout } = await write();
     expect(exitCode).toBe(0);
     expect(stdout).toContain('+    server n1 192.0.2.12:22');
-    expect(stdout).toContain(`go back: mv ${file}.former ${file} && systemctl reload haproxy`);
+    expect(stdout).toContain(
+      `\nto undo it:\n  mv ${file}.former ${file} && systemctl reload haproxy`,
+    );
     expect(await text(`${file}.former`)).toBe(former);
     expect(await text()).toContain('server n1 192.0.2.12:22');
   });

@@ -77,7 +77,7 @@ describe('berth init login-node on a host with systemd', () => {
       expect(output).toContain(`$ systemctl enable --now ${units}\n`);
       expect(output).toMatch(/session-start\s+a test session of alice with profile minimal took /);
       expect(await host.script('ls -A /var/lib/systemd/linger 2>/dev/null || true')).toBe('');
-      expect(output).toContain(`next: go back: systemctl disable --now ${units}\n`);
+      expect(output).toContain(`\n  systemctl disable --now ${units}\n`);
       expect(output).toContain(`next: try it: ssh -p ${port} alice@${address}\n`);
       expect(
         await host.script('systemctl is-active berth-sshd@login.service berth-reap.timer'),
@@ -265,11 +265,11 @@ describe('berth init login-node on a host with systemd', () => {
       expect(again.stdout.toString()).toContain('nothing to change');
       for (const undo of [
         'systemctl disable --now berth-sshd@login.service berth-reap.timer',
-        'usermod --shell /bin/bash alice\nnext: go back: gpasswd --delete alice berth',
+        'usermod --shell /bin/bash alice\n  gpasswd --delete alice berth',
         'rm /etc/berth/former-shells',
         'rm /etc/systemd/system/user@.service.d/berth.conf',
       ])
-        expect(again.stdout.toString()).toContain(`next: go back: ${undo}\n`);
+        expect(again.stdout.toString()).toContain(`\n  ${undo}\n`);
       expect(again.exitCode, again.stdout.toString() + again.stderr).toBe(0);
     }
   });

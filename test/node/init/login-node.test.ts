@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { motd } from '../../rig/login-node/host-files.ts';
-import { InitHost } from '../../rig/login-node/init-host.ts';
+import { InitHost, undoCommands } from '../../rig/login-node/init-host.ts';
 
 describe('berth init login-node', () => {
   let host: InitHost;
@@ -57,7 +57,7 @@ describe('berth init login-node', () => {
       `login-node --image localhost:1/none:1 --user alice --port ${port} --pull yes --start no --yes`,
     );
     expect(failed.stderr).toContain('[init-step-failed]');
-    const undo = [...failed.stdout.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
+    const undo = undoCommands(failed.stdout, 'to undo this run');
     // No profile names what could not be pulled.
     expect(undo).toEqual(['rm /etc/berth/ssh.yml']);
     await shell(`set -e\n${undo.join('\n')}`);
@@ -77,9 +77,9 @@ describe('berth init login-node', () => {
     expect(stdout).toMatch(/^not done: usermod --shell \S+ alice$/m);
     expect(stdout).not.toMatch(/^\$ usermod --shell/m);
     expect((await account()).stdout).toBe(who);
-    // `berth sshd new` says how to go back, too.
+    // `berth sshd new` says how to undo it, too.
     const [, last = ''] = stdout.split('correct what failed');
-    const undo = [...last.matchAll(/^next: go back: (.*)$/gm)].map(([, line]) => line);
+    const undo = undoCommands(last, 'to undo this run');
     await shell(
       `set -e\n${undo.join('\n')}\n# Subordinate IDs stay.\nrm /root/pam.d-sshd.before-berth /etc/subuid /etc/subgid`,
     );
@@ -89,7 +89,7 @@ describe('berth init login-node', () => {
   it('ends with a session in a container', async () => {
     const { exitCode, stdout, stderr } = await init('--yes');
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
-    expect(stdout).toContain('next: go back: cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd');
+    expect(stdout).toContain('\n  cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd\n');
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
     // By then her shell is Berth's.
     expect(stdout).toMatch(
@@ -118,22 +118,23 @@ describe('berth init login-node', () => {
     expect(stdout).toContain('nothing to change');
     expect(stdout).not.toContain("the host's own sshd");
     expect(stdout).not.toMatch(/^run: |: new|: changed|differs/m);
-    expect(stdout).toMatch(/^next: go back: usermod --shell \/bin\/bash alice$/m);
-    expect(stdout).toContain('\nnext: go back: groupdel berth\n');
+    const undo = undoCommands(stdout, 'to undo earlier runs');
+    expect(undo).toEqual(
+      expect.arrayContaining(['usermod --shell /bin/bash alice', 'groupdel berth']),
+    );
     expect(stdout).not.toContain("''");
     expect(await state()).toBe(before);
     await shell('mv /etc/berth/former-shells /run');
     // As after a version that did not keep it.
     expect((await init('--yes --dry-run')).stdout).toContain('nothing to change');
-    expect((await init('--yes')).stdout).toMatch(/^next: go back: usermod --shell SHELL alice$/m);
+    expect((await init('--yes')).stdout).toContain('\n  usermod --shell SHELL alice\n');
     await shell('mv /run/former-shells /etc/berth');
   });
 
   it('says how to undo everything after a run with another address, too', async () => {
     const { exitCode, stdout } = await init('--yes --address 127.0.0.1');
     expect(exitCode, stdout).toBe(0);
-    const earlier = [...stdout.matchAll(/^next: go back to before earlier runs, too: (.*)$/gm)];
-    const undo = earlier.map(([, line]) => line);
+    const undo = undoCommands(stdout, 'to undo earlier runs');
     expect(undo).toContain('rm /etc/ssh/berth/login.conf');
     const [leave, remove] = ['gpasswd --delete alice berth', 'groupdel berth'];
     expect(undo.indexOf(remove)).toBeGreaterThan(undo.indexOf(leave));
@@ -178,7 +179,7 @@ describe('berth init login-node', () => {
     expect(exitCode, stdout + stderr).toBe(0);
     expect(stdout).not.toContain('images pull');
     for (const words of ['usermod --shell /bin/bash alice', 'gpasswd --delete alice berth'])
-      expect(stdout).toContain(`next: go back to before earlier runs, too: ${words}\n`);
+      expect(undoCommands(stdout, 'to undo earlier runs')).toContain(words);
     expect((await shell('id -nG bob; getent passwd bob; ls /run')).stdout).toMatch(
       /^bob berth\n.*shell\/login\n(?![^]*^open$)/m,
     );

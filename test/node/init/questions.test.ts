@@ -139,7 +139,7 @@ describe('the questions of berth init login-node on a terminal', () => {
     const replaced = run();
     await answer(replaced, [/Replace \S+minimal\.yml\? .*\[y\/N\] /, 'y\r'], [confirm, 'y\r']);
     expect(await replaced.waitForExit(), replaced.text).toBe(0);
-    const [, kept = ''] = /next: go back: cp -p (\S+) \S+minimal\.yml/.exec(replaced.text) ?? [];
+    const [, kept = ''] = /^ {2}cp -p (\S+) \S+minimal\.yml/m.exec(replaced.text) ?? [];
     expect((await host.shell(`tail -n 1 ${kept}; tail -n 1 ${file}`)).stdout).toMatch(
       /^lifetime: user\n(?!lifetime)/,
     );

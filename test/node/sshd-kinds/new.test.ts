@@ -100,14 +100,14 @@ describe('berth sshd new', () => {
     expect(await node.files()).toEqual(['podman.conf']);
   });
 
-  it('keeps the former file, shows the difference, and says how to go back', async () => {
+  it('keeps the former file, shows the difference, and says how to undo it', async () => {
     const before = (await node.shell('cat /etc/ssh/berth/podman.conf')).stdout;
     const changed = await make('podman', port, '--address', '127.0.0.1');
     expect(changed).toMatchObject({ exitCode: 0, stderr: '' });
     expect(changed.stdout).toContain('-Banner /etc/ssh/kind-banner');
     const [, kept = ''] = /the former file is (\S+)/.exec(changed.stdout) ?? [];
     expect((await node.shell(`cat ${kept}`)).stdout).toBe(before);
-    expect(changed.stdout).toContain(`go back: mv ${kept} /etc/ssh/berth/podman.conf`);
+    expect(changed.stdout).toContain(`\nto undo it:\n  mv ${kept} /etc/ssh/berth/podman.conf`);
 
     const again = await make('podman', port, '--address', '127.0.0.1');
     expect(again.stdout).toContain('/etc/ssh/berth/podman.conf has these contents already');

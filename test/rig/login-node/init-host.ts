@@ -93,3 +93,9 @@ export class InitHost {
     return this.host.stop();
   }
 }
+
+/** The commands that `berth init` prints under a title, such as `to undo this run`. */
+export function undoCommands(stdout: string, title: string): string[] {
+  const [, commands = ''] = new RegExp(`^${title}:\\n((?: {2}.*\\n)+)`, 'm').exec(stdout) ?? [];
+  return commands.split('\n').flatMap((line) => line.trim() || []);
+}

@@ -140,7 +140,7 @@ describe('berth init portal', () => {
         OIDCStripCookies: 'site_sso ood_sess ood_sess_chunks ood_sess_0 ood_sess_1',
       },
     });
-    const [, kept = ''] = /next: go back: cp -p (\S+) \S+ood_portal\.yml/.exec(stdout) ?? [];
+    const [, kept = ''] = /^ {2}cp -p (\S+) \S+ood_portal\.yml/m.exec(stdout) ?? [];
     expect(await readFile(kept, 'utf8')).toBe(mine);
     expect(stdout).toContain('berth token setup --cluster prod --from ADMIN-KUBECONFIG');
   });

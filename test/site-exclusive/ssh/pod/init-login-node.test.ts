@@ -116,7 +116,7 @@ exec ${kubectl} "$@"
     }
   });
 
-  it('says on every run how to go back, and changes nothing the second time', async () => {
+  it('says on every run how to undo it, and changes nothing the second time', async () => {
     const before = await host.state();
     const { exitCode, stdout, stderr } = await init();
     expect(exitCode, stdout + stderr).toBe(0);
@@ -128,7 +128,7 @@ exec ${kubectl} "$@"
       'rm /etc/berth/ssh.yml',
       'usermod --shell /bin/bash alice',
     ])
-      expect(stdout).toContain(`next: go back: ${undo}\n`);
+      expect(stdout).toContain(`\n  ${undo}\n`);
   });
 
   it('removes the kubeconfig of an admin that an earlier version recorded', async () => {
