@@ -24,7 +24,7 @@ export function identityRules(
   return [
     {
       holds: 'variables.uid > 0 && variables.gid > 0',
-      message: `'the namespace has no identity yet: the next login writes the annotations ${annotations.uid} and ${annotations.gid}'`,
+      message: `'your namespace does not have your UID and GID yet (annotations ${annotations.uid} and ${annotations.gid}): in the portal choose Help > Restart Web Server, or log in with ssh'`,
     },
     podRule(
       'securityContext.runAsUser',

@@ -38,7 +38,7 @@ function lockHome({ uid, name, home }: User, deadline: Deadline): Promise<FileLo
     foreignStaleMs: 0,
     timedOut: (holder, ageSeconds) =>
       new BerthError(
-        `the home of ${name} was left alone: ${holder} has been working in it for ${ageSeconds} s`,
+        `did nothing in the home of ${name}: ${holder} has held the lock on it for ${ageSeconds} s`,
         { code: 'home-busy', fields: { user: name, file: home } },
       ),
   });

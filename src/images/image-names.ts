@@ -156,7 +156,7 @@ export function movesNames(
   hint: string,
 ): BerthError {
   return new BerthError(
-    `${attempted} would move ${moves.map(moveText).join(', ')}; the store is unchanged`,
+    `${attempted} would make tags point to other images: ${moves.map(moveText).join(', ')}; the store is unchanged`,
     { code: 'archive-moves-names', hint },
   );
 }

@@ -78,7 +78,7 @@ export async function loadArchive(
         throw movesNames(
           attempted,
           moves,
-          'Name the image that you want, `--from-archive FILE IMAGE`: then no other name moves. Or allow it with --yes.',
+          'Name the image that you want, `--from-archive FILE IMAGE`: then no other tag changes. Or allow it with --yes.',
         );
       await store.publish();
       return found.map((one) => ({

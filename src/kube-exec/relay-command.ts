@@ -134,7 +134,7 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 
 function noHalfClose(): BerthError {
   return new BerthError(
-    'the API server is older than Kubernetes 1.30: a command that reads its input to the end will not end',
+    'this cluster (before Kubernetes 1.30) cannot signal the end of input: commands such as cat in a pipe will hang; press ctrl-C',
     {
       code: 'exec-no-half-close',
     },
@@ -152,11 +152,10 @@ function outputClosed(cause: Error): BerthError {
 function aborted(reason: unknown): BerthError {
   return reason instanceof BerthError
     ? reason
-    : new BerthError('the login ended this session; how its command ended is not known', {
-        code: 'exec-aborted',
-        forUser: true,
-        cause: reason,
-      });
+    : new BerthError(
+        `Berth stopped waiting for a command in the pod: ${String(reason)}; its exit status is unknown`,
+        { code: 'exec-aborted', forUser: true, cause: reason },
+      );
 }
 
 /** The longest time between two checks, in milliseconds. */

@@ -131,7 +131,7 @@ function unknownUid(uid: number): BerthError {
 
 function ofOtherIssuer(cluster: string, was = 'an unknown issuer', is: string): BerthError {
   return new BerthError(
-    `the stored credential for the cluster ${cluster} is of ${escapeControl(was)}, and the cluster’s issuer is now ${is}: it is not renewed there`,
+    `did not renew the credential for cluster ${cluster}: it was issued by ${escapeControl(was)}, and the cluster now uses ${is}`,
     { code: 'credential-of-other-issuer' },
   );
 }

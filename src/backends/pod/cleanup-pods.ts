@@ -194,10 +194,10 @@ async function renew(site: PodGrantContext, user: User): Promise<readonly BerthE
 
 function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number): BerthError {
   return new BerthError(
-    `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods were checked`,
+    `cleanup of namespace ${namespace} on cluster ${cluster} stopped at its limit: ${looked} of ${count} session pods checked, ${count - looked} left for the next run`,
     {
       code: 'reap-too-many-pods',
-      hint: `The next run of berth reap checks others. List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,
+      hint: `List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,
     },
   );
 }

@@ -72,13 +72,19 @@ const known: readonly Known[] = [
   {
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
-    message: 'the cgroup of this session, which has its limits, cannot be set up on this machine',
+    message: 'podman could not set the CPU, memory or process limits of your session',
   },
   {
     pattern:
-      /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
+      /exec format error|exec user process|failed to execute \/|executable file .* not found/i,
     code: 'image-not-runnable',
-    message: 'the image of this session cannot be run',
+    message: 'the image of this session cannot be run on this machine',
+  },
+  {
+    pattern: /OCI runtime error|no such file or directory.*podman-init/i,
+    code: 'image-not-runnable',
+    message: "podman could not start your session's container",
+    hint: 'The cause in the log has what podman and its runtime answered.',
   },
 ];
 
@@ -103,12 +109,8 @@ export function podmanStartError(
         cause,
       },
     );
-  const match = known.find(({ pattern }) => pattern.test(stderr));
-  if (match === undefined)
-    return new BerthError('your session could not be started', {
-      code: 'container-not-started',
-      cause,
-    });
-  const { message, code, hint } = match;
+  const { message, code, hint }: Omit<Known, 'pattern'> = known.find(({ pattern }) =>
+    pattern.test(stderr),
+  ) ?? { message: 'your session could not be started', code: 'container-not-started' };
   return new BerthError(message, { code, hint, cause });
 }

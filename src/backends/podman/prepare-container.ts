@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Profile } from '../../config/schema/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { isLoginShell } from '../../session/session-request.ts';
+import type { SessionToOpen } from '../backend.ts';
 import { groupMap, parseIdMap, userMap } from './argv/group-map.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { type IdMaps, passwdEntry } from './argv/podman-run.ts';
@@ -55,11 +55,11 @@ export async function readProcessLimits(
  * @throws {BerthError} `container-start-deadline`
  */
 export async function waitForInit(
-  { podman }: SessionHost,
+  { host, profile }: Pick<SessionToOpen, 'host' | 'profile'>,
   pid: number,
   deadline: number,
 ): Promise<void> {
-  const init = await stat(podman.init);
+  const init = await stat(host.podman.init);
   for (;;) {
     try {
       const program = await stat(`/proc/${pid}/exe`);
@@ -70,9 +70,10 @@ export async function waitForInit(
       if (!isErrno(error, 'EACCES')) throw error;
     }
     if (performance.now() > deadline)
-      throw new BerthError('the first process of the container did not start in time', {
-        code: 'container-start-deadline',
-      });
+      throw new BerthError(
+        `podman started your session's container, but its init program did not start within ${profile.deadlineMs / 1000} s`,
+        { code: 'container-start-deadline' },
+      );
     await sleep(5);
   }
 }
@@ -90,7 +91,7 @@ export async function imageEnvironment(pid: number): Promise<string[]> {
  * @returns The profile's shell, else the user's own if the image has it.
  */
 export async function prepareInside(
-  { host, profile }: { readonly host: SessionHost; readonly profile: Profile },
+  { host, profile }: Pick<SessionToOpen, 'host' | 'profile'>,
   container: ContainerHandle & { readonly pid: number; readonly groups: readonly string[] },
   run: Run,
 ): Promise<string> {
@@ -144,13 +145,9 @@ const preparation = [
  * ID maps that keep the numbers of the user's supplementary groups, if /etc/subgid assigns these groups to the
  * user (`berth subid apply --groups`).
  *
- * @param run Runs a program to its end and returns its standard output.
  * @returns undefined for `keep-id`, as `groupMap`.
  */
-export async function detectIdMaps(
-  host: SessionHost,
-  run: (call: ProgramCall) => Promise<string>,
-): Promise<IdMaps | undefined> {
+export async function detectIdMaps(host: SessionHost, run: Run): Promise<IdMaps | undefined> {
   const { user } = host;
   if (!isGivenGroups(user)) return undefined;
   const [uids = '', gids = ''] = await firstMaps(host, run);
@@ -177,10 +174,7 @@ function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
 const mapFiles = ['uid_map', 'gid_map'] as const;
 
 /** uid_map and gid_map of the user's namespace. If there is no namespace yet, podman creates it. */
-async function firstMaps(
-  host: SessionHost,
-  run: (call: ProgramCall) => Promise<string>,
-): Promise<string[]> {
+async function firstMaps(host: SessionHost, run: Run): Promise<string[]> {
   const pid = pausePid(host);
   try {
     if (pid !== undefined)

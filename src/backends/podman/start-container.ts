@@ -147,7 +147,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   // --replace prints the ID of the removed container first.
   const id = printed.trim().split('\n').at(-1) ?? '';
   const pid = await containerPid(host, name);
-  await waitForInit(host, pid, deadline);
+  await waitForInit(input, pid, deadline);
   try {
     assertMounted(pid, origins, profile);
   } catch (error) {

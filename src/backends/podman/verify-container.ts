@@ -55,7 +55,11 @@ export function assertMounted(
     const found = (there.length > 0 ? there.slice(-1) : mountinfo).find(
       (mount) => is(mount) && !claimed.has(mount),
     );
-    if (found === undefined) throw changed(target, name);
+    if (found === undefined)
+      throw new BerthError(
+        `the directory for ${target} (profile ${name}) was replaced while your session started, so the session was stopped`,
+        { code: 'session-mount-changed', forUser: true, fields: { file: target } },
+      );
     claimed.add(found);
   }
 }
@@ -94,13 +98,6 @@ function joined(root: string, below: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-function changed(target: string, profile: string): BerthError {
-  return new BerthError(
-    `the mount at ${target} (profile ${profile}) is not the source that was checked`,
-    { code: 'session-mount-changed', fields: { file: target } },
-  );
-}
-
 /**
  * Checks in the kernel that the limits are set: a user's podman silently drops limits that its cgroup manager
  * cannot set. A process is limited by the tightest of its cgroups (cgroups(7)).
@@ -115,7 +112,7 @@ export function assertCgroupLimits(pid: number, { name, limits }: Profile): void
   const path = cgroups.find((line) => line.startsWith('0::/'))?.slice('0::'.length) ?? '/';
   for (const { file, most } of wanted) {
     if (tightest(path, file) <= most * 1.01) continue;
-    throw new BerthError('the limits of this session cannot be set on this machine', {
+    throw new BerthError('podman could not set the CPU, memory or process limits of your session', {
       code: 'cgroup-not-delegated',
       fields: { profile: name, file, cgroup: path },
     });

@@ -58,7 +58,7 @@ export async function writeRecord(slurm: SlurmPrograms, record: JobRecord): Prom
     // The job has started and ended, and has removed its directory.
     if (isErrno(cause, 'ENOENT')) return;
     throw new BerthError(
-      `could not write ${path}, by which logins find Slurm job ${id}: the job is cancelled`,
+      `could not record Slurm job ${id} in ${path}: ${(cause as Error).message}; the job was cancelled`,
       {
         code: 'allocation-keys-failed',
         forUser: true,

@@ -113,7 +113,7 @@ function tellOfOpenJob(id: string, env: LoginSession['env']): void {
   if (key === undefined || !isTerminal(2)) return;
   writeSync(
     2,
-    `your session is in job ${id}, which is open: ${choiceVariable(key)} does not change it\n`,
+    `job ${id} runs already; ${choiceVariable(key)} counts only for a new job: to get one, \`ssh HOST berth end ${id}\`, then connect again\n`,
   );
 }
 

@@ -86,12 +86,10 @@ async function makeKeys(directory: string): Promise<void> {
     const known = `${hostKeyAlias} ${type} ${text.trim()}\n`;
     await writeFile(`${directory}/${knownHosts}`, known, { mode: 0o600 });
   } catch (thrown) {
-    const why = thrown instanceof Error ? `: ${thrown.message}` : '';
-    throw new BerthError(`could not make the keys of your allocation in ${directory}${why}`, {
-      code: 'allocation-keys-failed',
-      forUser: true,
-      cause: thrown,
-    });
+    throw new BerthError(
+      `could not create the SSH keys for your Slurm job in ${directory}: ${(thrown as Error).message}`,
+      { code: 'allocation-keys-failed', forUser: true, cause: thrown },
+    );
   }
 }
 

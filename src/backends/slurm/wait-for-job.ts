@@ -107,7 +107,7 @@ function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
 
 function silent({ id, node }: SlurmJob): BerthError {
   return new BerthError(
-    `the Slurm job ${id} of your session runs${node && ` on ${node}`}, but its gate has left no port in your home: the gate did not start or has ended, or the home is not shared`,
+    `Slurm job ${id} runs${node && ` on ${node}`}, but the connection service that Berth starts in it did not come up: it failed, or your home there is not that of this node`,
     { code: 'slurm-job-silent', forUser: true },
   );
 }

@@ -220,7 +220,7 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
         ({ name, owner, unused }) =>
           `${deleted} namespace ${name} of ${owner}, unused for ${countText(Math.floor(unused / 86_400), 'day')}`,
       ),
-      ...namespaces.left.map(({ name, reason }) => `left namespace ${name}: ${reason}`),
+      ...namespaces.left.map(({ name, reason }) => `kept namespace ${name}: ${reason}`),
       ...(pods.later + namespaces.later === 0
         ? []
         : [

@@ -173,6 +173,6 @@ async function confirmMoves(
   if (!asking.asks) return false;
   const { moveText } = await import('../../images/image-names.ts');
   const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
-  terminal.stderr.write(`\r\u001b[KThese names would move:\n${lines.join('')}`);
-  return await asking.confirm('Move them?');
+  terminal.stderr.write(`\r\u001b[KThese tags would point to other images:\n${lines.join('')}`);
+  return await asking.confirm('Replace them?');
 }

@@ -176,7 +176,7 @@ function readMemory(path: string): SyncMemory | undefined {
   } catch (cause) {
     throw new BerthError(`${file} is not JSON`, {
       code: 'slurm-accounts-unreadable',
-      hint: `Nothing was changed. Restore ${file} from a backup, or remove it: then Berth does not open what it has closed before.`,
+      hint: `Nothing was changed. Restore ${file} from a backup, or remove it: then users whom Berth disabled in an account stay disabled until you re-enable them with sacctmgr, and accounts of a * count as made by hand (--adopt).`,
       cause,
     });
   }

@@ -63,11 +63,14 @@ export function outcomeWithoutMarker(
 ): ExecOutcome {
   if (reason !== undefined) return { exitCode, reason };
   return lostOutcome(
-    new BerthError('the session was ended from outside; how its command ended is not known', {
-      code: 'exec-ended-externally',
-      forUser: true,
-      fields: { exit: exitCode, missing },
-    }),
+    new BerthError(
+      'your session in the pod ended before the exit status of its command arrived; it is unknown',
+      {
+        code: 'exec-ended-externally',
+        forUser: true,
+        fields: { exit: exitCode, missing },
+      },
+    ),
   );
 }
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { BerthError, type ExitClass } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../../errors/berth-error.ts';
 import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { ProcessLooks } from '../../system/process-looks.ts';
 import { userServices } from '../sessions/list-sessions.ts';
@@ -86,7 +86,10 @@ export async function* reapInTurn(
   for (const uid of uids) {
     const pid = hungProcess(noteOf(uid));
     if (pid === undefined) left.push(uid);
-    else yield { uid, reaped: { ...emptyReap, failed: [stillHung(uid, pid)] } };
+    else {
+      const message = `skipped the cleanup of UID ${uid}: process ${pid} of an earlier cleanup still hangs after SIGKILL`;
+      yield notReaped(uid, 'reap-user-timeout', message);
+    }
   }
   let hasFailed = false;
   while (left.length > 0 && performance.now() < over) {
@@ -132,8 +135,14 @@ export async function* reapInTurn(
     hasFailed = true;
     const [uid, ...others] = at;
     if (uid === undefined || others.length > 0) continue;
-    const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
-    yield { uid, reaped: { ...emptyReap, failed: [error] } };
+    if (line === undefined) {
+      const message = `cleaning up after UID ${uid} took more than ${turnMs / 1000} s`;
+      yield notReaped(uid, 'reap-user-timeout', message);
+    } else {
+      const how = child.signalCode ?? `exit status ${child.exitCode}`;
+      const message = `the cleanup process ended with ${how} while it was at UID ${uid}`;
+      yield notReaped(uid, 'reap-user-crashed', message);
+    }
     left = left.filter((one) => one !== uid);
   }
 }
@@ -234,26 +243,7 @@ function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser |
   return { uid, reaped: { ...reaped, failed } };
 }
 
-function stillHung(uid: number, pid: number): BerthError {
-  return new BerthError(
-    `UID ${uid} is not handled: process ${pid} of an earlier cleanup survives SIGKILL`,
-    {
-      code: 'reap-user-timeout',
-      fields: { uid },
-    },
-  );
-}
-
-function tooLate(uid: number, turnMs: number): BerthError {
-  return new BerthError(`cleaning up after UID ${uid} took more than ${turnMs / 1000} s`, {
-    code: 'reap-user-timeout',
-    fields: { uid },
-  });
-}
-
-function broken(uid: number): BerthError {
-  return new BerthError(`the cleanup process ended while it handled UID ${uid}`, {
-    code: 'reap-user-crashed',
-    fields: { uid },
-  });
+function notReaped(uid: number, code: ErrorCode, message: string): ReapedUser {
+  const error = new BerthError(message, { code, fields: { uid } });
+  return { uid, reaped: { ...emptyReap, failed: [error] } };
 }

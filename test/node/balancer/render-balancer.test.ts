@@ -114,7 +114,10 @@ describe('berth render balancer', () => {
     ],
     [['--for', 'kubernetes', '--balancer', 'lb1'], '--balancer cannot be used with --for'],
     [['--balancer', 'lb3'], 'there is no balancer lb3; there are: lb1, lb2'],
-    [['--kind', 'pod'], 'there is no kind pod; there are: podman, pods'],
+    [
+      ['--kind', 'pod'],
+      '--kind pod: balancer.yml has no such kind of sessions; it has: podman, pods',
+    ],
   ])('refuses %j', async (args, message) => {
     const { exitCode, stdout, stderr } = await berth('--list', example, ...args);
     expect([exitCode, stdout]).toEqual([64, '']);

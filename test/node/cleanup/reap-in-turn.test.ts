@@ -20,14 +20,15 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
   const limits = { turnMs: 1_500, roundMs: 60_000, noteOf };
   const seen: unknown[] = [];
   for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
-    seen.push([uid, reaped.failed.map(({ code }) => code)]);
+    seen.push([uid, reaped.failed.map(({ code, message }) => `${code}: ${message}`)]);
+  const ended = 'reap-user-crashed: the cleanup process ended with';
   expect(seen).toEqual([
     [1, []],
-    [2, ['reap-user-timeout']],
+    [2, ['reap-user-timeout: cleaning up after UID 2 took more than 1.5 s']],
     [3, []],
-    [4, ['reap-user-crashed']],
+    [4, [`${ended} SIGKILL while it was at UID 4`]],
     [5, []],
-    [6, ['reap-user-crashed']],
+    [6, [`${ended} exit status 0 while it was at UID 6`]],
     [7, []],
   ]);
 });

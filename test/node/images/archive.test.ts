@@ -164,7 +164,9 @@ describe('the names in an archive', () => {
     const refused = await load(file);
     expect(refused).toMatchObject({ exitCode: 64, code: 'archive-moves-names' });
     expect(refused.stderr).toMatch(
-      new RegExp(`would move ${base} from ${before?.digest} to sha256:[0-9a-f]{64}; the store is`),
+      new RegExp(
+        `would make tags point to other images: ${base} from ${before?.digest} to sha256:[0-9a-f]{64}; the store is`,
+      ),
     );
     expect(await named(base)).toEqual(before);
 
@@ -177,7 +179,7 @@ describe('the names in an archive', () => {
       let shown = '';
       script.stdout.on('data', (text: Buffer) => {
         shown += text.toString();
-        if (shown.includes('Move them?')) script.stdin.end(`${answer}\n`);
+        if (shown.includes('Replace them?')) script.stdin.end(`${answer}\n`);
       });
       return await script;
     };

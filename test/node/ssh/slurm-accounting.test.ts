@@ -94,7 +94,7 @@ describe('a site with accounts and limits in Slurm', () => {
     const first = LiveSession.start(site.login, ann, [...options, 'echo ready; cat']);
     await first.waitForOutput('ready');
     const second = LiveSession.start(site.login, ann, [...options, '-tt']);
-    await second.waitForOutput('which is open: BERTH_ACCOUNT does not change it');
+    await second.waitForOutput('runs already; BERTH_ACCOUNT counts only for a new job');
     await Promise.all([first.kill(), second.kill()]);
   });
 

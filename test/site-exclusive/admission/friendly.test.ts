@@ -312,7 +312,7 @@ describe('a namespace without a login', () => {
 
       expect(status).toBe(403);
       expect(message).toContain(
-        'the namespace has no identity yet: the next login writes the annotations openondemand.org/uid',
+        'your namespace does not have your UID and GID yet (annotations openondemand.org/uid',
       );
     });
   });

@@ -63,10 +63,13 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
     };
   const known = [...new Set(settings.kinds.map((kind) => kind.name))];
   const near = nearestKey(name, known);
-  throw new BerthError(`there is no kind ${name}; there are: ${known.join(', ')}`, {
-    code: 'kind-unknown',
-    hint: near && `Did you mean ${near}?`,
-  });
+  throw new BerthError(
+    `--kind ${name}: balancer.yml has no such kind of sessions; it has: ${known.join(', ')}`,
+    {
+      code: 'kind-unknown',
+      hint: near && `Did you mean ${near}?`,
+    },
+  );
 }
 
 /** A balancer of its own has an address of its own, which MetalLB chooses from the pool. */

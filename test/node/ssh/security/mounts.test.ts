@@ -57,7 +57,9 @@ describe('a directory that a profile mounts and the user can replace', () => {
         'ls -a /shared; touch /shared/x',
       ]);
       expect([stdout.toString(), exitCode]).toEqual(['', 255]);
-      expect(stderr).toContain('[session-mount-changed,');
+      expect(stderr).toMatch(
+        /the directory for \/shared .* was replaced while your session started.*\[session-mount-changed, session \S+\]\. Connect again/,
+      );
       await host.asUser('ada', ['sh', '-c', 'rm swap; ln -sfn data shared']);
       await expect.poll(() => findLeftovers(host, 'ada')).toEqual(noLeftovers);
     },

@@ -191,6 +191,8 @@ describe('a balancer for one kind', () => {
   it('refuses an unknown kind', () => {
     const error = refusal(() => onlyKind(example, 'pdoman'));
     expect(error).toMatchObject({ code: 'kind-unknown', hint: 'Did you mean podman?' });
-    expect(error.message).toBe('there is no kind pdoman; there are: podman, pods');
+    expect(error.message).toBe(
+      '--kind pdoman: balancer.yml has no such kind of sessions; it has: podman, pods',
+    );
   });
 });
