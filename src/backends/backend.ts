@@ -66,9 +66,9 @@ export interface SessionToOpen {
 export interface LoginSession extends SessionToOpen {
   readonly log: Logger;
   /** Called when the session is about to start: shows the message of the day. */
-  readonly welcome: () => void;
+  readonly onBeforeStart: () => void;
   /** Called when the user's shell or command is started. */
-  readonly begun: () => void;
+  readonly onStarted: () => void;
 }
 
 /** The program that replaces the login, or the exit code of a session that the login served itself. */

@@ -1,6 +1,6 @@
 import type { Backend as BackendName } from '../config/schema/profile/profile.ts';
 import type { BerthError } from '../errors/berth-error.ts';
-import type { SessionEnd } from '../session/session-end.ts';
+import type { SessionEnd } from '../session/shown-session-end.ts';
 
 /** A container, pod or job of the user who runs this process. */
 export interface OwnSession {

@@ -92,8 +92,8 @@ function planned(
   { mounts, skipped }: ResolvedMounts,
 ): PlannedSession {
   const name = containerName(profile, host.connection);
-  const warm = runningContainer(host, name);
-  const container: SessionContainer = warm ?? {
+  const running = runningContainer(host, name);
+  const container: SessionContainer = running ?? {
     id: 'CONTAINER',
     pid: 0,
     pausePid: 0,
@@ -110,7 +110,7 @@ function planned(
     profile: profile.name,
     container: {
       name,
-      runs: warm !== undefined,
+      runs: running !== undefined,
       start: podmanRunCommand(host, profile, { mounts }),
     },
     mounts,

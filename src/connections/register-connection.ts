@@ -181,8 +181,8 @@ async function waitForCleanup(
   const lock = cleanupLockPath(site, uid);
   if (!exists(lock)) return;
   const { takeLock } = await import('../system/file-lock.ts');
-  const enough = (): boolean => !exists(lock);
-  const held = await takeLock(lock, { waitMs, foreignStaleMs: 60_000, enough });
+  const stopWaitingIf = (): boolean => !exists(lock);
+  const held = await takeLock(lock, { waitMs, foreignStaleMs: 60_000, stopWaitingIf });
   await held?.release();
 }
 

@@ -14,8 +14,8 @@ const foreignStaleMs = 60_000;
  *
  * @param lock A path from `state-paths.ts`.
  * @param waitMs How long to wait for another holder.
- * @param enough Whether nothing is left to do; asked while waiting.
- * @returns undefined if `enough` said so
+ * @param stopWaitingIf Whether nothing is left to do; asked while waiting.
+ * @returns undefined if `stopWaitingIf` said so
  * @throws {BerthError} `lock-timeout`, `directory-unsafe`, the errors of `work`
  */
 export function withUserLock<T>(
@@ -29,17 +29,17 @@ export function withUserLock<T>(
   lock: string,
   waitMs: number,
   work: () => Promise<T>,
-  enough: () => boolean,
+  stopWaitingIf: () => boolean,
 ): Promise<T | undefined>;
 export async function withUserLock<T>(
   { run }: Site,
   lock: string,
   waitMs: number,
   work: () => Promise<T>,
-  enough?: () => boolean,
+  stopWaitingIf?: () => boolean,
 ): Promise<T | undefined> {
   ensureRootDirectory(`${run}/ending`);
-  const held = await takeLock(lock, { waitMs, foreignStaleMs, enough });
+  const held = await takeLock(lock, { waitMs, foreignStaleMs, stopWaitingIf });
   if (held === undefined) return undefined;
   try {
     return await work();
@@ -74,8 +74,8 @@ export async function withCleanupLock<T extends { readonly failed: readonly unkn
     }
     return ended;
   };
-  const enough = (): boolean => lastBegan(file) > asked;
-  const ended = await withUserLock(site, cleanupLockPath(site, uid), 20_000, work, enough);
+  const stopWaitingIf = (): boolean => lastBegan(file) > asked;
+  const ended = await withUserLock(site, cleanupLockPath(site, uid), 20_000, work, stopWaitingIf);
   return ended ?? { removed: 0, failed: [] };
 }
 

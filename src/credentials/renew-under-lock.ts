@@ -43,17 +43,17 @@ export async function renewUnderLock<Credential extends { readonly expiry: numbe
 
   let failure: BerthError | undefined;
   let latest = current;
-  const enough = (): boolean => {
+  const isDone = (): boolean => {
     latest = renewal.read() ?? latest;
     failure = readFailure(note, usable ? began - quietMs : began);
     return renewal.isFresh(latest) || failure !== undefined;
   };
   try {
-    const lock = await takeLock(renewal.lock, { waitMs, foreignStaleMs, enough });
+    const lock = await takeLock(renewal.lock, { waitMs, foreignStaleMs, stopWaitingIf: isDone });
     if (lock !== undefined) {
       try {
         // Another process may have renewed it before this one got the lock.
-        if (!enough()) latest = await renew(renewal, latest);
+        if (!isDone()) latest = await renew(renewal, latest);
       } finally {
         await lock.release();
       }

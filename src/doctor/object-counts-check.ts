@@ -5,7 +5,7 @@ import { installedPath } from '../installed-path.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import { readRoleRequest } from '../kube/check-user-roles.ts';
 import type { KubeJson } from '../kube/objects/kube-object.ts';
-import { resourceName, type RoleRules } from '../kube/objects/user-role.ts';
+import { resourceName, type RoleRules } from '../kube/objects/unsafe-role-rights.ts';
 
 /** What `ood-user` lets users create. */
 const ofEveryUser = ['configmaps', 'pods', 'secrets', 'services'];

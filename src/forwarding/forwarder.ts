@@ -53,7 +53,7 @@ const lastMs = 1000;
  */
 export class Forwarder {
   readonly #input: ForwarderInput;
-  readonly #seats: { readonly connections: UserQuota; readonly places: UserQuota };
+  readonly #slots: { readonly connections: UserQuota; readonly places: UserQuota };
   readonly #sockets: RelaySockets;
   readonly #ending = new AbortController();
   #link: Promise<HelperConnection> | undefined;
@@ -67,11 +67,11 @@ export class Forwarder {
   constructor(input: ForwarderInput) {
     this.#input = input;
     const { directory, log } = input;
-    this.#seats = {
+    this.#slots = {
       connections: new UserQuota({ ...userConnections, directory, log }),
       places: new UserQuota({ ...userPlaces, directory, log }),
     };
-    this.#sockets = new RelaySockets(this.#seats.connections);
+    this.#sockets = new RelaySockets(this.#slots.connections);
   }
 
   /**
@@ -149,7 +149,7 @@ export class Forwarder {
     this.#ports?.stop();
     link?.stop();
     await Promise.race([this.#leading, after(lastMs)]);
-    await Promise.all([this.#seats.connections.end(), this.#seats.places.end()]);
+    await Promise.all([this.#slots.connections.end(), this.#slots.places.end()]);
   }
 
   async #lead(): Promise<Leadership | undefined> {
@@ -163,7 +163,7 @@ export class Forwarder {
       directories,
       log,
       sockets: this.#sockets,
-      seats: this.#seats.places,
+      slots: this.#slots.places,
       reserved: [...parsePortRanges(reservedPorts()), ...own],
     });
     this.#ports = ports;
@@ -210,7 +210,7 @@ export class Forwarder {
         if (typeof word.ready === 'object' && word.ready !== null)
           this.#ready?.(word.ready as Readonly<Record<string, unknown>>);
         if (word.flushed === true) this.#flushed?.();
-        this.#ports?.heard(word);
+        this.#ports?.onMessage(word);
       },
     };
   }

@@ -25,7 +25,7 @@ export interface PortMirrorInput {
   readonly sockets: RelaySockets;
   readonly directories: SocketDirectories;
   /** The limit over all of the user's sessions on this host. */
-  readonly seats: UserQuota;
+  readonly slots: UserQuota;
   /** Ports that are not forwarded: those that the site reserves for its services, and Berth's own. */
   readonly reserved: readonly PortRange[];
   readonly log: Logger;
@@ -95,7 +95,7 @@ export class PortMirror {
     this.#waiting.delete(turn);
   }
 
-  heard(word: Readonly<Record<string, unknown>>): void {
+  onMessage(word: Readonly<Record<string, unknown>>): void {
     if (typeof word.mirrored === 'number') {
       this.#waiting.get(word.mirrored)?.();
       for (const place of parseEndpoints(word.taken))
@@ -117,7 +117,7 @@ export class PortMirror {
     clearInterval(this.#timer);
     for (const server of this.#servers.values()) {
       server.close();
-      this.#input.seats.give();
+      this.#input.slots.give();
     }
     this.#servers.clear();
     for (const resolve of this.#waiting.values()) resolve();
@@ -155,7 +155,7 @@ export class PortMirror {
     for (const place of removed) {
       this.#servers.get(place)?.close();
       this.#servers.delete(place);
-      this.#input.seats.give();
+      this.#input.slots.give();
     }
     for (const place of this.#taken)
       if (!this.#inPod.includes(place) && this.#mirrored?.has(place) !== true)
@@ -164,8 +164,8 @@ export class PortMirror {
   }
 
   async #mirror(place: Endpoint): Promise<void> {
-    const { seats } = this.#input;
-    if (!(await seats.take())) {
+    const { slots } = this.#input;
+    if (!(await slots.take())) {
       this.#taken.add(place);
       return;
     }
@@ -179,7 +179,7 @@ export class PortMirror {
       return;
     }
     server?.close();
-    seats.give();
+    slots.give();
     if (server === undefined) this.#warnTaken(place, 'on the login node');
   }
 
@@ -212,7 +212,7 @@ export class PortMirror {
 
   async #through(socket: Socket, place: Endpoint): Promise<void> {
     const { connections, sockets } = this.#input;
-    if (!(await sockets.seat(socket))) socket.destroy();
+    if (!(await sockets.acquireSlot(socket))) socket.destroy();
     else if (!connections.open(place, (connection) => sockets.join(socket, connection)))
       socket.destroy();
   }

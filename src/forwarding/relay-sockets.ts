@@ -7,11 +7,11 @@ import type { UserQuota } from './user-quota.ts';
 export class RelaySockets {
   readonly #open = new Set<Socket>();
   readonly #places = new Places();
-  readonly #seats: UserQuota;
+  readonly #slots: UserQuota;
 
-  /** @param seats limit for all connections of the user on this host */
-  constructor(seats: UserQuota) {
-    this.#seats = seats;
+  /** @param slots limit for all connections of the user on this host */
+  constructor(slots: UserQuota) {
+    this.#slots = slots;
   }
 
   get size(): number {
@@ -23,13 +23,13 @@ export class RelaySockets {
    *
    * @returns false if the limit is reached, or the socket was closed meanwhile
    */
-  async seat(socket: Socket): Promise<boolean> {
-    if (!(await this.#seats.take())) return false;
+  async acquireSlot(socket: Socket): Promise<boolean> {
+    if (!(await this.#slots.take())) return false;
     if (!socket.destroyed) {
-      socket.once('close', () => this.#seats.give());
+      socket.once('close', () => this.#slots.give());
       return true;
     }
-    this.#seats.give();
+    this.#slots.give();
     return false;
   }
 
@@ -84,7 +84,7 @@ export class RelaySockets {
   reach(place: Address, connection: ForwardedConnection): ConnectionSink {
     const socket = new Socket({ allowHalfOpen: true });
     const sink = this.join(socket, connection);
-    void this.seat(socket).then((has) => {
+    void this.acquireSlot(socket).then((has) => {
       if (has) socket.connect({ ...place });
       else socket.destroy();
     });

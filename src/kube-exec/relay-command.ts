@@ -64,7 +64,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
           awaited = undefined;
           sendInput(input, stream);
         }
-        if (awaited === undefined) input.unanswered?.heard();
+        if (awaited === undefined) input.unanswered?.onActivity();
         if (outputs[channel].write(own)) return;
         full.add(outputs[channel]);
         stream.pause();
@@ -103,7 +103,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
   }
   const outcome = await promise;
   input.stdin.stop();
-  input.unanswered?.heard();
+  input.unanswered?.onActivity();
   // Wait for a slow reader, but not if the session is being ended.
   const flushed = Promise.all(Object.values(outputs).map((output) => output.flushed()));
   await Promise.race([flushed, givenUp.promise]);
@@ -182,7 +182,7 @@ export class IdleWatchdog {
   }
 
   /** The command has written output, or has ended. */
-  heard(): void {
+  onActivity(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }

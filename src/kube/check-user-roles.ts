@@ -3,7 +3,7 @@ import { BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ApiClient, ApiRequest, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
-import { resourceName, type RoleRules, unsafeRights } from './objects/user-role.ts';
+import { resourceName, type RoleRules, unsafeRights } from './objects/unsafe-role-rights.ts';
 import { getRequest } from './requests.ts';
 
 export interface CheckedRoles {

@@ -114,7 +114,7 @@ export async function lintSettings(
       sessionNetwork: !known ? 'unknown' : { otherProfiles: others.map(({ name }) => name) },
       findings: [
         ...faults.map(faulty),
-        ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
+        ...[...profiles.values()].flatMap((profile) => ignoredKeysFinding(profile, rules)),
         ...[...profiles.values()].flatMap(farReaching).map(farReachingFinding),
         ...(await replaceableFindings(overlay?.(configFile) ?? configFile, 'settings-writable')),
       ],
@@ -129,7 +129,7 @@ export async function lintSettings(
   }
 }
 
-function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
+function ignoredKeysFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
   const keys = ignoredKeys(profile, rules);
   if (keys === undefined) return [];
   const closedBy = `remove them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;

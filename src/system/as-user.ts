@@ -13,7 +13,7 @@ let lastSection: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
 /** The user whose credentials the process has at the moment, if it is not root. */
-let worn: { readonly user: Credentials; readonly before: Before } | undefined;
+let current: { readonly user: Credentials; readonly before: Before } | undefined;
 
 /**
  * Runs file operations with the user's effective UID, GID and groups. A home on a root_squash file system is accessible
@@ -41,7 +41,7 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
     return Promise.reject(notRoot(attempted, hook));
   }
   return inTurn(() => {
-    wear(user);
+    assumeCredentials(user);
     return work();
   });
 }
@@ -53,7 +53,7 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
  */
 export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
-    takeOff();
+    dropCredentials();
     assertRoot();
     return await work();
   });
@@ -65,7 +65,7 @@ export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
  */
 export function asInvoker<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
-    takeOff();
+    dropCredentials();
     return await work();
   });
 }
@@ -86,22 +86,22 @@ function inTurn<T>(section: () => Promise<T>): Promise<T> {
     .finally(() => {
       waiting -= 1;
       setImmediate(() => {
-        if (waiting === 0) takeOff();
+        if (waiting === 0) dropCredentials();
       });
     });
   return run;
 }
 
-function wear(user: Credentials): void {
-  if (worn?.user === user) return;
-  takeOff();
-  worn = { user, before: become(user) };
+function assumeCredentials(user: Credentials): void {
+  if (current?.user === user) return;
+  dropCredentials();
+  current = { user, before: become(user) };
 }
 
-function takeOff(): void {
-  if (worn === undefined) return;
-  becomeAgain(worn.before);
-  worn = undefined;
+function dropCredentials(): void {
+  if (current === undefined) return;
+  restoreCredentials(current.before);
+  current = undefined;
 }
 
 interface Before {
@@ -118,13 +118,13 @@ function become(user: Credentials): Before {
     process.setegid?.(user.gid);
     process.seteuid?.(user.uid);
   } catch (cause) {
-    becomeAgain(before);
+    restoreCredentials(before);
     throw cause;
   }
   return before;
 }
 
-function becomeAgain(before: Before): void {
+function restoreCredentials(before: Before): void {
   process.seteuid?.(0);
   process.setegid?.(before.egid);
   process.setgroups?.([...before.groups]);

@@ -34,7 +34,7 @@ export interface LockOptions {
    * Called before each attempt, and again when the lock was taken, because the last holder may have done the
    * work. True ends the wait without the lock.
    */
-  readonly enough?: () => boolean;
+  readonly stopWaitingIf?: () => boolean;
   /** Called when the lock of a dead holder was removed. */
   readonly onTakenOver?: (ageSeconds: number) => void;
   /** The error to throw in place of `lock-timeout`. */
@@ -68,17 +68,17 @@ function pauseAfter(waitedMs: number): number {
  * first moment. Programs that create a lock file with O_EXCL (kubectl) are kept out, and keep us out. The directory
  * is created if it is missing, with mode 0700.
  *
- * @returns undefined if `enough` returned true
+ * @returns undefined if `stopWaitingIf` returned true
  * @throws {BerthError} `lock-timeout`, or what `timedOut` returns; the errors of `writeError`
  */
 export async function takeLock(path: string, options: LockOptions): Promise<FileLock | undefined> {
   const self = newHolder();
   const began = performance.now();
   for (;;) {
-    if (options.enough?.() === true) return undefined;
+    if (options.stopWaitingIf?.() === true) return undefined;
     if (await tryToTake(path, self)) {
       const release = (): Promise<void> => removeOwn(path, self);
-      if (options.enough?.() !== true) return { release };
+      if (options.stopWaitingIf?.() !== true) return { release };
       await release();
       return undefined;
     }

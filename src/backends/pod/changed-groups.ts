@@ -101,9 +101,9 @@ async function removedIfAlone({ server, pod }: ChangedGroupsInput): Promise<bool
 async function isAlone(place: PodTarget, signal: AbortSignal): Promise<boolean> {
   const dialogue = new PodDialogue({ ...place, argv: leftoversArgv(), signal });
   try {
-    const looking = Number(await dialogue.first());
+    const ownShellPid = Number(await dialogue.first());
     for (let look = 1; ; look += 1) {
-      const others = sessionProcesses(podProcesses(await dialogue.ask('table')), looking);
+      const others = sessionProcesses(podProcesses(await dialogue.ask('table')), ownShellPid);
       if (others.length === 0) return true;
       // The time since this process started.
       const oursMs = performance.now() + marginMs;

@@ -55,17 +55,17 @@ export async function killLeftovers(
   const place = { server, pod: { namespace, pod, container: podContainer } };
   const dialogue = new PodDialogue({ ...place, argv: leftoversArgv(), signal });
   try {
-    const looking = Number(await dialogue.first());
+    const ownShellPid = Number(await dialogue.first());
     const table = async (): Promise<PodProcess[]> => podProcesses(await dialogue.ask('table'));
-    const look = async (): Promise<PodProcess[]> => sessionProcesses(await table(), looking);
-    const sweeper: Sweeper = { dialogue, looking, table, look, open, seen: new Set() };
+    const look = async (): Promise<PodProcess[]> => sessionProcesses(await table(), ownShellPid);
+    const sweeper: Sweeper = { dialogue, ownShellPid, table, look, open, seen: new Set() };
     if (hangUp !== undefined) await sendHangup(sweeper, new Set(hangUp));
     else {
-      await endStrangers(sweeper);
+      await endOrphans(sweeper);
       await endUnseen(sweeper);
     }
     const all = await look();
-    const left = hangUp === undefined ? await strangers(all, open) : [];
+    const left = hangUp === undefined ? await orphans(all, open) : [];
     if (left.length > 0) throw new Error(`${countText(left.length, 'process')} survived SIGKILL`);
     const stay = new Set(all.map(keyOf));
     const ended = [...sweeper.seen].filter((key) => !stay.has(key)).length;
@@ -89,7 +89,7 @@ export async function killLeftovers(
 interface Sweeper {
   readonly dialogue: PodDialogue;
   /** PID of the shell in the pod. */
-  readonly looking: number;
+  readonly ownShellPid: number;
   /** Lists all processes of the container. */
   readonly table: () => Promise<PodProcess[]>;
   /** Lists the processes of sessions. */
@@ -99,7 +99,7 @@ interface Sweeper {
   readonly seen: Set<string>;
 }
 
-async function strangers(
+async function orphans(
   all: readonly PodProcess[],
   open: LeftoversInput['open'],
 ): Promise<PodProcess[]> {
@@ -117,11 +117,11 @@ function marksOf(all: readonly PodProcess[]): ReadonlySet<string> {
  *
  * @returns all processes of the container at that time
  */
-async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
+async function waitForOtherCleanups({ table, ownShellPid }: Sweeper): Promise<PodProcess[]> {
   const end = performance.now() + aloneMs;
   for (;;) {
     const all = await table();
-    if (earlierSweeps(all, looking).length === 0 || performance.now() > end) return all;
+    if (earlierSweeps(all, ownShellPid).length === 0 || performance.now() > end) return all;
     await sleep(everyMs);
   }
 }
@@ -129,11 +129,11 @@ async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
 /** Processes of open connections that are not stopped. */
 async function others(
   all: readonly PodProcess[],
-  looking: number,
+  ownShellPid: number,
   open: LeftoversInput['open'],
 ): Promise<PodProcess[]> {
   const belongs = belongsToOpenConnection(await open(marksOf(all)), all);
-  return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
+  return sessionProcesses(all, ownShellPid).filter((one) => !one.stopped && belongs(one));
 }
 
 async function signalAll(
@@ -155,12 +155,12 @@ async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promis
 }
 
 /** As on the host: SIGHUP, SIGTERM, and then SIGKILL. */
-async function endStrangers(sweeper: Sweeper): Promise<void> {
+async function endOrphans(sweeper: Sweeper): Promise<void> {
   for (const [index, [signal, waitMs]] of signalSteps.entries()) {
     const end = performance.now() + waitMs;
     const sent = new Set<string>();
     for (;;) {
-      const found = await strangers(await sweeper.look(), sweeper.open);
+      const found = await orphans(await sweeper.look(), sweeper.open);
       if (found.length === 0) return;
       const again = index === signalSteps.length - 1;
       await signalAll(
@@ -180,15 +180,15 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
  * moment, listed again, and those of open connections are continued at once.
  */
 async function endUnseen(sweeper: Sweeper): Promise<void> {
-  const { dialogue, looking, open, table } = sweeper;
-  const before = await untilAlone(sweeper);
-  const none = (await strangers(sessionProcesses(before, looking), open)).length === 0;
-  if (none && (await nobodyCame(dialogue, before))) return;
-  for (const layer of parentsFirst(await others(before, looking, open)))
+  const { dialogue, ownShellPid, open, table } = sweeper;
+  const before = await waitForOtherCleanups(sweeper);
+  const none = (await orphans(sessionProcesses(before, ownShellPid), open)).length === 0;
+  if (none && (await isProcessListUnchanged(dialogue, before))) return;
+  for (const layer of parentsFirst(await others(before, ownShellPid, open)))
     await dialogue.ask(`hold ${layer.map(({ pid }) => pid).join(' ')}`);
   await dialogue.ask('freeze');
   const all = await table();
-  await signalAll(sweeper, 'SIGKILL', await strangers(sessionProcesses(all, looking), open));
+  await signalAll(sweeper, 'SIGKILL', await orphans(sessionProcesses(all, ownShellPid), open));
   const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
   // Continues all processes of the container, because all were stopped, including another sweep's shell, which holds what
   // it has stopped itself. Children first, so that a parent never sees that a child was stopped. Also those that do not
@@ -200,7 +200,10 @@ async function endUnseen(sweeper: Sweeper): Promise<void> {
 }
 
 /** Whether no process was started during a listing of the PIDs, and there is none that was not there before. */
-async function nobodyCame(dialogue: PodDialogue, before: readonly PodProcess[]): Promise<boolean> {
+async function isProcessListUnchanged(
+  dialogue: PodDialogue,
+  before: readonly PodProcess[],
+): Promise<boolean> {
   const answer = await dialogue.ask('look');
   const known = new Set(before.map(({ pid, start }) => `${pid} ${start}`));
   return answer.at(0) === answer.at(-1) && answer.slice(1, -1).every((row) => known.has(row));

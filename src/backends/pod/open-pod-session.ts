@@ -34,7 +34,7 @@ const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed
  */
 export async function openPodSession(input: LoginSession): Promise<{ readonly exitCode: number }> {
   const { host, profile, log } = input;
-  input.welcome();
+  input.onBeforeStart();
   const umask = process.umask(0o022);
   const loginHost = hostname();
   const connection = host.connection && sessionId(host.connection, loginHost);
@@ -51,7 +51,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
   let forwards = newForwards();
   const ending = new AbortController();
   const run = async (groups?: string) => {
-    await bring(input, place);
+    await ensureTransferTool(input, place);
     const forwarded = await forwards.before();
     const session = {
       ...input,
@@ -63,7 +63,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
     };
     const { opening, ...exec } = podSession({ ...host, connection }, profile, session);
     began = Date.now();
-    input.begun();
+    input.onStarted();
     if (hasLimits) void noteLimits(input, grant, pod);
     return relaySession({
       server,
@@ -138,7 +138,7 @@ async function noteLimits(
 }
 
 /** For a file transfer, installs the program if the pod does not have it. */
-async function bring(
+async function ensureTransferTool(
   { request, toolsDir: directory, profile }: LoginSession,
   place: PodTarget,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { User } from '../../identity/nss.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { reduceListPages } from '../../kube/list-all.ts';
 import { collectionPath, type LiveObject } from '../../kube/objects/kube-object.ts';
-import { sessionEnd } from '../../session/session-end.ts';
+import { sessionEnd } from '../../session/shown-session-end.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { OwnSession, OwnSessions } from '../own-session.ts';
 import { endPod, notEndedPods } from './cluster-pods.ts';

@@ -1,4 +1,4 @@
-import { keepsProcesses } from '../../session/lingering.ts';
+import { keepsProcesses } from '../../session/keeps-processes.ts';
 import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { runDir } from '../../config/schema/default-settings.ts';

@@ -23,11 +23,11 @@ export async function openContainerSession(
 ): Promise<ProgramCall | 'host-shell'> {
   const { host, profile, request, env } = login;
   const name = containerName(profile, host.connection);
-  const warm = runningContainer(host, name);
-  const container = warm ?? (await startAnew(login, name));
+  const running = runningContainer(host, name);
+  const container = running ?? (await startAnew(login, name));
   if (container === 'host-shell') return container;
-  login.welcome();
-  await noteAndTell(login, warm === undefined);
+  login.onBeforeStart();
+  await noteAndTell(login, running === undefined);
   // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
   const session = {
@@ -36,7 +36,7 @@ export async function openContainerSession(
   };
   const { startFile, ...call } = sessionCommand(host, container, session, startFilePath(host));
   writeStartFile(startFile);
-  login.begun();
+  login.onStarted();
   return call;
 }
 

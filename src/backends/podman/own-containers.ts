@@ -5,7 +5,7 @@ import { recordedConnections } from '../../connections/open-connections.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
-import { sessionEnd } from '../../session/session-end.ts';
+import { sessionEnd } from '../../session/shown-session-end.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 import { whileOpen } from '../../system/path-descriptor.ts';
 import { processArguments } from '../../system/processes.ts';

@@ -89,20 +89,20 @@ const foreignStaleMs = 60_000;
 async function startContainer(input: StartContainerInput): Promise<Started> {
   const { host, profile, name } = input;
   const { runtimeDir } = host;
-  const warm = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
+  const running = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
   const deadline = performance.now() + profile.deadlineMs;
   await makeDirectory(containerFilesDir(runtimeDir));
   const lock = await takeLock(`${containerFilesDir(runtimeDir)}/${name}.lock`, {
     waitMs: profile.deadlineMs,
     foreignStaleMs,
-    enough: () => warm() !== undefined,
+    stopWaitingIf: () => running() !== undefined,
   });
   try {
     if (lock !== undefined) await startWithRepair(input, deadline);
   } finally {
     await lock?.release();
   }
-  const container = warm();
+  const container = running();
   if (container === undefined)
     throw new BerthError(`the container ${name} ended immediately after it was started`, {
       code: 'container-ended',

@@ -78,7 +78,7 @@ export async function openSlurmSession(
     place: `job ${job.id}`,
     endsAt,
   });
-  login.welcome();
+  login.onBeforeStart();
   const target = forwardingToJob(host, address, umask);
   const forwards = new Forwarding({ ...login, env: {}, target });
   const client = (log: string) =>
@@ -90,7 +90,7 @@ export async function openSlurmSession(
   let exitCode: number;
   try {
     await forwards.before();
-    login.begun();
+    login.onStarted();
     exitCode = await connectToJob(client, { slurm, job, directory: host.runtimeDir });
   } finally {
     await forwards.stop();

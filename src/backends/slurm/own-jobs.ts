@@ -5,7 +5,7 @@ import {
 } from '../../config/schema/profile/profile.ts';
 import type { User } from '../../identity/nss.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { type SessionEnd, sessionEnd } from '../../session/session-end.ts';
+import { type SessionEnd, sessionEnd } from '../../session/shown-session-end.ts';
 import { type OwnSession, type OwnSessions, sessionNameParts } from '../own-session.ts';
 import { allocationsDir } from './argv/allocation-script.ts';
 import { waitingText } from './argv/pending-reasons.ts';

@@ -2,7 +2,7 @@ import type { OwnSessions } from '../../backends/own-session.ts';
 import { profileChoices } from '../../backends/slurm/argv/choices.ts';
 import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
-import type { SessionEnd } from '../../session/session-end.ts';
+import type { SessionEnd } from '../../session/shown-session-end.ts';
 import type { OwnProfile } from '../../ssh/self-service/own-profiles.ts';
 import { fullName } from '../../ssh/self-service/own-sessions.ts';
 import type { OwnStatus } from '../../ssh/self-service/own-status.ts';

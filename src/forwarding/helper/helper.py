@@ -202,7 +202,7 @@ def begin(word):
                 break
     say(ready=ready)
 
-def heard(word):
+def handle_message(word):
     global keen, looking, flushing
     keen = time.monotonic() + 20
     if 'begin' in word:
@@ -252,7 +252,7 @@ def main():
                 payload = bytes(rest[at + 9:at + 9 + size])
                 at += 9 + size
                 if kind == WORD:
-                    heard(json.loads(payload.decode()))
+                    handle_message(json.loads(payload.decode()))
                 elif kind == OPEN:
                     connect(id, payload.decode())
                 elif id in streams:

@@ -122,8 +122,8 @@ export class MultiplexedConnection implements ForwardedConnection {
   }
 
   /** @throws {BerthError} `forwarding-protocol` */
-  heard(kind: number, payload: Buffer): void {
-    if (kind === frameKinds.data) this.#heardData(payload);
+  onFrame(kind: number, payload: Buffer): void {
+    if (kind === frameKinds.data) this.#onData(payload);
     else if (kind === frameKinds.end) {
       if (this.#heardEnd) throw forwardingProtocolError('it ended a connection twice');
       this.#heardEnd = true;
@@ -132,10 +132,10 @@ export class MultiplexedConnection implements ForwardedConnection {
     } else if (kind === frameKinds.close) {
       this.#finish();
       this.#sink.closed();
-    } else this.#heardWindow(payload.readUInt32BE());
+    } else this.#onWindow(payload.readUInt32BE());
   }
 
-  #heardData(payload: Buffer): void {
+  #onData(payload: Buffer): void {
     if (this.#heardEnd)
       throw forwardingProtocolError('it sent data on a connection that it had ended');
     if (payload.length > this.#window)
@@ -147,7 +147,7 @@ export class MultiplexedConnection implements ForwardedConnection {
     this.#sink.data(payload);
   }
 
-  #heardWindow(count: number): void {
+  #onWindow(count: number): void {
     if (count === 0 || this.#credit + count > windowSize)
       throw forwardingProtocolError(
         `it acknowledged ${count} bytes when ${windowSize - this.#credit} were sent`,

@@ -113,7 +113,7 @@ export class Multiplexer {
       // For a connection that has ended, frames may have been in transit.
       if (end === undefined && !this.#was(id))
         throw forwardingProtocolError(`it sent a frame for connection ${id}, which was not opened`);
-      end?.heard(kind, payload);
+      end?.onFrame(kind, payload);
     }
   }
 

@@ -12,7 +12,7 @@ import { connectionCgroup } from '../../connections/connection-cgroup.ts';
 import { freezeLockPath, type SessionContext } from '../../connections/state-paths.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { keepsProcesses } from '../../session/lingering.ts';
+import { keepsProcesses } from '../../session/keeps-processes.ts';
 import {
   endProcesses,
   signalSteps,
@@ -101,7 +101,7 @@ export async function endConnectionProcesses(
   );
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
-  for (const cgroup of hidingPlaces(site, part.user.uid, latest, wanted, lingers)) {
+  for (const cgroup of cgroupsToSweep(site, part.user.uid, latest, wanted, lingers)) {
     // Under a lock: another cleanup would thaw what this one has frozen.
     const unseen = withUserLock(site, freezeLockPath(site, part.user.uid), freezeMs, () =>
       endUnseenProcesses(cgroup, { latest, look, choose }),
@@ -154,7 +154,7 @@ function endedSessions(all: readonly BerthProcess[]): ReadonlySet<number | undef
  * Cgroups in which processes of the connections may be that no look found: the connections' own, and those that were given to
  * the user, such as that of systemd's manager of the user, which contains containers.
  */
-function hidingPlaces(
+function cgroupsToSweep(
   site: SessionContext,
   uid: number,
   all: readonly BerthProcess[],

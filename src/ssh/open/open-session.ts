@@ -97,13 +97,13 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
     env,
     toolsDir: input.toolsDir,
     log: input.log,
-    welcome: () => {
+    onBeforeStart: () => {
       if (inJob !== undefined) return;
       // sshd shows it, but not with ForceCommand.
       const isForced = user.shell !== input.itself || request.isForced === true;
       if (request.kind === 'shell' && request.tty && isForced) showMessageOfTheDay(user.home);
     },
-    begun: () => {
+    onStarted: () => {
       const { name: profile, backend } = choice.profile;
       // A pod that was replaced begins twice.
       if (!hasBegun) note({ profile, backend, start_ms: Math.round(performance.now()) });

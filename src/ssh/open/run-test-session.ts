@@ -70,8 +70,8 @@ export async function runTestSession({
     env: {},
     toolsDir,
     log: lineLogger(() => undefined),
-    welcome: () => undefined,
-    begun: () => undefined,
+    onBeforeStart: () => undefined,
+    onStarted: () => undefined,
   });
   // The profile gives no shell on the host.
   if (opened === 'host-shell') return;

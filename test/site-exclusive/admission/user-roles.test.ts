@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { unsafeRights } from '../../../src/kube/objects/user-role.ts';
+import { unsafeRights } from '../../../src/kube/objects/unsafe-role-rights.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { siteParameters, testUser } from '../../rig/admission/test-user.ts';

@@ -31,7 +31,7 @@ it('checks after 20 s, and then at most once a minute, even if more is sent', ()
 it('starts again with the next input after output', () => {
   input.sent();
   vi.advanceTimersByTime(19 * second);
-  input.heard();
+  input.onActivity();
   vi.advanceTimersByTime(60 * second);
   expect(asked).toBe(0);
   input.sent();

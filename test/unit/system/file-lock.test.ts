@@ -57,12 +57,12 @@ describe('a lock', () => {
 
   it('is not waited for if the work is already done', async () => {
     await takeLock(path, options);
-    expect(await takeLock(path, { ...options, enough: () => true })).toBeUndefined();
+    expect(await takeLock(path, { ...options, stopWaitingIf: () => true })).toBeUndefined();
   });
 
   it('is released if its last holder has just done the work', async () => {
     const answers = [false, true];
-    expect(await takeLock(path, { ...options, enough: () => answers.shift() ?? true })).toBe(
+    expect(await takeLock(path, { ...options, stopWaitingIf: () => answers.shift() ?? true })).toBe(
       undefined,
     );
     expect(answers).toEqual([]);

@@ -40,13 +40,13 @@ export function podProcesses(rows: readonly string[]): PodProcess[] {
 /**
  * The processes of sessions: all except the container's first process and the shells of sweeps.
  *
- * @param looking PID of this sweep's shell
+ * @param ownShellPid PID of this sweep's shell
  */
-export function sessionProcesses(all: readonly PodProcess[], looking: number): PodProcess[] {
+export function sessionProcesses(all: readonly PodProcess[], ownShellPid: number): PodProcess[] {
   const first = all
-    .filter(({ parent, pid }) => parent === 0 && pid !== looking)
+    .filter(({ parent, pid }) => parent === 0 && pid !== ownShellPid)
     .toSorted((a, b) => a.start - b.start || a.pid - b.pid)[0];
-  const looks = inLineOf(byPid(all), (one) => one.pid === looking || isSweep(one));
+  const looks = selfOrAncestor(byPid(all), (one) => one.pid === ownShellPid || isSweep(one));
   return all.filter((one) => one !== first && !looks(one));
 }
 
@@ -57,8 +57,8 @@ const beginning = 300;
 const longestSweep = 3_000;
 
 /** Other sweeps that started before this one and still run. */
-export function earlierSweeps(all: readonly PodProcess[], looking: number): PodProcess[] {
-  const own = all.find(({ pid }) => pid === looking);
+export function earlierSweeps(all: readonly PodProcess[], ownShellPid: number): PodProcess[] {
+  const own = all.find(({ pid }) => pid === ownShellPid);
   if (own === undefined) return [];
   return all.filter(
     (one) =>
@@ -80,12 +80,12 @@ export function belongsToOpenConnection(
   all: readonly PodProcess[],
 ): (one: PodProcess) => boolean {
   const known = byPid(all);
-  const wears = ({ mark, parent, age }: PodProcess): boolean =>
+  const hasMark = ({ mark, parent, age }: PodProcess): boolean =>
     mark === undefined ? parent === 0 && age < beginning : open.has(mark);
-  const worn = inLineOf(known, wears);
+  const belongs = selfOrAncestor(known, hasMark);
   return (one) => {
     const leader = known.get(one.session);
-    return worn(one) || (leader !== undefined && worn(leader));
+    return belongs(one) || (leader !== undefined && belongs(leader));
   };
 }
 
@@ -102,7 +102,7 @@ export function endsWithTerminal(all: readonly PodProcess[]): (one: PodProcess) 
  * Whether `is` holds for a process or one of its ancestors. Each process is evaluated once: the parents are reported by the
  * pod, and may form a long chain or a cycle.
  */
-function inLineOf(
+function selfOrAncestor(
   known: ReadonlyMap<number, PodProcess>,
   is: (one: PodProcess) => boolean,
 ): (one: PodProcess) => boolean {

@@ -1,4 +1,4 @@
-import { keepsProcesses } from '../../../session/lingering.ts';
+import { keepsProcesses } from '../../../session/keeps-processes.ts';
 import { hostname } from 'node:os';
 import type { Lifetime, Profile } from '../../../config/schema/profile/profile.ts';
 import { collectionPath } from '../../../kube/objects/kube-object.ts';

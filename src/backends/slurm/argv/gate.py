@@ -100,10 +100,10 @@ def accept():
     connection.setblocking(False)
     strangers[connection.fileno()] = connection, b"", time.monotonic() + PATIENCE
     EVENTS.register(connection, select.EPOLLIN)
-    hear(connection.fileno())
+    read_token(connection.fileno())
 
 
-def hear(descriptor):
+def read_token(descriptor):
     connection, word, until = strangers[descriptor]
     try:
         more = connection.recv(WORD - len(word))
@@ -162,7 +162,7 @@ while True:
         if descriptor == SERVER.fileno():
             accept()
         elif descriptor in strangers:
-            hear(descriptor)
+            read_token(descriptor)
     now = time.monotonic()
     while strangers and next(iter(strangers.values()))[2] < now:
         drop(next(iter(strangers)))

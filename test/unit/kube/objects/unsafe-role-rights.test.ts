@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { unsafeRights } from '../../../../src/kube/objects/user-role.ts';
+import { unsafeRights } from '../../../../src/kube/objects/unsafe-role-rights.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const role = (apiGroup: string, resource: string, ...verbs: string[]) => ({

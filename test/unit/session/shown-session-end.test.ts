@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sessionEnd } from '../../../src/session/session-end.ts';
+import { sessionEnd } from '../../../src/session/shown-session-end.ts';
 
 const user = {
   lifetime: { kind: 'user', graceMs: 60_000, linger: true },
