@@ -56,6 +56,11 @@ export const loginNodeCheckTexts = {
     why: 'A session can start programs on this host.',
     next: "Install the drop-in that the message names and run `systemctl daemon-reload`. Then restart the named managers; this ends these users' containers.",
   },
+  fuse: {
+    what: 'Whether users can let root into their FUSE file systems (`user_allow_other`).',
+    why: 'Programs of root can wait for ever for the file system of a user who can run programs on this host.',
+    next: 'Remove the line `user_allow_other` from /etc/fuse.conf.',
+  },
   podman: {
     what: 'Whether podman is installed, and new enough.',
     why: 'No session in a container starts.',

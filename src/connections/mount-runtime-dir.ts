@@ -1,7 +1,9 @@
-import { lstatSync, rmdirSync } from 'node:fs';
+import { rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
+import { unlessMissing } from '../system/if-present.ts';
+import { mountOf, userDirectoryStatus } from '../system/path-descriptor.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
 import { withUserLock } from './user-lock.ts';
@@ -24,6 +26,9 @@ const lockMs = 2_000;
 
 const mountTmpfs = ['mount', '--no-mtab', '-t', 'tmpfs', '-o'];
 
+/** So umount(8) asks a file system nothing. */
+const unmount = ['umount', '--no-mtab', '--no-canonicalize', '--force'];
+
 /**
  * Mounts a tmpfs of limited size as the user's runtime directory: in an ordinary directory the user could
  * fill /run. The directory below the mount belongs to root, so it cannot be mistaken for the tmpfs.
@@ -37,14 +42,14 @@ export async function mountRuntimeDir(site: Site, user: User): Promise<void> {
   const { uid, gid } = user;
   const directory = mountedRuntimeDir(user);
   await withUserLock(site, mountLockPath(site, uid), lockMs, async () => {
-    if (ownerOf(directory) !== uid) {
+    if (userDirectoryStatus(directory)?.uid !== uid) {
       ensureRootDirectory(directory);
       const limits = `size=${maximumRuntimeDirMiB}m,nr_inodes=${mostFiles},nosuid,nodev`;
       const options = `${limits},mode=0700,uid=${uid},gid=${gid}`;
       const failure = await onHost(site, [...mountTmpfs, options, 'tmpfs', directory]);
       if (failure !== undefined) throw notMounted(directory, failure);
       // Never give the user the directory below the mount.
-      if (ownerOf(directory) !== uid)
+      if (userDirectoryStatus(directory)?.uid !== uid)
         throw notMounted(
           directory,
           'a tmpfs was mounted on the host, but this process does not see it (a mount namespace of its own?)',
@@ -69,18 +74,19 @@ export async function unmountRuntimeDir(
   const site = { run, nsenter: settings.podman.nsenter };
   const directory = mountedRuntimeDir(user);
   // Runs each minute for each user; on most hosts the directory does not exist.
-  if (ownerOf(directory) === undefined) return;
+  if (isMounted(directory) === undefined) return;
   await withUserLock(site, mountLockPath(site, user.uid), lockMs, async () => {
     if (openConnections(site, user.uid).size > 0) return;
-    // Up to twice: a user can mount a FUSE file system over it.
-    for (let turn = 0; turn < 2 && isMounted(directory); turn += 1) {
-      const failure = await onHost(site, ['umount', '--no-mtab', directory]);
+    // Up to twice: a user can mount a FUSE file system over it, which `--force` aborts.
+    for (let turn = 0; turn < 2 && isMounted(directory) === true; turn += 1) {
+      const failure = await onHost(site, [...unmount, directory]);
       if (failure === undefined) continue;
       if (failure.includes('busy')) return;
       throw notUnmounted(directory, failure);
     }
     // It is root's directory now. Removing it also detaches the mount in mount namespaces that users created.
-    if (!isMounted(directory) && ownerOf(directory) === 0) rmdirSync(directory);
+    if (isMounted(directory) === false && userDirectoryStatus(directory)?.uid === 0)
+      rmdirSync(directory);
   });
 }
 
@@ -92,23 +98,9 @@ async function onHost({ nsenter }: Site, argv: readonly string[]): Promise<strin
   return error === undefined ? undefined : stderr.trim() || error.message;
 }
 
-/** undefined if there is no such directory; -1 if root may not look at it (a FUSE mount of the user). */
-function ownerOf(directory: string): number | undefined {
-  try {
-    return lstatSync(directory, { throwIfNoEntry: false })?.uid;
-  } catch (error) {
-    if (isErrno(error)) return -1;
-    throw error;
-  }
-}
-
-function isMounted(directory: string): boolean {
-  try {
-    return lstatSync(directory).dev !== lstatSync(dirname(directory)).dev;
-  } catch (error) {
-    if (isErrno(error)) return true;
-    throw error;
-  }
+/** undefined if there is no such directory. */
+function isMounted(directory: string): boolean | undefined {
+  return unlessMissing(() => mountOf(directory) !== mountOf(dirname(directory)));
 }
 
 function notMounted(directory: string, cause: string): BerthError {

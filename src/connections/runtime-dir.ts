@@ -1,7 +1,8 @@
-import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/schema/default-settings.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
+import { userDirectoryStatus } from '../system/path-descriptor.ts';
+import { ifUsable } from '../system/user-file.ts';
 
 /**
  * The two possible runtime directories: the one that the PAM hook mounts, then systemd's. The mounted one is there only as
@@ -43,18 +44,8 @@ export function findRuntimeDir(user: Pick<User, 'uid'>): string | undefined {
   return runtimeDirCandidates(user).find((directory) => isOwnDirectory(directory, user.uid));
 }
 
-/** Whether it is a directory of this user that others have no access to. */
+/** Whether it is a directory of this user that others have no access to, without a mount over it that may be the user's. */
 export function isOwnDirectory(directory: string, uid: number): boolean {
-  const status = statusOf(directory);
+  const status = ifUsable(() => userDirectoryStatus(directory));
   return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
-}
-
-/** Root may not look at it where a user has mounted a FUSE file system over it. */
-function statusOf(directory: string): Stats | undefined {
-  try {
-    return lstatSync(directory, { throwIfNoEntry: false });
-  } catch (error) {
-    if (isErrno(error)) return undefined;
-    throw error;
-  }
 }

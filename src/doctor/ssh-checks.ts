@@ -27,6 +27,7 @@ import {
   cgroupFinding,
   delegationFinding,
   devicesFinding,
+  fuseFinding,
   idMapToolsFinding,
   podmanFinding,
   runtimeFinding,
@@ -143,6 +144,7 @@ function loginChecks(run: Run, pamFindings: PamFindings): Promise<CheckResult>[]
   return [
     run('pam-session', async () => pamFinding(await pamFindings)),
     run('user-manager', userManagerFinding),
+    run('fuse', fuseFinding),
   ];
 }
 

@@ -7,7 +7,7 @@ import { runProgram } from '../system/run-program.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
-import { ifExists } from '../system/if-present.ts';
+import { ifExists, textIfPresent } from '../system/if-present.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;
@@ -198,6 +198,16 @@ export async function devicesFinding({ podman, profiles }: SshSettings): Promise
       );
   }
   return ok(wanted.length === 0 ? 'no device is needed' : `users can open ${wanted.join(', ')}`);
+}
+
+/** Whether users can let root into their FUSE file systems: fuse.conf(5). */
+export function fuseFinding(): Finding {
+  return /^\s*user_allow_other\b/m.test(textIfPresent('/etc/fuse.conf'))
+    ? warning(
+        '/etc/fuse.conf has user_allow_other: programs of root can wait for ever for a FUSE file system of a user who can run programs on this host',
+        'Remove the line user_allow_other from /etc/fuse.conf.',
+      )
+    : ok("users' FUSE file systems are closed to root");
 }
 
 /** The output of a program; undefined if it does not exist. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { octal } from '../system/config-directories.ts';
 import { ifExists } from '../system/if-present.ts';
+import { userDirectoryStatus } from '../system/path-descriptor.ts';
 
 /**
  * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not
@@ -86,12 +87,12 @@ export function fileSystemTypeFinding(
 }
 
 /** The user's storage directory, which `pam-session` or `berth subid apply --directories` creates. */
-export async function userStorageFinding(
+export function userStorageFinding(
   storage: string,
   { name, uid }: { readonly name: string; readonly uid: number },
-): Promise<Finding> {
+): Finding {
   const path = `${storage}/users/${uid}`;
-  const status = await ifExists(stat(path));
+  const status = userDirectoryStatus(path);
   if (status === undefined)
     return warning(
       `${path} does not exist yet: the next login of ${name} creates it`,

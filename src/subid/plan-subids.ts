@@ -1,9 +1,9 @@
-import { lstatSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../errors/berth-error.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import { writeError } from '../system/atomic-file.ts';
+import { userDirectoryStatus } from '../system/path-descriptor.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { type Accounts, readAccounts, type SubidAccountQuery } from './read-accounts.ts';
 import { planSubordinateIds, type SubordinatePlan } from './rules/subordinate-ids.ts';
@@ -121,7 +121,7 @@ function planStorageDirs(
   let present = 0;
   for (const { uid, gid } of users) {
     const path = join(storage, 'users', String(uid));
-    const status = lstatSync(path, { throwIfNoEntry: false });
+    const status = userDirectoryStatus(path);
     if (status === undefined) make.push({ path, uid, gid });
     else if (!status.isDirectory()) foreign.push({ path, reason: 'it is not a directory' });
     else if (status.uid === uid && (status.mode & 0o7777) === 0o700) present += 1;

@@ -1,5 +1,4 @@
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { lstat } from 'node:fs/promises';
 import { isErrno } from '../errors/berth-error.ts';
 
 /** Names in a directory; none if it does not exist, or is of a process in /proc that has ended. */
@@ -48,14 +47,6 @@ export function ifReadable<Result>(read: () => Result): Result | undefined {
 /** The text of a file; empty if there is none. @throws system errors */
 export function textIfPresent(file: string): string {
   return unlessMissing(() => readFileSync(file, 'utf8')) ?? '';
-}
-
-/** Whether there is certainly nothing at the path, not even a symlink that leads nowhere. Of its last part, no symlink is followed. */
-export async function isMissing(path: string): Promise<boolean> {
-  return await lstat(path).then(
-    () => false,
-    (error: unknown) => isErrno(error, 'ENOENT'),
-  );
 }
 
 /** As `unlessMissing`, asynchronously. */

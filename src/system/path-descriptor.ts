@@ -1,5 +1,16 @@
-import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { ifReadable } from './if-present.ts';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  type Stats,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { BerthError } from '../errors/berth-error.ts';
+import { ifReadable, unlessMissing } from './if-present.ts';
 
 /** Of open(2), missing in Node: the file system is not asked, and the caller needs no right to read. */
 export const O_PATH = 0o10_000_000;
@@ -27,6 +38,48 @@ export function whileOpen<Result>(
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Number of the mount that a path leads to, as in /proc/self/mountinfo. */
+export function mountOf(path: string): string {
+  return whileOpen(openSync(path, O_PATH), descriptorFacts).mount;
+}
+
+/**
+ * Refuses a directory of a user, in one of root, over which another file system than a tmpfs is mounted. Users can mount there, and their
+ * file system (FUSE with `allow_other`) may never answer, so root asks it nothing.
+ *
+ * @param descriptor of the path, O_PATH
+ * @throws {BerthError} `directory-unsafe`
+ */
+export function refuseForeignMount(descriptor: number, path: string): void {
+  const { mount } = descriptorFacts(descriptor);
+  if (mount === mountOf(dirname(path))) return;
+  const mounts = readFileSync('/proc/self/mountinfo', 'latin1');
+  if (new RegExp(`^${mount} .*? - tmpfs `, 'm').test(mounts)) return;
+  throw unsafeDirectory(path, 'another file system is mounted over it');
+}
+
+export function unsafeDirectory(path: string, why: string): BerthError {
+  return new BerthError(`${path} cannot be used: ${why}`, {
+    code: 'directory-unsafe',
+    fields: { file: path },
+  });
+}
+
+/**
+ * lstat(2) of a directory of a user, in one of root.
+ *
+ * @returns undefined if there is nothing at the path
+ * @throws as `refuseForeignMount`; system errors
+ */
+export function userDirectoryStatus(path: string): Stats | undefined {
+  return unlessMissing(() =>
+    whileOpen(openSync(path, O_PATH | constants.O_NOFOLLOW), (descriptor) => {
+      refuseForeignMount(descriptor, path);
+      return fstatSync(descriptor);
+    }),
+  );
 }
 
 /**

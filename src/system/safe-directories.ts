@@ -1,14 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-} from 'node:fs';
+import { chmodSync, chownSync, constants, fstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { isErrno } from '../errors/berth-error.ts';
+import { O_PATH, refuseForeignMount, unsafeDirectory, whileOpen } from './path-descriptor.ts';
 
 /** The owner of a directory. */
 export interface DirectoryOwner {
@@ -23,14 +16,14 @@ export interface DirectoryOwner {
  * @throws {BerthError} `directory-unsafe`; system errors
  */
 export function ensureRootDirectory(path: string): void {
-  withDirectory(path, 0o755, ensureRootDirectory, (descriptor, made) => {
+  withDirectory(path, 0o755, (descriptor, made) => {
     // Regardless of the umask.
-    if (made) fchmodSync(descriptor, 0o755);
+    if (made) chmodSync(`/proc/self/fd/${descriptor}`, 0o755);
     const { uid, mode } = fstatSync(descriptor);
-    if (uid !== 0) throw unsafe(path, `its owner is UID ${uid}`);
+    if (uid !== 0) throw unsafeDirectory(path, `its owner is UID ${uid}`);
     // In a sticky directory such as /tmp, others cannot replace root's entries.
     if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0)
-      throw unsafe(path, 'other users can write it');
+      throw unsafeDirectory(path, 'other users can write it');
   });
 }
 
@@ -38,46 +31,43 @@ export function ensureRootDirectory(path: string): void {
  * Creates a directory for one user (mode 0700) in a directory of root. Owner and mode are set through an open descriptor
  * and symlinks are not followed, so the user, who cannot write the parent directory, cannot redirect them.
  *
- * @throws {BerthError} `directory-unsafe` if something else exists at the path; system errors
+ * @throws {BerthError} `directory-unsafe` if something else exists at the path, or is mounted over it; system errors
  */
 export function ensureUserDirectory(path: string, owner: DirectoryOwner): void {
-  withDirectory(path, 0o700, ensureRootDirectory, (descriptor) => {
+  withDirectory(path, 0o700, (descriptor) => {
+    refuseForeignMount(descriptor, path);
     const { uid, mode } = fstatSync(descriptor);
+    const opened = `/proc/self/fd/${descriptor}`;
     // Owned by root: a killed run has created it and not yet changed its owner.
-    if (uid === 0) fchownSync(descriptor, owner.uid, owner.gid);
-    else if (uid !== owner.uid) throw unsafe(path, `its owner is UID ${uid}, not ${owner.uid}`);
-    if (uid === 0 || (mode & 0o7777) !== 0o700) fchmodSync(descriptor, 0o700);
+    if (uid === 0) chownSync(opened, owner.uid, owner.gid);
+    else if (uid !== owner.uid)
+      throw unsafeDirectory(path, `its owner is UID ${uid}, not ${owner.uid}`);
+    if (uid === 0 || (mode & 0o7777) !== 0o700) chmodSync(opened, 0o700);
   });
 }
 
 function withDirectory(
   path: string,
   mode: number,
-  above: (path: string) => void,
   work: (descriptor: number, made: boolean) => void,
 ): void {
   let made = false;
   let descriptor = open(path);
   if (descriptor === undefined) {
-    if (dirname(path) !== path) above(dirname(path));
+    if (dirname(path) !== path) ensureRootDirectory(dirname(path));
     made = make(path, mode);
     descriptor = open(path);
   }
-  if (descriptor === undefined) throw unsafe(path, 'it was removed at the same time');
-  try {
-    work(descriptor, made);
-  } finally {
-    closeSync(descriptor);
-  }
+  if (descriptor === undefined) throw unsafeDirectory(path, 'it was removed at the same time');
+  whileOpen(descriptor, () => work(descriptor, made));
 }
 
 function open(path: string): number | undefined {
-  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
   try {
-    return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
-    if (isErrno(error, 'ENOTDIR', 'ELOOP')) throw unsafe(path, 'it is not a directory');
+    if (isErrno(error, 'ENOTDIR', 'ELOOP')) throw unsafeDirectory(path, 'it is not a directory');
     throw error;
   }
 }
@@ -91,11 +81,4 @@ function make(path: string, mode: number): boolean {
     if (isErrno(error, 'EEXIST')) return false;
     throw error;
   }
-}
-
-function unsafe(path: string, why: string): BerthError {
-  return new BerthError(`${path} cannot be used: ${why}`, {
-    code: 'directory-unsafe',
-    fields: { file: path },
-  });
 }

@@ -1,7 +1,6 @@
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
-import { isMissing } from './if-present.ts';
-import { diskErrors, readOnMount } from './user-file.ts';
+import { diskErrors, existsOnMount, readOnMount } from './user-file.ts';
 
 /** A container in the user's storage, running or not. */
 export interface StoredContainer {
@@ -27,12 +26,12 @@ export async function storedContainers(
   directory: string,
   user: Credentials,
 ): Promise<readonly StoredContainer[]> {
-  // Without a change of credentials where all sessions run elsewhere: in pods, or in jobs.
-  if (await isMissing(`${directory}/storage`)) return [];
   const path = `${directory}/storage/overlay-containers/containers.json`;
   const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
   let text: string | undefined;
   try {
+    // Without a change of credentials where all sessions run elsewhere: in pods, or in jobs.
+    if (!existsOnMount(directory, ['storage'])) return [];
     const names = ['storage', 'overlay-containers', 'containers.json'];
     const read = () => Promise.resolve(readOnMount(directory, names, demands));
     text = (await asUserThenRoot(user, read))?.toString('utf8');

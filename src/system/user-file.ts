@@ -13,7 +13,7 @@ import { dirname, resolve } from 'node:path';
 import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { makeIfMissing, unlessMissing } from './if-present.ts';
-import { descriptorFacts, O_PATH, whileOpen } from './path-descriptor.ts';
+import { descriptorFacts, O_PATH, refuseForeignMount, whileOpen } from './path-descriptor.ts';
 
 /** Requirements that are checked before a file is read. */
 export interface FileRequirements {
@@ -94,9 +94,10 @@ export function readAtMostSync(descriptor: number, bytes: number): Buffer {
  * the user, and no file system may be mounted below the directory. One of the user (FUSE, also below an overlay) can return any
  * error to root, or never answer.
  *
+ * @param directory of the user, in one of root
  * @param names of directories below `directory`, then of the file
  * @returns undefined if there is no such file
- * @throws {BerthError} as `readUserFile`
+ * @throws {BerthError} as `readUserFile`, `directory-unsafe`
  */
 export function readOnMount(
   directory: string,
@@ -119,6 +120,11 @@ export function unlinkOnMount(
       for (const file of files) unlinkQuietly(`${path}/${file}`);
     }),
   );
+}
+
+/** Whether there is something at a path, by the rules of `readOnMount`. @throws as `readOnMount` */
+export function existsOnMount(directory: string, names: readonly string[]): boolean {
+  return onMount(directory, names, () => true) === true;
 }
 
 /** For what harms only the user who put it there. @returns undefined after an error of the file system or a file that is refused */
@@ -195,6 +201,7 @@ function openOnMount(
 ): number {
   let descriptor = openSync(directory, pathOnly);
   try {
+    refuseForeignMount(descriptor, directory);
     const { mount } = descriptorFacts(descriptor);
     for (const name of names) {
       const path = `/proc/self/fd/${descriptor}/${name}`;

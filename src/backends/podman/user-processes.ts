@@ -4,7 +4,6 @@ import type { User } from '../../identity/nss.ts';
 import type { IdRange } from '../../identity/subordinate-file.ts';
 import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
-import { isMissing } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
 import {
   executableId,
@@ -19,7 +18,6 @@ import {
   runningProcesses,
 } from '../../system/processes.ts';
 import type { ProcessLooks } from '../../system/process-looks.ts';
-import { podmanStateDir } from './argv/podman-argv.ts';
 import { validatedPausePid } from './running-container.ts';
 
 /** One user's processes and paths on this host. */
@@ -34,8 +32,6 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
   const { storage, podman } = site.settings;
   const runtimeDir = findRuntimeDir(user);
   const host = runtimeDir === undefined ? undefined : { user, runtimeDir, storage, podman };
-  // Without a change of credentials where podman has not run.
-  const hasPause = host !== undefined && !(await isMissing(podmanStateDir(host)));
   return {
     user,
     host,
@@ -44,7 +40,7 @@ export async function readUserState(site: SessionContext, user: User): Promise<U
       subordinate: await subordinateRanges(user),
       directory: userStorageDir({ storage, user }),
       podman: podman.podman,
-      pausePid: hasPause ? validatedPausePid(host) : undefined,
+      pausePid: host && validatedPausePid(host),
     },
   };
 }

@@ -54,11 +54,6 @@ export function podmanOptions(
 /** Podman's directory below `runtimeDir` for what ends with the host, such as pause.pid. */
 export const temporaryNames = ['libpod', 'tmp'] as const;
 
-/** Podman makes it when it runs for the first time. */
-export function podmanStateDir({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
-  return `${runtimeDir}/${temporaryNames[0]}`;
-}
-
 /** Directory with podman's lock files, below `runtimeDir`. */
 export const lockDirectory = [...temporaryNames, 'locks'];
 
