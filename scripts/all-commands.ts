@@ -5,6 +5,9 @@ import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
 import { renderBalancerCommand } from '../src/companions/balancer/balancer-command.ts';
 import { discoverCommand } from '../src/companions/cluster-api/discover-command.ts';
+import { renderJupyterhubCommand } from '../src/companions/notebooks/jupyterhub-command.ts';
+import { renderOndemandAppCommand } from '../src/companions/notebooks/ondemand-app-command.ts';
+import { renderSbatchCommand } from '../src/companions/notebooks/sbatch-command.ts';
 import { renderPagesCommand } from '../src/companions/pages/pages-command.ts';
 import { slurmSyncCommand } from '../src/companions/slurm-accounts/slurm-sync-command.ts';
 import { verifyCommand } from '../src/companions/verify/verify-command.ts';
@@ -12,7 +15,10 @@ import { verifyCommand } from '../src/companions/verify/verify-command.ts';
 const ofCompanions: readonly Command[] = [
   discoverCommand,
   renderBalancerCommand,
+  renderJupyterhubCommand,
+  renderOndemandAppCommand,
   renderPagesCommand,
+  renderSbatchCommand,
   slurmSyncCommand,
   verifyCommand,
 ];

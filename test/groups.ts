@@ -27,6 +27,7 @@ const admin = 'src/cli/berth.ts';
 const hooks = [admin, 'hooks/*.ts'];
 const all = [...hooks, 'shell/*.ts'];
 const balancer = 'src/companions/balancer/berth-balancer.ts';
+const notebooks = 'src/companions/notebooks/berth-notebooks.ts';
 const slurmSync = 'src/companions/slurm-accounts/berth-slurm-sync.ts';
 
 export const groups: Readonly<Record<string, Group>> = {
@@ -48,14 +49,14 @@ export const groups: Readonly<Record<string, Group>> = {
   },
   notebooks: {
     tests: [
-      'test/node/doors',
+      'test/node/notebooks',
       'test/node/jupyterhub',
       'test/node/slurm/jupyterhub.test.ts',
       'test/site/jupyterhub',
-      'test/site-exclusive/doors',
+      'test/site-exclusive/notebooks',
       'test/site-exclusive/jupyterhub',
     ],
-    programs: all,
+    programs: [...all, notebooks],
   },
   pages: {
     tests: ['test/node/pages'],

@@ -16,10 +16,25 @@ export const companionCommands = {
     command: 'balancer',
     describe: 'Print or write the configuration of the balancer in front of the login nodes',
   },
+  renderJupyterhub: {
+    companion: 'notebooks',
+    command: 'jupyterhub [profile..]',
+    describe: 'Print or write the configuration of a JupyterHub with these profiles',
+  },
+  renderOndemandApp: {
+    companion: 'notebooks',
+    command: 'ondemand-app <profile> <directory>',
+    describe: 'Write an interactive app of Open OnDemand that runs with a profile',
+  },
   renderPages: {
     companion: 'pages',
     command: 'pages <directory>',
     describe: 'Write static pages for users: how to connect, profiles, status and news',
+  },
+  renderSbatch: {
+    companion: 'notebooks',
+    command: 'sbatch <profile>',
+    describe: "Print a Slurm job script that runs commands in a profile's container",
   },
   slurmSync: {
     companion: 'slurm-sync',

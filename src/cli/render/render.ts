@@ -15,10 +15,7 @@ import {
 } from '../kit/options.ts';
 import { chosenClusters, loadSite, noSingleCluster, siteOptions } from '../kit/site-options.ts';
 import { type Terminal, errorText } from '../kit/terminal.ts';
-import { renderJupyterhubCommand } from './jupyterhub.ts';
 import { renderPoliciesCommand } from './policies.ts';
-import { renderOndemandAppCommand } from './ondemand-app.ts';
-import { renderSbatchCommand } from './sbatch.ts';
 
 const options = {
   ...siteOptions,
@@ -46,9 +43,9 @@ export const renderCommand = command({
     renderPoliciesCommand,
     companionCommands.renderBalancer,
     companionCommands.renderPages,
-    renderSbatchCommand,
-    renderJupyterhubCommand,
-    renderOndemandAppCommand,
+    companionCommands.renderSbatch,
+    companionCommands.renderJupyterhub,
+    companionCommands.renderOndemandApp,
   ],
   examples: [
     ['berth render --user alice | kubectl apply --dry-run=server -f -', 'Test the objects'],

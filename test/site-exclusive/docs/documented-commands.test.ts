@@ -32,11 +32,11 @@ const commandChecks: readonly CommandCheck[] = [
     command: /^install -D -m 0644 (?:-t \/etc\/\S+ )?etc\/(?:security|sshd|berth)\/\S+/,
     check: isOnLoginNodePage,
   },
-  // test/node/slurm/render-sbatch.test.ts and test/node/doors/ondemand-job.test.ts run all commands of these pages.
+  // test/node/slurm/render-sbatch.test.ts and test/node/notebooks/ondemand-job.test.ts run all commands of these pages.
   {
     command:
       /^(?:berth render (?:sbatch|ondemand-app)|sbatch|mkdir -p \/etc\/ood|cp \/usr\/lib\/berth\/share)\b/,
-    check: isOnPageOfDoors,
+    check: isOnPageOfNotebooks,
   },
   // test/site/portal/cluster-api.test.ts runs these as one script.
   { command: /^umask 077$|\bresearch(?:-kubeconfig|\.kubeconfig)?\b/, check: isInClusterApiScript },
@@ -176,7 +176,7 @@ function isOnLoginNodePage(command: string): Promise<void> {
   return Promise.resolve();
 }
 
-function isOnPageOfDoors(command: string): Promise<void> {
+function isOnPageOfNotebooks(command: string): Promise<void> {
   expect(['docs/batch.md', 'docs/ondemand-apps.md'].map(pageText).join('\n')).toContain(command);
   return Promise.resolve();
 }

@@ -2,12 +2,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
 import { type ClusterSettings, oidcSettingsOf } from '../../config/schema/settings.ts';
-import type { HubSettings, PackageFiles } from '../../doors/rules/hub-files.ts';
+import type { HubSettings, PackageFiles } from './rules/hub-files.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, list, text, words } from '../kit/options.ts';
-import { outputDirectory } from '../kit/output-path.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { type ArgumentsOf, choice, list, text, words } from '../../cli/kit/options.ts';
+import { outputDirectory } from '../../cli/kit/output-path.ts';
 import {
   chosenClusters,
   configFileOf,
@@ -15,10 +16,10 @@ import {
   loadSsh,
   noSingleCluster,
   siteOptions,
-} from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
+} from '../../cli/kit/site-options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
 import { warnOfMissingImages } from './warn-of-missing-images.ts';
-import { writeFiles } from './write-files.ts';
+import { writeFiles } from '../../cli/render/write-files.ts';
 
 const positionals = {
   profile: {
@@ -70,8 +71,7 @@ type HubArguments = ArgumentsOf<typeof options & typeof positionals>;
 
 /** `berth render jupyterhub PROFILE…`. */
 export const renderJupyterhubCommand = command({
-  command: 'jupyterhub [profile..]',
-  describe: 'Print or write the configuration of a JupyterHub with these profiles',
+  ...companionCommands.renderJupyterhub,
   positionals,
   options,
   needs: {
@@ -118,8 +118,8 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
   if (!/^(?:\/[\w.-]+)+$/.test(jobs)) throw wrong('--jobs is not an absolute path of plain names');
   // `--config` is berth.yml.
   const ssh = await loadSsh({ 'config-dir': args['config-dir'] });
-  const { hubPodProfile } = await import('../../doors/rules/hub-profile.ts');
-  const { hubJobFiles, hubJobProfile } = await import('../../doors/rules/hub-jobs.ts');
+  const { hubPodProfile } = await import('./rules/hub-profile.ts');
+  const { hubJobFiles, hubJobProfile } = await import('./rules/hub-jobs.ts');
   const podProfiles = profile.map((name) => namedProfile(ssh, name));
   warnOfMissingImages(podProfiles, terminal);
   const pods = podProfiles.map(hubPodProfile);
@@ -145,7 +145,7 @@ async function render(args: HubArguments, terminal: Terminal): Promise<void> {
     terminal.stderr.write(
       `warning: berth.yml has no section jupyterhub for the cluster ${cluster?.name ?? ''}: it will let the hub start no pods\n`,
     );
-  const { hubFiles } = await import('../../doors/rules/hub-files.ts');
+  const { hubFiles } = await import('./rules/hub-files.ts');
   const files = hubFiles(form, hub, form === 'config' ? {} : await packageFiles());
   const { directory } = args;
   if (directory !== undefined) await write(terminal, '--directory', directory, files);
@@ -173,7 +173,7 @@ async function loginOf(
 ): Promise<Pick<HubSettings, 'ldap' | 'oidc'>> {
   if (args.login === 'ldap') {
     const { loadLdapSettings } = await import('../../config/load/load-ldap-settings.ts');
-    const { hubLdapTraits } = await import('../../doors/rules/hub-ldap.ts');
+    const { hubLdapTraits } = await import('./rules/hub-ldap.ts');
     const configFile = configFileOf(args);
     const { ldap } = loadLdapSettings({ configFile, groupMayRead: false });
     const passwordFile = args['ldap-password-file'] ?? '/etc/jupyterhub/ldap-password';

@@ -1,5 +1,5 @@
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
 
 /** Warns of profiles for pods that nodes never pull the image of, which is the default of a profile. */
 export function warnOfMissingImages(profiles: readonly Profile[], terminal: Terminal): void {

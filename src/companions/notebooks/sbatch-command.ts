@@ -1,8 +1,9 @@
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
-import { command } from '../kit/command.ts';
-import type { ArgumentsOf } from '../kit/options.ts';
-import { configDirOption, loadSsh } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import type { ArgumentsOf } from '../../cli/kit/options.ts';
+import { configDirOption, loadSsh } from '../../cli/kit/site-options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
 
 /** The profile that a rendering is of. */
 const profilePositional = {
@@ -14,8 +15,7 @@ const profilePositional = {
 
 /** `berth render sbatch`: a profile as a job script. */
 export const renderSbatchCommand = command({
-  command: 'sbatch <profile>',
-  describe: "Print a Slurm job script that runs commands in a profile's container",
+  ...companionCommands.renderSbatch,
   positionals: profilePositional,
   options: configDirOption,
   examples: [
@@ -32,6 +32,6 @@ async function render(
   terminal: Terminal,
 ): Promise<void> {
   const settings = await loadSsh(args);
-  const { sbatchScript } = await import('../../doors/rules/sbatch.ts');
+  const { sbatchScript } = await import('./rules/sbatch.ts');
   terminal.stdout.write(sbatchScript(namedProfile(settings, args.profile), settings));
 }

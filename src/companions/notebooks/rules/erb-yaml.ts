@@ -1,4 +1,4 @@
-import { templateParts, type TemplateVariable } from '../../config/schema/profile/template.ts';
+import { templateParts, type TemplateVariable } from '../../../config/schema/profile/template.ts';
 
 /** NUL, which no value of a profile can contain, encloses an expression of Ruby. */
 const mark = '\0';

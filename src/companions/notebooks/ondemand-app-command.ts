@@ -1,13 +1,14 @@
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
-import { appKinds } from '../../doors/rules/ondemand-app.ts';
+import { appKinds } from './rules/ondemand-app.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { command } from '../kit/command.ts';
-import { type ArgumentsOf, choice, text } from '../kit/options.ts';
-import { outputDirectory } from '../kit/output-path.ts';
-import { configDirOption, loadSsh } from '../kit/site-options.ts';
-import type { Terminal } from '../kit/terminal.ts';
+import { companionCommands } from '../../cli/companions.ts';
+import { command } from '../../cli/kit/command.ts';
+import { type ArgumentsOf, choice, text } from '../../cli/kit/options.ts';
+import { outputDirectory } from '../../cli/kit/output-path.ts';
+import { configDirOption, loadSsh } from '../../cli/kit/site-options.ts';
+import type { Terminal } from '../../cli/kit/terminal.ts';
 import { warnOfMissingImages } from './warn-of-missing-images.ts';
-import { writeFiles } from './write-files.ts';
+import { writeFiles } from '../../cli/render/write-files.ts';
 
 const positionals = {
   profile: {
@@ -32,8 +33,7 @@ const options = {
 
 /** `berth render ondemand-app`: a profile as an interactive app of Open OnDemand. */
 export const renderOndemandAppCommand = command({
-  command: 'ondemand-app <profile> <directory>',
-  describe: 'Write an interactive app of Open OnDemand that runs with a profile',
+  ...companionCommands.renderOndemandApp,
   positionals,
   options,
   examples: [
@@ -76,7 +76,7 @@ async function render(
       `the profile ${profile.name} has network: ${profile.network}, and the portal could not reach the server`,
       'Use a profile with `network: host`.',
     );
-  const { keysWithoutEffect, ondemandApp } = await import('../../doors/rules/ondemand-app.ts');
+  const { keysWithoutEffect, ondemandApp } = await import('./rules/ondemand-app.ts');
   const app = { profile, kind, cluster, command: server, slurm: slurm ? settings : undefined };
   await writeFiles(terminal, directory, ondemandApp(app));
   if (!slurm) warnOfMissingImages([profile], terminal);

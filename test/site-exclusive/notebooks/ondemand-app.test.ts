@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { writeDirectory } from '../../../src/cli/render/write-directory.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
-import { ondemandApp } from '../../../src/doors/rules/ondemand-app.ts';
+import { ondemandApp } from '../../../src/companions/notebooks/rules/ondemand-app.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';

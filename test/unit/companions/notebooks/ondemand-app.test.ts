@@ -2,8 +2,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
-import { erbFill, erbYaml } from '../../../../src/doors/rules/erb-yaml.ts';
-import { keysWithoutEffect, ondemandApp } from '../../../../src/doors/rules/ondemand-app.ts';
+import { erbFill, erbYaml } from '../../../../src/companions/notebooks/rules/erb-yaml.ts';
+import {
+  keysWithoutEffect,
+  ondemandApp,
+} from '../../../../src/companions/notebooks/rules/ondemand-app.ts';
 import { host } from '../../session/host.ts';
 
 const etc = new URL('../../../../etc/', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import type { EmailVerified } from '../../config/schema/settings.ts';
-import { namespaceLabel } from '../../kube/objects/well-known-names.ts';
+import type { EmailVerified } from '../../../config/schema/settings.ts';
+import { namespaceLabel } from '../../../kube/objects/well-known-names.ts';
 import type { HubProfile } from './hub-profile.ts';
 
 /** What `configure` of etc/jupyterhub takes, in the spelling of its file. */

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { bashFill, bashWord } from '../../../../src/session/bash-words.ts';
-import { containerFunction, sbatchScript } from '../../../../src/doors/rules/sbatch.ts';
+import {
+  containerFunction,
+  sbatchScript,
+} from '../../../../src/companions/notebooks/rules/sbatch.ts';
 import { sbatchOptions } from '../../../../src/backends/slurm/argv/sbatch-options.ts';
 import { host } from '../../session/host.ts';
 

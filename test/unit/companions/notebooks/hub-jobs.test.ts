@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
-import { hubJobFiles, hubJobProfile } from '../../../../src/doors/rules/hub-jobs.ts';
+import { hubJobFiles, hubJobProfile } from '../../../../src/companions/notebooks/rules/hub-jobs.ts';
 import { host } from '../../session/host.ts';
 
 const profile = (fields: object = {}) =>

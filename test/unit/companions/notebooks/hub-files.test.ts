@@ -6,9 +6,9 @@ import {
   hubChartValues,
   hubConfigFile,
   type HubSettings,
-} from '../../../../src/doors/rules/hub-files.ts';
-import { hubLdapTraits } from '../../../../src/doors/rules/hub-ldap.ts';
-import { hubPodProfile } from '../../../../src/doors/rules/hub-profile.ts';
+} from '../../../../src/companions/notebooks/rules/hub-files.ts';
+import { hubLdapTraits } from '../../../../src/companions/notebooks/rules/hub-ldap.ts';
+import { hubPodProfile } from '../../../../src/companions/notebooks/rules/hub-profile.ts';
 
 const profile = (fields: object = {}) =>
   hubPodProfile(parseProfile({ backend: 'pod', image: 'a/b:1', ...fields }, 'lab', 'lab.yml'));
