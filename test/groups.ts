@@ -74,7 +74,7 @@ const shared = [
   'docs/**',
   'packaging/**',
   'scripts/**',
-  'src/**/*.{css,py,sh}',
+  'src/**/*.{css,erb,py,sh}',
   'test/rig/**',
   'package-lock.json',
 ];
