@@ -52,6 +52,7 @@ export const groups: Readonly<Record<string, Group>> = {
       'test/node/notebooks',
       'test/node/jupyterhub',
       'test/node/slurm/jupyterhub.test.ts',
+      'test/node/slurm/render-sbatch.test.ts',
       'test/site/jupyterhub',
       'test/site-exclusive/notebooks',
       'test/site-exclusive/jupyterhub',
