@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import type { ClientOptions, ClientResult } from '../../../src/companions/verify/run-client.ts';
+import { processesOf } from '../../rig/login-node/leftovers.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 
 const user = 'batch-ann';
@@ -124,11 +125,8 @@ describe('the job script of a profile', () => {
     // Slurm signals all processes of the job.
     await host.asRoot(['pkill', `-${signal}`, '-u', user]);
     expect((await ended).exitCode).not.toBe(0);
-    const { stdout } = await host.asRoot([
-      'sh',
-      '-c',
-      `pgrep -a -u ${user}; find /tmp -maxdepth 1 -name 'berth-job-*' -user ${user}`,
-    ]);
-    expect(stdout.toString()).toBe('');
+    expect(await processesOf(host, user)).toEqual([]);
+    const files = ['find', '/tmp', '-maxdepth', '1', '-name', 'berth-job-*', '-user', user];
+    expect((await host.asRoot(files)).stdout.toString()).toBe('');
   });
 });
