@@ -63,7 +63,7 @@ const others = [
   /^(?:pun_pre_hook_exports|pun_pre_hook_root_cmd|oidc_settings|oidc_scope|update_ood_portal)$/,
   /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
   /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max|kernel\.pty\.max)$/,
-  /^(?:min_id|max_id)$/,
+  /^(?:min_id|max_id|user_allow_other)$/,
   /^systemd\.unified_cgroup_hierarchy$/,
   /^(?:allow_mail_to_commands|mailbox_(?:command|command_maps|transport))$/,
   /^(?:sshd_config|size\.prtotal|s_client|force_mask|metadata\.finalizers|e\.g)$/,
