@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable, Writable } from 'node:stream';
 import { hungProcess, noteHung } from './hung-processes.ts';
-import { type ProcessUser, startApart } from './start-apart.ts';
+import { endScope, type ProcessUser, startApart } from './start-apart.ts';
 
 export interface BoundedRun {
   /** Exit status, or the name of the signal that ended it; `late` if it did not end in time, `hung` if it was not started. */
@@ -65,14 +65,9 @@ export async function runBounded(
   const [stdout, stderr] = [startOf(child.stdout, keptLength), startOf(child.stderr, keptLength)];
   const exit = once(child, 'exit') as Promise<[status: number | null, signal: string | null]>;
   const within = async (milliseconds: number): Promise<number | string | undefined> => {
-    const timer = new AbortController();
-    try {
-      const late = sleep(milliseconds, undefined, { signal: timer.signal });
-      const [status, signal] = (await Promise.race([exit, late])) ?? [];
-      return status ?? signal ?? undefined;
-    } finally {
-      timer.abort();
-    }
+    const late = sleep(milliseconds, [], { ref: false });
+    const [status, signal] = await Promise.race([exit, late]);
+    return status ?? signal ?? undefined;
   };
   const closed = once(child, 'close').catch(() => undefined);
   const ended = await within(limitMs);
@@ -88,6 +83,7 @@ export async function runBounded(
     // The rest of its output, which a child of its own may hold open.
     await Promise.race([closed, sleep(afterKillMs, undefined, { ref: false })]);
   }
+  if (child.pid !== undefined && user !== undefined) endScope(child.pid);
   child.stdout.destroy();
   child.stderr.destroy();
   return { ended: ended ?? 'late', stdout: stdout(), stderr: stderr() };

@@ -240,7 +240,7 @@ function readIdle(file: string): number | undefined {
 }
 
 /** How long the cleanup waits for the home. Milliseconds. */
-const patienceMs = 1_000;
+const patienceMs = 2_000;
 
 /**
  * Removes the notes about containers that ended, with the user's rights. In a process of its own, because a home on a file

@@ -23,12 +23,7 @@ in_slice='
     # Node alone keeps the turn of its user, on the descriptor of flock(1).
     exec 3>&-
     # Keeps the slot while Node lives, but no longer than a minute: a file system of the user may hold Node for ever.
-    /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null
-    exec 8>&-
-    # What Node has left, such as a line for syslog, ends by itself. What a user has added to the hooks of a container, and crun has
-    # run for root, may not.
-    /usr/bin/sleep 2
-    echo 1 >"/sys/fs/cgroup/berth.slice/berth-close.slice/berth-close-$$.scope/cgroup.kill"
+    exec /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null
   } </dev/null >/dev/null 2>&1 &
   exec 8>&- /usr/bin/nice -n 10 "$@"'
 

@@ -20,8 +20,8 @@ export async function cleansUpInSlice(
 }
 
 /**
- * A process of alice in the scope of a cleanup, as podman starts a hook that a user has added to a container, where it does not find the
- * bus of the user's manager.
+ * A process of alice in the scope of root's podman for her, as podman starts a hook that a user has added to a container, where it does
+ * not find the bus of the user's manager.
  *
  * @param connect opens and closes a connection of alice
  */
@@ -29,11 +29,16 @@ export async function endsLeftInScope(
   host: SystemdHost,
   connect: () => Promise<unknown>,
 ): Promise<void> {
-  const seen = host.script(`setsid runuser -u alice -- sleep 54321 </dev/null >/dev/null 2>&1 &
+  const podmans = '/sys/fs/cgroup/berth.slice/berth-users.slice/berth-user-*.scope';
+  const show = "systemctl show -p MemoryMax,TasksMax 'berth-user-*.scope' | sort -u | xargs";
+  const limits = host.script(`until ${show} | grep 256$; do :; done`);
+  const scope = host.script(`setsid runuser -u alice -- sleep 54321 </dev/null >/dev/null 2>&1 &
     until process=$(pgrep -xu alice sleep); do :; done
-    until for one in ${scopes}; do echo $process >$one/cgroup.procs; done; do :; done 2>/dev/null
-    cat /proc/$process/cgroup`);
+    until for one in ${podmans}; do echo $process >$one/cgroup.procs; done; do :; done 2>/dev/null
+    echo $one`);
   await connect();
-  expect(await seen).toMatch(/^0::\/berth[.]slice\/berth-close[.]slice\/berth-close-\d+[.]scope$/m);
+  expect(await scope).toMatch(/berth-user-\d+[.]scope$/m);
+  expect(await limits).toBe(`MemoryMax=${2 ** 28} TasksMax=256\n`);
   await expect.poll(() => host.script('pgrep -xu alice sleep || true')).toBe('');
+  await expect.poll(() => host.script(`ls -d ${podmans} || true`)).toBe('');
 }

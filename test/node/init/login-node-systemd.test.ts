@@ -108,7 +108,7 @@ describe('berth init login-node on a host with systemd', () => {
   it('cleans up after connections in a slice with limits', () =>
     cleansUpInSlice(host, () => ssh('true')));
 
-  it("ends what a user's podman has left in the scope of a cleanup", () =>
+  it("limits root's podman for a user, and ends what it has left", () =>
     endsLeftInScope(host, () => ssh('true')));
 
   it('ends what forks too fast in a container of the manager, which other sessions use', () =>
