@@ -1,5 +1,5 @@
 import '../../scripts/check-node.ts';
-import { homeOf } from '../rig/site/accounts.ts';
+import { assertOursOrAbsent, homeOf } from '../rig/site/accounts.ts';
 import { installBerth, installDirectory, Portal } from '../rig/site/portal.ts';
 import { step } from '../rig/site/progress.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
@@ -16,6 +16,8 @@ import { timing } from './timing.ts';
 
 /** `npm run demo`: two users log in to a portal and use kubectl; one of them also comes by ssh and has a notebook. */
 async function demo(story: Story): Promise<void> {
+  // Before anything is installed or started.
+  await assertOursOrAbsent([...demoUsers, 'demo-berth', 'demo-osc', 'test-hub']);
   const site = await openSite();
   await endNotebook();
   const portal = await step('installing Berth', async () => {

@@ -105,6 +105,11 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
   });
 }
 
+/** @throws Error if one of the names belongs to an account that is not a test account */
+export async function assertOursOrAbsent(names: readonly string[]): Promise<void> {
+  for (const entry of await passwd()) if (names.includes(entry.name)) assertOurs(entry);
+}
+
 /** Removes all test accounts with their homes, and the groups that were created for them. */
 export async function removeAccounts(): Promise<void> {
   if (process.getuid?.() !== 0) return;
@@ -163,7 +168,7 @@ function isOurs(entry: PasswdEntry): boolean {
 function assertOurs(entry: PasswdEntry): void {
   if (isOurs(entry)) return;
   throw new Error(
-    `the account ${entry.name} exists and is not a test account of this site; nothing was changed`,
+    `the account ${entry.name} exists and is not a test account of this site; next: run this on a machine without that account, such as a virtual one`,
   );
 }
 
