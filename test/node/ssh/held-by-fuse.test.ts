@@ -119,9 +119,10 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     const { uid } = host.account(user);
     await leadAway(user, 'containers');
     await session.kill();
-    await waitFor({ what: 'the close', timeoutMs: 90_000 }, async () =>
-      (await host.log()).includes('code=podman-timeout') ? true : undefined,
-    );
+    // The log is shown if it does not come.
+    await expect
+      .poll(() => host.log(), { timeout: 90_000, interval: 500 })
+      .toContain('code=podman-timeout');
     const berth = `${installDirectory}/berth`;
     const podmans = async (): Promise<number> => {
       const threads = await host.asRoot(['ps', '-u', user, '-L', '-o', 'pid,stat,comm']);
