@@ -213,13 +213,13 @@ describe('on a Debian host', () => {
   );
 
   it('are not removed while accounts, sshd or PAM name their programs', { timeout }, async () => {
+    // The last session has ended, and its container waits for alice.
+    await expect.poll(() => host.script('ls /run/berth/idle')).toMatch(/^\d+$/m);
     const purge = await host.asRoot(['apt-get', '--quiet', '--yes', 'purge', 'berth']);
     expect(purge.exitCode).not.toBe(0);
     const printed = `${purge.stdout.toString()}${purge.stderr}`;
-    expect(printed).toContain('login shell of alice');
-    expect(printed).toContain('/etc/ssh/berth/login.conf');
-    expect(printed).toContain('/etc/pam.d/sshd');
-    // A session of a former test has ended, and its container waits for alice.
+    for (const used of ['login shell of alice', '/etc/ssh/berth/login.conf', '/etc/pam.d/sshd'])
+      expect(printed).toContain(used);
     expect(printed).toMatch(/containers of UID \d+: berth reap --unused/);
     expect((await run('ssh', ssh('id -un'))).stdout.toString()).toBe('alice\n');
   });
