@@ -27,7 +27,12 @@ export class PortalHost {
     const portal = await Portal.make(site);
     const host = new PortalHost(site, portal, await mkdtemp(join(publicDirectory, 'host-')));
     await execa('chmod', ['0755', host.directory]);
-    await cp('/etc', host.path('/etc'), { recursive: true, verbatimSymlinks: true });
+    await cp('/etc', host.path('/etc'), {
+      recursive: true,
+      verbatimSymlinks: true,
+      // Other tests add accounts at the same time: of these files useradd(8) makes copies and locks, and removes them.
+      filter: (path) => !/^\/etc\/(?:passwd|group|g?shadow|sub[ug]id)[.+-]/.test(path),
+    });
     for (const directory of ['/root', '/etc/berth', '/etc/ood/config/clusters.d'])
       await mkdir(host.path(directory), { recursive: true });
     await cp(portal.files.hookEnv, host.path('/etc/ood/config/hook.env'));
