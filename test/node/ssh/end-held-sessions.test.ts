@@ -66,15 +66,4 @@ echo ready; exec sleep 1000`;
       expect([code, err]).toEqual([75, expect.stringContaining('[reap-user-timeout]')]);
     await session.kill();
   }, 300_000);
-
-  it('and closes of one user follow each other at once', async () => {
-    const { exitCode } = await host.asRoot(['sh', '-c', `ls /run/berth/close-of-ada.lock`]);
-    expect(exitCode).toBe(0);
-    const session = await LiveSession.startReady(host, 'ada', 'cat');
-    // What waits behind Node holds the turn of nobody.
-    const look = `until pgrep -xf '/usr/bin/sleep 2'; do :; done; flock -n /run/berth/close-of-ada.lock true`;
-    const seen = host.asRoot(['timeout', '60', 'sh', '-c', look]);
-    await session.kill();
-    expect((await seen).exitCode).toBe(0);
-  });
 });
