@@ -29,6 +29,8 @@ describe("sshd's forwards of a session in a pod", () => {
   }, 600_000);
   afterEach(async () => {
     for (const session of live.splice(0)) await session.kill();
+    // It forwards until its login has ended, and nothing of it must answer the session of the next test.
+    await expect.poll(() => leaders('fw-ada')).toEqual([]);
   });
   afterAll(() => pods.stop());
 
@@ -40,10 +42,10 @@ describe("sshd's forwards of a session in a pod", () => {
   /** Of the user's own directory on the login node, in which the sessions find each other. */
   const bridgeFiles = (user: string) =>
     readdir(pods.host.path(`/run/user/${pods.host.account(user).uid}/berth-bridge`));
-  const led = (user: string) =>
-    waitFor({ what: 'a session that forwards', timeoutMs: 60_000 }, async () =>
-      (await bridgeFiles(user)).some((name) => name.endsWith('.sock')) ? true : undefined,
-    );
+  /** None without the directory: it ends with the last connection. */
+  const leaders = async (user: string) =>
+    (await bridgeFiles(user).catch(() => [])).filter((name) => name.endsWith('.sock'));
+  const led = (user: string) => expect.poll(() => leaders(user)).not.toEqual([]);
 
   it('-L and -D connect to what listens in the pod, in both directions and without losing bytes', async () => {
     const { here, socks, there } = await freePorts(['here', 'socks', 'there']);
