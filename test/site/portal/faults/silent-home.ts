@@ -62,9 +62,11 @@ export async function silenceHome(
   let output = '';
   daemon.stdout.on('data', (more: Buffer) => (output += more.toString()));
   const end = async (): Promise<void> => {
-    for (const name of await readdir(connections))
-      if ((await stat(join(connections, name))).uid === uid)
-        await writeFile(join(connections, name, 'abort'), '1');
+    for (const name of await readdir(connections)) {
+      // Those of other tests come and go.
+      const status = await stat(join(connections, name)).catch(() => undefined);
+      if (status?.uid === uid) await writeFile(join(connections, name, 'abort'), '1');
+    }
   };
   mounts.defer(async () => {
     await end();
