@@ -55,6 +55,8 @@ export class Forwarder {
   readonly #input: ForwarderInput;
   readonly #slots: { readonly connections: UserQuota; readonly places: UserQuota };
   readonly #sockets: RelaySockets;
+  /** Set when `stop` begins; `#ending` is aborted when what was in transit has arrived. */
+  #stopping = false;
   readonly #ending = new AbortController();
   #link: Promise<HelperConnection> | undefined;
   #ports: PortMirror | undefined;
@@ -136,6 +138,7 @@ export class Forwarder {
 
   /** Ends forwarding, after what the session's programs have sent has arrived. */
   async stop(): Promise<void> {
+    this.#stopping = true;
     const link = await this.#link?.catch(() => undefined);
     if (link !== undefined && this.#sockets.size > 0) {
       const flushed = new Promise<void>((resolve) => {
@@ -174,7 +177,8 @@ export class Forwarder {
       else if (!this.#ending.signal.aborted && fault === undefined)
         log.warning('forwarding of ports has stopped', { why });
     });
-    if (first?.impossible !== true) return { sync: () => ports.sync(), over };
+    if (first?.impossible !== true)
+      return { sync: () => ports.sync().then(() => !this.#stopping), over };
     await over;
     return undefined;
   }

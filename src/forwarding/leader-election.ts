@@ -5,7 +5,8 @@ import { tryLock, type FileLock } from '../system/file-lock.ts';
 
 /** The work of the leader. `sync` is called for the other sessions while it lasts. */
 export interface Leadership {
-  sync(): Promise<void>;
+  /** @returns false if the leader is about to end: who asked waits for the next one */
+  sync(): Promise<boolean>;
   /** Resolves when it has ended, for any reason. */
   readonly over: Promise<void>;
 }
@@ -70,7 +71,7 @@ async function leadWith(
       socket.on('error', () => undefined);
       socket.on('close', () => followers.delete(socket));
       socket.on('data', () => {
-        void leading.sync().then(() => socket.write('\n'));
+        void leading.sync().then((lasts) => lasts && socket.write('\n'));
       });
     });
     server.on('error', () => undefined);
@@ -87,7 +88,7 @@ async function leadWith(
 
 /** Returns when the leader has ended. */
 async function follow(leader: Socket, signal: AbortSignal, settled: () => void): Promise<void> {
-  const gone = new Promise<void>((resolve) => leader.once('close', () => resolve()));
+  const gone = new Promise((resolve) => leader.once('close', resolve));
   leader.once('data', settled);
   leader.resume();
   leader.write('\n');
@@ -108,10 +109,10 @@ async function reached(path: string): Promise<Socket | undefined> {
   });
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve(signal);
+    signal.addEventListener('abort', resolve, { once: true });
   });
 }
 
