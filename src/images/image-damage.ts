@@ -2,6 +2,7 @@ import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { isErrno } from '../errors/berth-error.ts';
+import { unlessMissing } from '../system/if-present.ts';
 import { type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 
 /**
@@ -78,12 +79,8 @@ function layerDamage(store: string, id: string, files: boolean): string | undefi
 
 /** The layers below a layer, as podman wrote them: `l/ABC:l/DEF`. */
 function lowerLinks(layer: string): string[] {
-  try {
-    return readFileSync(join(layer, 'lower'), 'utf8').trim().split(':');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
-    throw error;
-  }
+  const text = unlessMissing(() => readFileSync(join(layer, 'lower'), 'utf8'));
+  return text?.trim().split(':') ?? [];
 }
 
 function filesDamage(list: string, diff: string): string | undefined {

@@ -7,6 +7,7 @@ import { brokenStore, type ImageIndex, parseImageIndex } from './image-index.ts'
 import { storageConf, type WorkingStore } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { ifExists } from '../system/if-present.ts';
 import { whileOpen } from '../system/path-descriptor.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 
@@ -121,7 +122,7 @@ async function stubs(from: string, to: string): Promise<void> {
   for (const id of await layerIds(from)) {
     await mkdir(join(to, id, 'diff'), { recursive: true });
     for (const name of ['link', 'lower']) {
-      const text = await contents(join(from, id, name));
+      const text = await ifExists(readFile(join(from, id, name), 'utf8'));
       if (text !== undefined) await writeFile(join(to, id, name), text);
     }
   }
@@ -143,10 +144,7 @@ async function publish(directory: string, work: string, removing: boolean): Prom
 /** Podman creates them for root only; files in `diff` have the modes that `force_mask` set. */
 async function showLayer(layer: string): Promise<void> {
   for (const name of ['diff', '.']) await chmod(join(layer, name), 0o755);
-  for (const name of ['link', 'lower'])
-    await chmod(join(layer, name), 0o644).catch((error: unknown) => {
-      if (!isErrno(error, 'ENOENT')) throw error;
-    });
+  for (const name of ['link', 'lower']) await ifExists(chmod(join(layer, name), 0o644));
 }
 
 /** So that after a power failure the metadata does not name an incomplete layer. */
@@ -198,7 +196,7 @@ async function sweepLayers(directory: string): Promise<void> {
   const ids = await layerIds(overlay);
   for (const id of ids) {
     if (known.has(id)) continue;
-    const link = await contents(join(overlay, id, 'link'));
+    const link = await ifExists(readFile(join(overlay, id, 'link'), 'utf8'));
     if (link !== undefined && /^[A-Z0-9]{26}$/.test(link))
       await rm(join(overlay, 'l', link), { force: true });
     await rm(join(overlay, id), { recursive: true, force: true });
@@ -206,19 +204,6 @@ async function sweepLayers(directory: string): Promise<void> {
 }
 
 async function layerIds(overlay: string): Promise<string[]> {
-  try {
-    return (await readdir(overlay)).filter((name) => /^[0-9a-f]{64}$/.test(name));
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
-    throw error;
-  }
-}
-
-async function contents(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const names = (await ifExists(readdir(overlay))) ?? [];
+  return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
 }

@@ -2,8 +2,8 @@ import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathCheck, SshdFinding } from './rules/sshd-finding.ts';
-import { isErrno } from '../errors/berth-error.ts';
 import { octal } from '../system/config-directories.ts';
+import { ifExists } from '../system/if-present.ts';
 
 /** The kernel's limit. */
 const mostLinks = 40;
@@ -23,10 +23,7 @@ async function replaceableBy(path: string): Promise<PathCheck['open']> {
   for (let name = left.shift(); name !== undefined; name = left.shift()) {
     if (name === '.') continue;
     const next = join(directory.path, name);
-    const status = await lstat(next).catch((error: unknown) => {
-      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-      throw error;
-    });
+    const status = await ifExists(lstat(next));
     // The sticky bit of a directory such as /tmp protects files of root, but does not prevent new files.
     if (status === undefined)
       return isShared(directory.status) ? opened(path, directory) : undefined;

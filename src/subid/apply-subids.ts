@@ -1,16 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '../errors/berth-error.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
 import type { SubordinateFileName } from './rules/subordinate-input.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
+import { ifExists, realPathIfPresent } from '../system/if-present.ts';
 import { takeShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './read-accounts.ts';
 import {
   createStorageDirs,
   planSubidsForAccounts,
-  resolveLink,
   type SubidInput,
   type SubidPlan,
 } from './plan-subids.ts';
@@ -81,11 +80,8 @@ async function writeFiles(plan: SubidPlan): Promise<void> {
 
 async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<StagedFile[]> {
   const { path, text } = plan.files[file];
-  const target = await resolveLink(path);
-  const status = await stat(target).catch((error: unknown) => {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  });
+  const target = realPathIfPresent(path);
+  const status = await ifExists(stat(target));
   const options = {
     mode: (status?.mode ?? 0o644) & 0o7777,
     ...(status === undefined ? {} : { owner: { uid: status.uid, gid: status.gid } }),

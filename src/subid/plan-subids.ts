@@ -1,8 +1,8 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '../errors/berth-error.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import { writeError } from '../system/atomic-file.ts';
+import { ifExists } from '../system/if-present.ts';
 import { userDirectoryStatus } from '../system/path-descriptor.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../system/safe-directories.ts';
 import { type Accounts, readAccounts, type SubidAccountQuery } from './read-accounts.ts';
@@ -68,23 +68,8 @@ export async function planSubidsForAccounts(
   };
 }
 
-/** The file that `path` links to: a rename to `path` would replace the link. */
-export async function resolveLink(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return path;
-    throw error;
-  }
-}
-
 async function fileBefore(path: string): Promise<Omit<SubidFileText, 'lines'>> {
-  try {
-    return { path, text: await readFile(path, 'latin1') };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return { path, text: '' };
-    throw error;
-  }
+  return { path, text: (await ifExists(readFile(path, 'latin1'))) ?? '' };
 }
 
 async function notesOn(prefix: string): Promise<string[]> {

@@ -4,6 +4,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from '../system/atomic-file.ts';
 import { lockIdentity, removeLockIfSame } from '../system/file-lock.ts';
+import { ifExists } from '../system/if-present.ts';
 import { isNoProcess, temporaryName } from '../system/temporary-name.ts';
 
 export interface ShadowLock {
@@ -57,19 +58,15 @@ interface Owner {
 
 /** undefined if the lock has been released meanwhile. */
 async function ownerOf(lock: string): Promise<Owner | undefined> {
+  const file = await ifExists(open(lock));
+  if (file === undefined) return undefined;
   try {
-    const file = await open(lock);
-    try {
-      const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
-      const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
-      if (pid === undefined) throw unreadable(lock);
-      return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
+    const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
+    const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
+    if (pid === undefined) throw unreadable(lock);
+    return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
+  } finally {
+    await file.close();
   }
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors/berth-error.ts';
+import { unlessMissing } from './if-present.ts';
 
 /**
  * Control groups of version 2 (Linux, Documentation/admin-guide/cgroup-v2.rst). Their core files, such as `cgroup.freeze` (since
@@ -71,13 +72,8 @@ export function cgroupPids(directory: string): readonly number[] | undefined {
 }
 
 function cgroupsIn(directory: string): readonly string[] {
-  try {
-    const entries = readdirSync(directory, { withFileTypes: true });
-    return entries.filter((one) => one.isDirectory()).map(({ name }) => `${directory}/${name}`);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
-    throw error;
-  }
+  const entries = unlessMissing(() => readdirSync(directory, { withFileTypes: true })) ?? [];
+  return entries.filter((one) => one.isDirectory()).map(({ name }) => `${directory}/${name}`);
 }
 
 /** Moves a process. The kernel takes some milliseconds for it. @throws system errors */

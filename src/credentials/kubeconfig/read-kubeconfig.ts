@@ -5,6 +5,7 @@ import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { escapeControl } from '../../log.ts';
+import { ifExists } from '../../system/if-present.ts';
 import { readAtMost } from '../../system/user-file.ts';
 
 /** The user's kubeconfig as it is now. */
@@ -120,18 +121,9 @@ async function isLinkBelow(path: string, home: string): Promise<boolean> {
 /** The file and the directory to be made must be in the home, with symlinks resolved. */
 async function assertInside(path: string, target: string, home: string): Promise<void> {
   let real: string | undefined;
-  for (let at = target; real === undefined; at = dirname(at)) real = await realpathIfThere(at);
+  for (let at = target; real === undefined; at = dirname(at)) real = await ifExists(realpath(at));
   const realHome = await realpath(home);
   if (real !== realHome && !isBelow(real, realHome)) throw outside(path, home, real);
-}
-
-async function realpathIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
 }
 
 function isBelow(path: string, directory: string): boolean {
@@ -145,12 +137,8 @@ function outside(path: string, home: string, real?: string): BerthError {
 
 /** Whether it is a symbolic link whose target does not exist. */
 async function isLink(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isSymbolicLink() && (await realpath(path).catch(() => '')) === '';
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false;
-    throw error;
-  }
+  const status = await ifExists(lstat(path));
+  return status?.isSymbolicLink() === true && (await realpath(path).catch(() => '')) === '';
 }
 
 /**
