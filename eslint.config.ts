@@ -44,7 +44,6 @@ const shared = [
 /** Directories that compute data only: no process, no file, no socket, no clock. */
 const pure = [
   'errors',
-  'check-texts',
   'admission',
   'kube/objects',
   'config/schema',

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import type { CheckId } from '../check-texts/check-texts.ts';
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { UserObjects } from '../kube/objects/user-objects.ts';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
@@ -16,6 +15,7 @@ import { admissionFinding, guardFinding } from './admission-check.ts';
 import { userObjectsOn } from '../clusters/bootstrap-user.ts';
 import {
   type Check,
+  type CheckId,
   type CheckResult,
   failed,
   failedWith,

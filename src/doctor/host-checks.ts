@@ -1,6 +1,7 @@
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
+  type CheckId,
   type CheckResult,
   failed,
   type Finding,
@@ -9,7 +10,6 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import type { CheckId } from '../check-texts/check-texts.ts';
 import { tokenSetupCommand } from '../clusters/token-state.ts';
 import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';

@@ -1,4 +1,5 @@
 import {
+  type CheckId,
   type CheckResult,
   failed,
   failedWith,
@@ -8,7 +9,6 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import type { CheckId } from '../check-texts/check-texts.ts';
 import type { OidcSettings } from '../config/schema/settings.ts';
 import { countText } from '../count-text.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';

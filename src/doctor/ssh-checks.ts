@@ -1,4 +1,3 @@
-import type { CheckId } from '../check-texts/check-texts.ts';
 import { sessionBackends, type SshSettings } from '../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { farReaching, farReachingAdvice } from '../config/schema/profile/far-reaching.ts';
@@ -14,6 +13,7 @@ import { withSessionProfiles } from '../config/load/session-profiles.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
+  type CheckId,
   type CheckResult,
   failed,
   failedWith,

@@ -1,44 +1,52 @@
+import type { CheckId } from '../check-result.ts';
+import { withInstalledPaths } from '../installed-path.ts';
 import { exitClasses, type ErrorCode, type LogCode } from './error-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import { sourceText } from '../source-text.ts';
 
-/** What `berth explain CODE` and docs/errors.md say about one code: Markdown in one line, with commands in backticks. */
+/** What `berth explain` and its page say about one code or check: Markdown in one line, with commands in backticks. */
 export interface CatalogueEntry {
-  /** What happened. */
+  /** What happened; what a check looks at. */
   readonly what: string;
-  /** The usual causes, the most frequent one first. */
+  /** The usual causes, the most frequent one first; what it means if a check fails. */
   readonly why: string;
   /** What to do. */
   readonly next: string;
 }
 
-export interface CatalogueDomain {
+export interface CatalogueDomain<Code> {
   readonly title: string;
   readonly entries: readonly (CatalogueEntry & {
-    readonly code: LogCode;
-    /** As `exitText` has it; written on the page for its readers. */
-    readonly exit: string;
+    readonly code: Code;
+    /** Of an error code, as `exitText` has it; written on the page for its readers. */
+    readonly exit?: string;
   })[];
 }
 
 const page = sourceText('../../docs/errors.md', import.meta.url);
 
-const entryOfPage =
-  /^### (?<code>.+)\n\n(?<what>.+) \((?<exit>.+)\)\n\n\*\*Why:\*\* (?<why>.+)\n\n\*\*What to do:\*\* (?<next>.+)$/gm;
+/** All error codes by domain. */
+export const catalogue: readonly CatalogueDomain<LogCode>[] = domainsOf(page);
 
-/**
- * All entries by domain: the sections of docs/errors.md. One that does not match is left out here, and
- * test/unit/error-catalogue.test.ts fails.
- */
-export const catalogue: readonly CatalogueDomain[] = page
-  .split(/^## /m)
-  .map((section) => ({
-    title: section.split('\n', 1).join(''),
-    entries: [...section.matchAll(entryOfPage)].map(
-      ({ groups }) => groups as unknown as CatalogueDomain['entries'][number],
-    ),
-  }))
-  .filter(({ entries }) => entries.length > 0);
+/** The checks of `berth doctor` by domain. */
+export const checkCatalogue: readonly CatalogueDomain<CheckId>[] = domainsOf(
+  sourceText('../../docs/checks.md', import.meta.url),
+);
+
+/** The sections of a page. One that does not match is left out, and test/unit/error-catalogue.test.ts fails. */
+function domainsOf<Code>(text: string): CatalogueDomain<Code>[] {
+  const section =
+    /^### (?<code>.+)\n\n(?<what>.+?)(?: \((?<exit>exit .+|warning)\))?\n\n\*\*(?:Why|If it fails):\*\* (?<why>.+)\n\n\*\*What to do:\*\* (?<next>.+)$/gm;
+  return withInstalledPaths(text)
+    .split(/^## /m)
+    .map((domain) => ({
+      title: domain.split('\n', 1).join(''),
+      entries: [...domain.matchAll(section)].map(
+        ({ groups }) => groups as unknown as CatalogueDomain<Code>['entries'][number],
+      ),
+    }))
+    .filter(({ entries }) => entries.length > 0);
+}
 
 /** What each exit status of a command, a hook or a session means: the table of docs/errors.md. */
 export const exitStatusTexts: readonly (readonly [status: number, meaning: string])[] = [

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
-import { catalogue } from '../../src/errors/catalogue.ts';
+import { catalogue, type CatalogueDomain, checkCatalogue } from '../../src/errors/catalogue.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -13,9 +13,11 @@ export interface Text {
 export interface HintTexts {
   /** What people are told to do: all in a `hint`, `next` or `closedBy`, and in the arguments of a finding and of `withHint`. */
   readonly hints: readonly Text[];
-  /** The same in the catalogue, for errors without a hint. */
+  /** The same in docs/errors.md, for errors without a hint. */
   readonly nextSteps: readonly Text[];
-  /** Paths that `installedPath` is asked for. */
+  /** The same in docs/checks.md. */
+  readonly checkSteps: readonly Text[];
+  /** Paths below /usr/lib/berth: those of the pages, and what `installedPath` is asked for. */
   readonly installed: readonly Text[];
 }
 
@@ -42,10 +44,18 @@ export function hintTexts(): HintTexts {
     };
     visit(source, false);
   }
-  const nextSteps = catalogue
+  const nextSteps = stepsOf(catalogue);
+  const checkSteps = stepsOf(checkCatalogue);
+  for (const { at, text } of [...nextSteps, ...checkSteps])
+    for (const [, path = ''] of text.matchAll(/\/usr\/lib\/berth\/([\w@*-]+(?:[./][\w@*-]+)*)/g))
+      installed.push({ at, text: path });
+  return { hints, nextSteps, checkSteps, installed };
+}
+
+function stepsOf(domains: readonly CatalogueDomain<string>[]): Text[] {
+  return domains
     .flatMap(({ entries }) => entries)
-    .map(({ code, next }) => ({ at: `docs/errors.md: ${code}`, text: next }));
-  return { hints, nextSteps, installed };
+    .map(({ code, next }) => ({ at: `### ${code}`, text: next }));
 }
 
 function isText(node: ts.Node): node is ts.LiteralLikeNode {

@@ -1,6 +1,11 @@
-import { checkTexts } from '../../check-texts/check-texts.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { type CatalogueEntry, catalogue, exitStatuses, exitText } from '../../errors/catalogue.ts';
+import {
+  type CatalogueEntry,
+  catalogue,
+  checkCatalogue,
+  exitStatuses,
+  exitText,
+} from '../../errors/catalogue.ts';
 import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
 import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
@@ -36,13 +41,19 @@ const findings = sshdFindingCodes.map((code): Explanation => {
   };
 });
 
-const checks = Object.entries(checkTexts).map(([code, text]): Explanation => ({
-  type: 'check',
-  code,
-  domain: 'Checks of berth doctor',
-  exit_status: [],
-  ...text,
-}));
+const checks = checkCatalogue.flatMap(({ entries }) =>
+  entries.map(({ code, what, why, next }): Explanation => {
+    return {
+      type: 'check',
+      code,
+      domain: 'Checks of berth doctor',
+      exit_status: [],
+      what,
+      why,
+      next,
+    };
+  }),
+);
 
 const all: readonly Explanation[] = [...errors, ...findings, ...checks];
 

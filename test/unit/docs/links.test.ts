@@ -22,7 +22,7 @@ describe('the links of the documentation', () => {
 });
 
 /** “SECTION” in the page docs/NAME.md of an installation, as messages of Berth name it. */
-const named = globSync(['src/**/*.ts', 'docs/errors.md'], { cwd: root }).flatMap((file) =>
+const named = globSync(['src/**/*.ts', 'docs/{errors,checks}.md'], { cwd: root }).flatMap((file) =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/"([A-Z][\w ,]+ Keycloak)"/g)].map(
     ([, section = '']) => ({ file, section }),
   ),

@@ -1,4 +1,3 @@
-import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { configurationKeys, keysNamed } from '../../../../src/cli/kit/configuration-keys.ts';
 import { explanations, keyNames, keysText } from '../../../../src/cli/explain/explain-text.ts';
@@ -54,7 +53,7 @@ Default: \`"refuse"\`.
     // A check may have the name of a key: `berth explain` prints both.
     const codes = new Set(
       explanations(undefined)
-        .filter(({ code }) => !Object.hasOwn(checkTexts, code))
+        .filter(({ type }) => type !== 'check')
         .map(({ code }) => code),
     );
     expect(keyNames().filter((name) => codes.has(name))).toEqual([]);

@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { explainText, explanations } from '../../../../src/cli/explain/explain-text.ts';
-import { checkTexts } from '../../../../src/check-texts/check-texts.ts';
+import { checkIds } from '../../../../src/check-result.ts';
 import { catalogue } from '../../../../src/errors/catalogue.ts';
+import { pageText } from '../../../rig/markdown-pages.ts';
 
 describe('berth explain CODE', () => {
   it.each(['token-expired', 'code=token-expired', '[token-expired]'])('finds %s', (wanted) => {
@@ -45,8 +46,11 @@ describe('berth explain', () => {
   });
 
   it('is there for each check of doctor, also for one with the name of a key', () => {
-    const ids = Object.keys(checkTexts);
-    expect(ids.flatMap((id) => explanations(`check:${id}`)).map(({ code }) => code)).toEqual(ids);
+    const names = explanations(undefined).flatMap(({ type, code }) =>
+      type === 'check' ? [code] : [],
+    );
+    expect(names).toEqual(checkIds);
+    expect(pageText('docs/checks.md').match(/^### .*/gm)).toEqual(names.map((id) => `### ${id}`));
     expect(explainText(explanations('portal-hook'))).toMatch(
       /^portal-hook \(check of berth doctor\)\n[^]*\n\nIf it fails:\n/,
     );
@@ -55,11 +59,11 @@ describe('berth explain', () => {
     );
   });
 
-  it('has no text of a check that doctor does not make', () => {
+  it('is there for no check that doctor does not make', () => {
     const sources = globSync('src/{doctor,images,sshd-lint}/**/*.ts').map((file) =>
       readFileSync(file, 'utf8'),
     );
-    const unused = Object.keys(checkTexts).filter(
+    const unused = checkIds.filter(
       (id) =>
         !/^(?:admission|balancer)-config$/.test(id) &&
         !sources.some((text) => text.includes(`'${id}'`)),
