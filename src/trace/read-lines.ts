@@ -37,13 +37,17 @@ export async function readJournal(
   // Fields that begin with `_` are of journald, not of who writes (systemd.journal-fields(7)).
   const ofRoot = '_UID=0';
   // sshd's own lines at all times: PIDs are used again, so most of them are dropped afterwards.
-  const ofSshd = [...common, withLong, '-t', 'sshd', '-t', 'sshd-session', `_PID=${pid}`, ofRoot];
+  const ofSshd = [...common, withLong, '-t', 'sshd', '-t', 'sshd-session'];
   let isCut = false;
-  for (const [args, maxBuffer, isKnown] of [
-    [[...ofBerth, withLong, ofRoot], mostOfRoot, false],
-    [ofSshd, mostOfRoot, false],
-    [ofBerth, mostOfUsers, true],
-  ] as const) {
+  await read([...ofBerth, withLong, ofRoot], mostOfRoot);
+  await read([...ofSshd, `_PID=${pid}`, ofRoot], mostOfRoot);
+  // They run as the user.
+  const ofChildren = [...to.children].map((child) => `_PID=${child}`);
+  if (ofChildren.length > 0) await read([...ofSshd, ...ofChildren], mostOfUsers);
+  await read(ofBerth, mostOfUsers, true);
+  return isCut;
+
+  async function read(args: readonly string[], maxBuffer: number, isKnown = false): Promise<void> {
     const { error, stdout, stderr } = await runProgram(journalctl, args, { maxBuffer });
     const isLonger = error?.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER';
     // It exits with 1 if no line fits.
@@ -55,7 +59,6 @@ export async function readJournal(
       if (parsed !== undefined && !(isKnown && parsed.uid === undefined)) to.add(parsed);
     }
   }
-  return isCut;
 }
 
 /**

@@ -12,6 +12,8 @@ export class SessionLines {
   readonly #process: string;
   readonly #wanted: RegExp;
   readonly #pid: number;
+  /** PIDs of sshd's processes for the user, as its monitor names them (`LogLevel VERBOSE`), at any time. */
+  readonly children = new Set<number>();
   readonly #own: LogLine[] = [];
   readonly #ofSshd: LogLine[] = [];
 
@@ -30,7 +32,9 @@ export class SessionLines {
 
   /** Whether a line of a file, in any format, can be of the session. */
   mayHave(line: string): boolean {
-    return line.includes(this.#process) || (line.includes('sshd') && line.includes(`${this.#pid}`));
+    if (line.includes(this.#process)) return true;
+    const pids = line.includes('sshd') ? [this.#pid, ...this.children] : [];
+    return pids.some((pid) => line.includes(`${pid}`));
   }
 
   names(text: string): boolean {
@@ -43,7 +47,10 @@ export class SessionLines {
     const isSshd = line.source.startsWith('sshd');
     // sshd logs names and texts of clients that have not logged in: what they say of a session is nothing.
     if (!isSshd && this.names(line.text)) this.#own.push(line);
-    else if (isSshd && line.pid === this.#pid) this.#ofSshd.push(line);
+    if (!isSshd || line.pid === undefined) return;
+    if (line.pid === this.#pid || this.children.has(line.pid)) this.#ofSshd.push(line);
+    const child = /^User child is on pid (\d{1,10})$/.exec(line.text)?.[1];
+    if (line.pid === this.#pid && child !== undefined) this.children.add(Number(child));
   }
 
   /** All lines by time: those that name the session, and those of its sshd at that time on a host that names it. */

@@ -60,9 +60,16 @@ it('follows a session from sshd to its container and its end, and leaves out oth
   const { exitCode, stdout } = await trace(id, '--file', logFile());
   const lines = stdout.trimEnd().split('\n');
   const [pid = ''] = id.split('.');
-  for (const line of lines) expect(line).toMatch(new RegExp(`sshd\\[${pid}\\]:|session=${id} `));
+  const [child = ''] = /(?<=User child is on pid )\d+/.exec(stdout) ?? [];
+  const known = new RegExp(`sshd\\[(?:${pid}|${child})\\]:|session=${id} `);
+  for (const line of lines) expect(line).toMatch(known);
   const at = (pattern: RegExp): number => lines.findIndex((line) => pattern.test(line));
-  const order = [/Accepted publickey for ada/, /msg="session opened"/, /msg="session closed"/];
+  const order = [
+    /Accepted publickey for ada/,
+    /msg="session opened"/,
+    new RegExp(`sshd\\[${child}\\]: Starting session: .* for ada `),
+    /msg="session closed"/,
+  ];
   expect(order.map(at)).toEqual(order.map(at).toSorted((one, two) => one - two));
   expect(order.map(at)).not.toContain(-1);
   expect(exitCode).toBe(0);

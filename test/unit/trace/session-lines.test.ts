@@ -86,6 +86,20 @@ describe('the lines of a session', () => {
     expect(linesOf('47.11@login1', all)).toEqual([-1, 0, 60]);
   });
 
+  it('are those of its sshd for the user, whose PID sshd names', () => {
+    const sshd = { source: 'sshd', pid: 47 };
+    const ofChild = { source: 'sshd', pid: 52, text: 'Starting session: command for ada' };
+    const named = { ...sshd, text: 'User child is on pid 52' };
+    const hostile = { ...sshd, text: 'Invalid user User child is on pid 53' };
+    const all = [
+      ...[line(0, 'login1', {}), line(1, 'login1', named), line(2, 'login1', ofChild)],
+      ...[line(3, 'login1', hostile), line(4, 'login1', { ...ofChild, pid: 53 })],
+      ...[line(5, 'login1', { ...named, pid: 48, text: 'User child is on pid 54' })],
+      ...[line(6, 'login1', { ...ofChild, pid: 54 }), line(3600, 'login1', ofChild)],
+    ];
+    expect(linesOf('47.11@login1', all)).toEqual([0, 1, 2, 3]);
+  });
+
   it('are none of sshd with a text of a client who has not logged in', () => {
     const text = 'Invalid user level=info msg="session closed" session=47.11@login1 from 192.0.2.1';
     const all = [line(0, 'login1', {}), line(7200, 'login1', { source: 'sshd', pid: 48, text })];
