@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync } from 'node:fs';
-import { directoryNames } from '../system/if-present.ts';
+import { directoryNames, ifReadable } from '../system/if-present.ts';
 import { listenersIn, readableSocketInodes } from '../system/tcp-listeners.ts';
 import { addressOf, linesWithin, type TcpSocket } from '../system/tcp-table.ts';
 import {
@@ -93,13 +93,9 @@ export function reservedPorts(): string {
 }
 
 /** Whether the path is a socket that belongs to this user. */
-function isOwnSocket(path: string, uid: number): boolean {
-  try {
-    const status = lstatSync(path);
-    return status.isSocket() && status.uid === uid;
-  } catch {
-    return false;
-  }
+export function isOwnSocket(path: string, uid: number): boolean {
+  const status = ifReadable(() => lstatSync(path));
+  return status?.isSocket() === true && status.uid === uid;
 }
 
 /**

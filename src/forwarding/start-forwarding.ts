@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../config/schema/profile/profile.ts';
 import { asBerthError } from '../errors/berth-error.ts';
@@ -9,7 +8,7 @@ import {
   forwardSocketDirs,
   type SocketDirectories,
 } from './forwarding-directories.ts';
-import { displayAddress, SshdListeners } from './sshd-listeners.ts';
+import { displayAddress, isOwnSocket, SshdListeners } from './sshd-listeners.ts';
 import type { Forwarder, ForwarderInput } from './forwarder.ts';
 
 export type ForwardingInput = Pick<ForwarderInput, 'target' | 'log'> & {
@@ -121,10 +120,5 @@ function displayOf({ user }: SessionHost, env: ForwardingInput['env']): Forwarde
 function ownSocket(path: string | undefined, uid: number): string | undefined {
   if (path === undefined || !/^\/tmp\/ssh-\w+\/agent\.\d+$|\/\.ssh\/agent\/[\w.-]+$/.test(path))
     return undefined;
-  try {
-    const status = lstatSync(path);
-    return status.isSocket() && status.uid === uid ? path : undefined;
-  } catch {
-    return undefined;
-  }
+  return isOwnSocket(path, uid) ? path : undefined;
 }

@@ -1,13 +1,10 @@
-import { constants, openSync, writeSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { recordedConnections } from '../../connections/open-connections.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
-import { isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { sessionEnd } from '../../session/shown-session-end.ts';
-import { isTerminal } from '../../system/controlling-terminal.ts';
-import { whileOpen } from '../../system/path-descriptor.ts';
+import { writeToStderr } from '../../system/process-stderr.ts';
 import { processArguments } from '../../system/processes.ts';
 import type { OwnSession } from '../own-session.ts';
 import { containerNotePath } from './container-notes.ts';
@@ -80,18 +77,6 @@ function tellOwnSessions(
       writeToStderr(
         pid,
         `login: you ended your container ${name} from another connection: this session ends now. Log in again for a new one.`,
+        () => true,
       );
-}
-
-function writeToStderr(pid: number, text: string): void {
-  try {
-    const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
-    whileOpen(openSync(`/proc/${pid}/fd/2`, O_WRONLY | O_NOCTTY | O_NONBLOCK), (descriptor) =>
-      // The terminal is in raw mode.
-      writeSync(descriptor, isTerminal(descriptor) ? `\r\n${text}\r\n` : `${text}\n`),
-    );
-  } catch (error) {
-    // It has ended, or nobody reads what it writes.
-    if (!isErrno(error)) throw error;
-  }
 }
