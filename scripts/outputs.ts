@@ -60,7 +60,7 @@ export async function buildOutputs({
   for (const file of ['CHANGELOG.md', 'LICENSE'])
     await installCopy(join(out, 'share', file), join(root, file), 0o644);
   for (const script of ['still-used', 'installed'])
-    await installCopy(join(out, 'share/packaging', script), join(root, 'packaging', script));
+    await installCopy(join(out, 'packaging', script), join(root, 'packaging', script));
   // Otherwise a package.json in a parent directory would determine the module type.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;

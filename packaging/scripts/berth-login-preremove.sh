@@ -2,8 +2,8 @@
 # Stops the units before their files are removed. Open sessions continue.
 set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
-used=/usr/lib/berth/share/packaging/still-used
-[ ! -e $used ] || $used berth-login
+# Unless somebody has deleted the programs.
+[ ! -e /usr/lib/berth/shell/login ] || /usr/lib/berth/packaging/still-used berth-login
 if [ -d /run/systemd/system ]; then
   systemctl --no-reload disable --now berth-reap.timer berth-images.timer berth-pages.timer
   for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-sshd@*.service' | cut -d' ' -f1); do

@@ -2,8 +2,8 @@
 # Stops the units before their files are removed.
 set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
-used=/usr/lib/berth/share/packaging/still-used
-[ ! -e $used ] || $used berth-portal
+# Unless somebody has deleted the programs.
+[ ! -d /usr/lib/berth/hooks ] || /usr/lib/berth/packaging/still-used berth-portal
 if [ -d /run/systemd/system ]; then
   for unit in $(systemctl list-units --all --plain --no-legend --full 'berth-broker@*' 'berth-hub.socket' 'berth-hub@*' \
     'berth-token-rotate*' 'berth-ldap-sync*' 'berth-slurm-sync*' 'berth-cluster-reap*' 'berth-clusters-discover*' | cut -d' ' -f1); do

@@ -2,8 +2,8 @@
 # dpkg: remove, upgrade, …; rpm: the number of versions that remain.
 set -eu
 case ${1:-} in remove | 0) ;; *) exit 0 ;; esac
-used=/usr/lib/berth/share/packaging/still-used
-[ ! -e $used ] || $used berth
+# Unless somebody has deleted the programs.
+[ ! -e /usr/lib/berth/shell/login ] || /usr/lib/berth/packaging/still-used berth
 if [ -d /run/systemd/system ]; then
   systemctl --no-reload disable --now berth-metrics.timer
 fi

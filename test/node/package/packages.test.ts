@@ -215,9 +215,9 @@ describe('on a Debian host', () => {
   it('are not removed while accounts, sshd or PAM name their programs', { timeout }, async () => {
     // The last session has ended, and its container waits for alice.
     await expect.poll(() => host.script('ls /run/berth/idle')).toMatch(/^\d+$/m);
-    const purge = await host.asRoot(['apt-get', '--quiet', '--yes', 'purge', 'berth']);
-    expect(purge.exitCode).not.toBe(0);
-    const printed = `${purge.stdout.toString()}${purge.stderr}`;
+    // Also where somebody has deleted the documentation.
+    const printed = await host.script(`cd /usr/lib/berth; mv share away
+      if apt-get --quiet --yes purge berth 2>&1; then exit 1; fi; mv away share`);
     for (const used of ['login shell of alice', '/etc/ssh/berth/login.conf', '/etc/pam.d/sshd'])
       expect(printed).toContain(used);
     expect(printed).toMatch(/containers of UID \d+: berth reap --unused/);
