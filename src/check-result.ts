@@ -63,6 +63,7 @@ export const checkIds = [
   'pam-session',
   'user-manager',
   'fuse',
+  'syslog',
   'podman',
   'podman-runtime',
   'newuidmap',

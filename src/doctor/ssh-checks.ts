@@ -31,6 +31,7 @@ import {
   idMapToolsFinding,
   podmanFinding,
   runtimeFinding,
+  syslogFinding,
   terminalsFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
@@ -145,6 +146,7 @@ function loginChecks(run: Run, pamFindings: PamFindings): Promise<CheckResult>[]
     run('pam-session', async () => pamFinding(await pamFindings)),
     run('user-manager', userManagerFinding),
     run('fuse', fuseFinding),
+    run('syslog', syslogFinding),
   ];
 }
 

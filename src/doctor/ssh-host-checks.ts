@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/schema/profile/profile.ts';
@@ -208,6 +209,16 @@ export function fuseFinding(): Finding {
         'Remove the line user_allow_other from /etc/fuse.conf.',
       )
     : ok("users' FUSE file systems are closed to root");
+}
+
+/** Whether anything takes what Berth logs: logger(1) writes to this socket of syslog or of the journal. */
+export function syslogFinding(): Finding {
+  return existsSync('/dev/log')
+    ? ok('what Berth logs goes to /dev/log')
+    : warning(
+        'there is no /dev/log, so neither syslog nor a journal takes what Berth logs, and it is lost',
+        'Start rsyslog or systemd-journald-dev-log.socket. In a container, mount the /dev/log of its host.',
+      );
 }
 
 /** The output of a program; undefined if it does not exist. */

@@ -68,6 +68,7 @@ describe('berth doctor on a login node', () => {
   });
 
   const faults: [string, readonly [string, string], readonly string[]][] = [
+    ['no log is kept', ['mv /dev/log /dev/off', 'mv /dev/off /dev/log'], ['syslog warning']],
     [
       'podman is old',
       bound('/usr/bin/podman', 'printf "#!/bin/sh\\necho podman version 3.4.4\\n" > %'),
