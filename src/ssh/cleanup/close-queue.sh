@@ -27,18 +27,24 @@ in_slice='
   } </dev/null >/dev/null 2>&1 &
   exec 8>&- /usr/bin/nice -n 10 "$@"'
 
-# Takes the first slot of $at_once that is free, or waits for one of them, on descriptor 8.
+# Takes the first slot of $at_once that is free or becomes free, on descriptor 8. Only one close looks for it, ten times a
+# second; the others wait on descriptor 9 until it has one.
 in_slot='
-  slots=$1 longest=$2 slot=0
+  slots=$1 longest=$2 looks=0
   shift 2
-  while [ $slot -lt $slots ]; do
-    exec 8>"/run/berth/close-$slot.lock"
-    ! /usr/bin/flock -n 8 || exec "$@"
-    slot=$((slot + 1))
+  exec 9>/run/berth/close-next.lock
+  /usr/bin/flock -w $longest 9 || exit 75
+  while [ $looks -lt $((longest * 10)) ]; do
+    slot=0
+    while [ $slot -lt $slots ]; do
+      exec 8>"/run/berth/close-$slot.lock"
+      ! /usr/bin/flock -n 8 || exec 9>&- "$@"
+      slot=$((slot + 1))
+    done
+    looks=$((looks + 1))
+    /bin/sleep 0.1
   done
-  exec 8>"/run/berth/close-$(($$ % slots)).lock"
-  /usr/bin/flock -w $longest 8 || exit 75
-  exec "$@"'
+  exit 75'
 
 is_close() {
   [ "$1" = close ] || { [ "$1" != open ] && [ "$PAM_TYPE" = close_session ]; }
@@ -47,10 +53,11 @@ is_close() {
 if is_close "$1" && [ -d /run/berth ]; then
   # Only root can open the locks.
   umask 077
-  case $PAM_USER in '' | *[!A-Za-z0-9_.@-]*) user=other ;; *) user=$PAM_USER ;; esac
+  # An account may have several names, or one in several spellings.
+  uid=$(/usr/bin/timeout 5 /usr/bin/id -u -- "$PAM_USER" 2>/dev/null) || uid=unknown
   # Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other
   # closes of its user, who cannot hold up those of others by more than one.
-  exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-of-$user.lock" \
+  exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-of-$uid.lock" \
     /bin/sh -c "$in_slot" "$0" $at_once $longest \
     /bin/sh -c "$in_slice" "$0" "$node" $options "$0" "$@"
 fi

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { mapConcurrent } from '../../../src/system/map-concurrent.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
@@ -32,6 +32,7 @@ exec ${installDirectory}/hooks/pam-session\n`,
     },
   });
 }, 300_000);
+afterEach(() => host.asRoot(['sh', '-c', 'rm -f /run/held-*']));
 afterAll(() => host.stop());
 
 interface Closes {
@@ -156,24 +157,70 @@ it.each([0, 1, 2, 3])(
   async (free) => {
     const session = await LiveSession.startReady(host, other, 'cat');
     const before = await closed(other);
-    const taken = [0, 1, 2, 3].filter((slot) => slot !== free);
-    const hold = 'touch /run/held; while [ -e /run/held ]; do sleep 0.1; done';
-    const holding = host.asRoot(
-      [
-        ...taken.flatMap((slot) => ['flock', '-w', '30', `/run/berth/close-${slot}.lock`]),
-        ...['sh', '-c', hold],
-      ],
-      { timeout: 120_000 },
-    );
-    const held = async () => (await host.asRoot(['test', '-e', '/run/held'])).exitCode === 0;
-    await expect.poll(held, { timeout: 40_000 }).toBe(true);
+    const release = await holdSlots([0, 1, 2, 3].filter((slot) => slot !== free));
     await session.kill();
     await expect.poll(() => closed(other), { timeout: 25_000 }).toBe(before + 1);
-    await host.asRoot(['rm', '/run/held']);
-    expect(await holding).toMatchObject({ exitCode: 0 });
+    await release();
   },
   120_000,
 );
+
+it('closes take the slot that becomes free first, while the others stay taken', async () => {
+  const closing = [...users.slice(0, 2), other];
+  const sessions = await mapConcurrent(closing, 2, (user) =>
+    LiveSession.startReady(host, user, 'cat'),
+  );
+  const before = await closed('close-\\w+');
+  const releaseOne = await holdSlots([2]);
+  const releaseOthers = await holdSlots([0, 1, 3]);
+  for (const session of sessions) await session.kill();
+  await expect.poll(() => closes().waiting).toBe(2);
+  await releaseOne();
+  await expect.poll(() => closed('close-\\w+')).toBe(before + 3);
+  await releaseOthers();
+}, 120_000);
+
+it('closes of one account wait for each other, by whatever name it has logged in', async () => {
+  const alias = other.toUpperCase();
+  const add = `for file in passwd shadow; do sed -i "s/^${other}\\(:.*\\)/&\\n${alias}\\1/" /etc/$file; done
+    ln -s ${other} /etc/ssh/authorized_keys/${alias}`;
+  expect(await host.asRoot(['sh', '-euc', add])).toMatchObject({ exitCode: 0 });
+  const { address, port, network } = host;
+  const server = { address, port, network, clientOptions: () => host.clientOptions(other) };
+  // A name that is not the account's own gets no session of Berth, and its close says so.
+  const done = async (name: string): Promise<number> => {
+    const line = new RegExp(`"session closed" user=${name} |user=${name} .*step=close`, 'g');
+    return (await host.log()).match(line)?.length ?? 0;
+  };
+  const closeOf = async (name: string): Promise<string> => {
+    const session = await LiveSession.startReady(server, name, 'cat');
+    const before = await done(name);
+    await session.kill();
+    await expect.poll(() => done(name)).toBe(before + 1);
+    const { stdout } = await host.asRoot(['sh', '-c', 'echo /run/berth/close-of-*']);
+    return stdout.toString();
+  };
+  expect(await closeOf(alias)).toBe(await closeOf(other));
+}, 120_000);
+
+/** Holds slots of close-queue.sh. @returns what releases them */
+async function holdSlots(slots: readonly number[]): Promise<() => Promise<void>> {
+  const file = `/run/held-${slots.join('-')}`;
+  const hold = `touch ${file}; while [ -e ${file} ]; do sleep 0.1; done`;
+  const holding = host.asRoot(
+    [
+      ...slots.flatMap((slot) => ['flock', '-w', '30', `/run/berth/close-${slot}.lock`]),
+      ...['sh', '-c', hold],
+    ],
+    { timeout: 120_000 },
+  );
+  const held = async () => (await host.asRoot(['test', '-e', file])).exitCode === 0;
+  await expect.poll(held, { timeout: 40_000 }).toBe(true);
+  return async () => {
+    await host.asRoot(['rm', file]);
+    expect(await holding).toMatchObject({ exitCode: 0 });
+  };
+}
 
 it('a close that the kernel kills for its memory is finished by the reaper', async () => {
   // The machine's: version 1 has one hierarchy for all hosts.
