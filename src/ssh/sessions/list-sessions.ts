@@ -83,7 +83,7 @@ interface OpenConnection extends ConnectionOwner {
 }
 
 /**
- * The open SSH connections of this host: those that PAM recorded and whose sshd still runs. Only for root: what others run
+ * The open SSH connections of this host: those that PAM recorded, whose sshd still runs and does not close them. Only for root: what others run
  * is not for everybody, and root's files and the kernel are all that is read.
  *
  * @returns the oldest first
@@ -108,7 +108,7 @@ export function listSessions(input: ListSessionsInput): readonly Session[] {
   return placed
     .flatMap((connection) => {
       const usage = usages.get(connection.owner);
-      return usage === undefined
+      return usage === undefined || usage.isClosing
         ? []
         : [
             sessionOf(connection, usage, {

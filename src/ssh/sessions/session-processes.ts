@@ -1,5 +1,6 @@
 import { processUsage } from '../../system/process-usage.ts';
 import {
+  hasInitialVariable,
   runningProcesses,
   type ProcessFacts,
   type ProcessId,
@@ -38,6 +39,8 @@ export interface ConnectionUsage {
   readonly lastInput: number | undefined;
   /** PIDs of sshd's processes for it, the monitor's first. */
   readonly sshd: readonly number[];
+  /** Whether PAM's hook cleans up after it, or waits for its turn to do so. */
+  readonly isClosing: boolean;
 }
 
 /**
@@ -103,6 +106,7 @@ function usageOf(
     const terminal = lookAtTerminal(usage.pty, owner.uid);
     if (terminal !== undefined) terminals.set(terminal.path, terminal.lastInput);
   }
+  const children = processes.filter((one) => one.parent === owner.monitor.pid);
   return {
     processes: processes.length,
     cpuSeconds,
@@ -110,8 +114,9 @@ function usageOf(
     containers: [...containers],
     terminals: [...terminals.keys()].sort(),
     withoutTerminal,
-    sshd: [owner.monitor, ...processes.filter((one) => one.parent === owner.monitor.pid)].map(
-      ({ pid }) => pid,
+    sshd: [owner.monitor, ...children].map(({ pid }) => pid),
+    isClosing: children.some(
+      ({ pid, uid }) => uid === 0 && hasInitialVariable(pid, 'PAM_TYPE=close_session'),
     ),
     lastInput: terminals.size === 0 ? undefined : Math.max(...terminals.values()),
   };

@@ -6,6 +6,7 @@ import { waitFor } from '../../rig/wait-for.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';
+import { listed } from '../sessions/berth-on.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { say } from '../../rig/site/progress.ts';
 import { repetitions, soak } from '../../rig/soak.ts';
@@ -178,6 +179,19 @@ it('closes take the slot that becomes free first, while the others stay taken', 
   await releaseOne();
   await expect.poll(() => closed('close-\\w+')).toBe(before + 3);
   await releaseOthers();
+}, 120_000);
+
+it('a connection whose close waits is not listed as a session', async () => {
+  const [user = ''] = users;
+  const session = await LiveSession.startReady(host, user, 'cat');
+  const before = await closed(user);
+  const release = await holdSlots([0, 1, 2, 3]);
+  expect(await listed(host)).toMatchObject([{ user, profile: 'base' }]);
+  await session.kill();
+  await expect.poll(() => closes().waiting).toBe(1);
+  expect(await listed(host)).toEqual([]);
+  await release();
+  await expect.poll(() => closed(user)).toBe(before + 1);
 }, 120_000);
 
 it('closes of one account wait for each other, by whatever name it has logged in', async () => {
