@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
-import { catalogue, type CatalogueDomain, checkCatalogue } from '../../src/errors/catalogue.ts';
+import { type Explanation, explanations } from '../../src/cli/explain/explain-text.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -15,8 +15,8 @@ export interface HintTexts {
   readonly hints: readonly Text[];
   /** The same in docs/errors.md, for errors without a hint. */
   readonly nextSteps: readonly Text[];
-  /** The same in docs/checks.md. */
-  readonly checkSteps: readonly Text[];
+  /** The same in docs/checks.md and in the table of docs/ssh-sshd.md. */
+  readonly otherSteps: readonly Text[];
   /** Paths below /usr/lib/berth: those of the pages, and what `installedPath` is asked for. */
   readonly installed: readonly Text[];
 }
@@ -44,18 +44,18 @@ export function hintTexts(): HintTexts {
     };
     visit(source, false);
   }
-  const nextSteps = stepsOf(catalogue);
-  const checkSteps = stepsOf(checkCatalogue);
-  for (const { at, text } of [...nextSteps, ...checkSteps])
+  const nextSteps = stepsOf('error', 'warning');
+  const otherSteps = stepsOf('check', 'finding');
+  for (const { at, text } of [...nextSteps, ...otherSteps])
     for (const [, path = ''] of text.matchAll(/\/usr\/lib\/berth\/([\w@*-]+(?:[./][\w@*-]+)*)/g))
       installed.push({ at, text: path });
-  return { hints, nextSteps, checkSteps, installed };
+  return { hints, nextSteps, otherSteps, installed };
 }
 
-function stepsOf(domains: readonly CatalogueDomain<string>[]): Text[] {
-  return domains
-    .flatMap(({ entries }) => entries)
-    .map(({ code, next }) => ({ at: `### ${code}`, text: next }));
+function stepsOf(...types: readonly Explanation['type'][]): Text[] {
+  return explanations(undefined)
+    .filter(({ type }) => types.includes(type))
+    .map(({ code, next }) => ({ at: `explain ${code}`, text: next }));
 }
 
 function isText(node: ts.Node): node is ts.LiteralLikeNode {

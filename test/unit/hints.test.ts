@@ -11,8 +11,8 @@ import { sshSchema } from '../../src/config/schema/ssh-settings.ts';
 import { hintTexts, type Text } from './hint-texts.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const { hints: inSources, nextSteps, checkSteps, installed } = hintTexts();
-const hints = [...inSources, ...nextSteps, ...checkSteps];
+const { hints: inSources, nextSteps, otherSteps, installed } = hintTexts();
+const hints = [...inSources, ...nextSteps, ...otherSteps];
 
 /** Paths of all keys, as `credentials.ca_file`; NAME and [] stand for what the site names. */
 function keysOf(schema: z.ZodType, path: readonly string[] = []): string[] {

@@ -6,8 +6,8 @@ import {
   exitStatuses,
   exitText,
 } from '../../errors/catalogue.ts';
-import { findingTexts } from '../../sshd-lint/rules/finding-texts.ts';
-import { sshdFindingCodes } from '../../sshd-lint/rules/sshd-finding.ts';
+import { withInstalledPaths } from '../../installed-path.ts';
+import { sourceText } from '../../source-text.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
 import { wrapped } from '../../wrapped-text.ts';
 import { unknownText } from '../kit/usage-text.ts';
@@ -28,18 +28,20 @@ const errors = catalogue.flatMap(({ title, entries }) =>
   }),
 );
 
-const findings = sshdFindingCodes.map((code): Explanation => {
-  const { opens, closedBy } = findingTexts[code];
-  return {
+const sshdPage = withInstalledPaths(sourceText('../../../docs/ssh-sshd.md', import.meta.url));
+
+/** The table of docs/ssh-sshd.md: code, what is open, closed by. */
+const findings = [...sshdPage.matchAll(/^\| `([a-z\d-]+)` +\| (.+?) +\| (.+?) +\|$/gm)].map(
+  ([, code = '', opens = '', closedBy = '']): Explanation => ({
     type: 'finding',
     code,
     domain: 'Findings of berth sshd lint',
     exit_status: [],
-    what: `What is open: ${opens}.`,
+    what: `What is open: ${opens.replaceAll('\\|', '|')}.`,
     why: "The cause is a line in sshd's or PAM's configuration, or a file on this host. `berth sshd lint` names it and the accounts it affects.",
     next: `${closedBy.charAt(0).toUpperCase()}${closedBy.slice(1)}.`,
-  };
-});
+  }),
+);
 
 const checks = checkCatalogue.flatMap(({ entries }) =>
   entries.map(({ code, what, why, next }): Explanation => {
