@@ -308,7 +308,6 @@ export const exitClasses = {
   'exec-ended-externally': 'temporary',
   'exec-aborted': 'temporary',
   'exec-failed-in-pod': 'unavailable',
-  'exec-no-half-close': 'unavailable',
   'exec-output-closed': 'io',
   'exec-protocol': 'unavailable',
   'exec-not-utf8': 'usage',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
+import { ChannelReader, channels, resizeMessage } from './protocol/channels.ts';
 import {
   type ExecOutcome,
   lostOutcome,
@@ -13,7 +13,7 @@ import type { TerminalSize } from '../terminal-size.ts';
 import type { ExitMarkers } from './protocol/exit-marker.ts';
 import { closePayload, frameOf, frameInSlot, opcodes } from './protocol/frame.ts';
 import { FrameReader } from './protocol/frame-reader.ts';
-import type { OpenedExec } from './open-exec.ts';
+import type { UpgradedSocket } from './websocket.ts';
 
 export interface ExecSink {
   /** Receives output of the command. The bytes are valid only during the call. */
@@ -52,7 +52,7 @@ const closeGrace = 1000;
 
 /** A command that runs at the other end of an exec stream: its input, output, terminal size and exit code. */
 export class ExecStream {
-  readonly #opened: OpenedExec;
+  readonly #socket: UpgradedSocket;
   readonly #sink: ExecSink;
   readonly #heartbeat: Heartbeat;
   readonly #marks: ExitMarkers | undefined;
@@ -77,8 +77,8 @@ export class ExecStream {
   #stuck: NodeJS.Timeout | undefined;
   #held: NodeJS.Timeout | undefined;
 
-  constructor(opened: OpenedExec, sink: ExecSink, options: ExecStreamOptions = {}) {
-    this.#opened = opened;
+  constructor(socket: UpgradedSocket, sink: ExecSink, options: ExecStreamOptions = {}) {
+    this.#socket = socket;
     this.#sink = sink;
     this.#heartbeat = options.heartbeat ?? defaultHeartbeat;
     this.#marks = options.marks;
@@ -92,7 +92,7 @@ export class ExecStream {
       control: (opcode, payload) => this.#control(opcode, payload),
     });
     this.#timer = setInterval(() => this.#beat(), this.#heartbeat.every).unref();
-    this.#opened.socket.start({
+    this.#socket.start({
       data: (bytes) => {
         if (this.#over) return;
         this.#heard = true;
@@ -118,7 +118,7 @@ export class ExecStream {
       return;
     }
     this.#pingAfterInput = this.#pings + 1;
-    this.#opened.socket.write(frameInSlot(slot, channels.stdin, length, mask()), sent);
+    this.#socket.write(frameInSlot(slot, channels.stdin, length, mask()), sent);
   }
 
   /** Sends lines on standard input, before any input from a slot. */
@@ -131,13 +131,11 @@ export class ExecStream {
     }
   }
 
-  /** Sends the end of standard input. @returns false if the protocol version cannot express it */
-  endInput(): boolean {
-    if (!hasHalfClose(this.#opened.protocol)) return false;
-    if (this.#inputEnded) return true;
+  /** Sends the end of standard input. */
+  endInput(): void {
+    if (this.#inputEnded) return;
     this.#inputEnded = true;
     this.#send(opcodes.binary, Buffer.from([channels.close, channels.stdin]));
-    return true;
   }
 
   resize(size: TerminalSize): void {
@@ -149,13 +147,13 @@ export class ExecStream {
   /** Stops reading: the server's buffers fill up, and then the command blocks. */
   pause(): void {
     this.#paused = true;
-    this.#opened.socket.pause();
+    this.#socket.pause();
   }
 
   resume(): void {
     this.#paused = false;
     this.#heard = true;
-    this.#opened.socket.resume();
+    this.#socket.resume();
   }
 
   /** Ends the stream from this side. */
@@ -230,7 +228,7 @@ export class ExecStream {
   #answerPing(): void {
     const payload = this.#asked;
     if (payload === undefined || this.#over) return;
-    this.#opened.socket.write(frameOf(opcodes.pong, payload, mask()), () => {
+    this.#socket.write(frameOf(opcodes.pong, payload, mask()), () => {
       if (this.#asked === payload) this.#asked = undefined;
       else this.#answerPing();
     });
@@ -254,7 +252,7 @@ export class ExecStream {
     // No answer can arrive while nothing is read.
     if (this.#heard || this.#paused || this.#inputWaits()) this.#missed = 0;
     else this.#missed += 1;
-    if (this.#missed >= this.#heartbeat.missed || this.#opened.socket.hostIsSilent()) {
+    if (this.#missed >= this.#heartbeat.missed || this.#socket.hostIsSilent()) {
       this.#end(lostOutcome(connectionLost('the API server stopped responding', undefined)));
       return;
     }
@@ -278,7 +276,7 @@ export class ExecStream {
   }
 
   #send(opcode: number, payload: Buffer): void {
-    if (!this.#over) this.#opened.socket.write(frameOf(opcode, payload, mask()));
+    if (!this.#over) this.#socket.write(frameOf(opcode, payload, mask()));
   }
 
   #end(outcome: ExecOutcome): void {
@@ -289,7 +287,7 @@ export class ExecStream {
     clearTimeout(this.#grace);
     clearTimeout(this.#stuck);
     this.#release();
-    this.#opened.socket.destroy();
+    this.#socket.destroy();
     this.#sink.end(outcome);
   }
 }

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { addressOfUrl, type ApiServer, tlsOptions } from '../kube/api-server.ts';
-import type { ExecProtocol } from './protocol/channels.ts';
-import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
+import { assertUpgraded, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';
 
 /** A container of a pod, and the API server through which it is reached. */
@@ -19,18 +18,11 @@ export interface OpenExecInput {
   readonly server: ApiServer;
   readonly target: ExecTarget;
   readonly signal?: AbortSignal;
-  /** Protocol versions to offer, preferred one first; all known ones if absent. */
-  readonly protocols?: readonly ExecProtocol[];
   /** Time limit for opening the stream, in milliseconds. */
   readonly timeoutMs?: number;
 }
 
-export interface OpenedExec {
-  readonly socket: UpgradedSocket;
-  readonly protocol: ExecProtocol;
-}
-
-/** The API server answers at once, or asks the node first if it only passes v4 on. Milliseconds. */
+/** The API server answers at once, or asks the node first. Milliseconds. */
 const patience = 30_000;
 
 /**
@@ -39,15 +31,14 @@ const patience = 30_000;
  * @throws {BerthError} `exec-unreachable`, `exec-certificate`, `exec-unauthorized`, `exec-forbidden`,
  *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-not-utf8`
  */
-export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
-  const { server, target, signal, protocols } = input;
+export async function openExec(input: OpenExecInput): Promise<UpgradedSocket> {
+  const { server, target, signal } = input;
   const url = new URL(server.url);
   const key = randomBytes(16).toString('base64');
-  const offer = protocols === undefined ? { key } : { key, offered: protocols };
   const request = upgradeRequest({
     url,
     target,
-    ...offer,
+    key,
     token: server.token,
   });
   const address = addressOfUrl(url);
@@ -60,7 +51,8 @@ export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
   });
   if ('refusal' in answer) throw refusal(target, answer.head.status, answer.refusal);
   try {
-    return { socket: answer.socket, protocol: agreedProtocol(answer.head.headers, offer) };
+    assertUpgraded(answer.head.headers, key);
+    return answer.socket;
   } catch (thrown) {
     answer.socket.destroy();
     throw thrown;

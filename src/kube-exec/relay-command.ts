@@ -32,8 +32,6 @@ export interface RelayInput extends OpenExecInput {
   readonly unanswered?: IdleWatchdog;
   /** Called when the stream is open. */
   readonly onOpen?: () => void;
-  /** Called with warnings. */
-  readonly warn?: (what: BerthError) => void;
 }
 
 /** How many slots of standard input may be in transit at the same time. */
@@ -112,7 +110,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
 }
 
 /** Reads into slots and sends from them, in turn: one slot is always free for reading. */
-function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream): void {
+function sendInput({ stdin, unanswered }: RelayInput, stream: ExecStream): void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
   let current = messageSlot(slotSize);
   stdin.start({
@@ -126,19 +124,8 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
       current = free.shift() ?? messageSlot(slotSize);
       return free.length > 0;
     },
-    ended: () => {
-      if (!stream.endInput()) warn?.(noHalfClose());
-    },
+    ended: () => stream.endInput(),
   });
-}
-
-function noHalfClose(): BerthError {
-  return new BerthError(
-    'this cluster (before Kubernetes 1.30) cannot signal the end of input: commands such as cat in a pipe will hang; press ctrl-C',
-    {
-      code: 'exec-no-half-close',
-    },
-  );
 }
 
 function outputClosed(cause: Error): BerthError {

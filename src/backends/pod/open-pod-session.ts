@@ -33,7 +33,7 @@ const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed
  * @throws {BerthError} `pod-access-missing`, the errors of `startPod` and `relaySession`
  */
 export async function openPodSession(input: LoginSession): Promise<{ readonly exitCode: number }> {
-  const { host, profile, log } = input;
+  const { host, profile } = input;
   input.onBeforeStart();
   const umask = process.umask(0o022);
   const loginHost = hostname();
@@ -76,7 +76,6 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
         const { signalPod } = await import('./commands-in-pod.ts');
         await signalPod({ ...place, nonce, signal });
       },
-      warn: (what) => log.warning(what.message, { code: what.code }),
     });
   };
   const { idleMs, hardMs } = profile.timeouts;

@@ -11,19 +11,12 @@ export const channels = {
   /** A `Status` at the end, with the outcome of the command. */
   error: 3,
   resize: 4,
-  /** Followed by the number of the channel that has ended. Since v5. */
+  /** Followed by the number of the channel that has ended. */
   close: 255,
 } as const;
 
-/** Preferred version first. Versions before v4 do not transmit the exit code. */
-export const execProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
-
-export type ExecProtocol = (typeof execProtocols)[number];
-
-/** Whether the protocol can transmit the end of standard input. Before v5, a command that reads to the end waits forever. */
-export function hasHalfClose(protocol: ExecProtocol): boolean {
-  return protocol === 'v5.channel.k8s.io';
-}
+/** Of Kubernetes 1.30 and later. Older versions do not transmit the end of standard input. */
+export const execProtocol = 'v5.channel.k8s.io';
 
 export type ChannelSink = (channel: number, bytes: Buffer) => void;
 

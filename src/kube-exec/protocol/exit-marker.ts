@@ -12,8 +12,11 @@ const digits = 3;
 const unknown = 255;
 
 const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
-/** The node keeps the stream open until standard input has been read. An image may lack cat. */
-const drain = 'exec >/dev/null 2>&1; cat';
+/**
+ * Reads the rest of standard input, with the outputs still open: containerd ends the input when an output ends, and a
+ * stream that ends while input is on its way loses what the client has not received. An image may lack cat.
+ */
+const drain = 'cat >/dev/null 2>&1 || while read -r s_; do :; done';
 /** Signals from the terminal and the client are for the command, not for the shell around it. */
 const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 

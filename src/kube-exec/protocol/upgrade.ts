@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { BerthError } from '../../errors/berth-error.ts';
 import { userAgent } from '../../session-id.ts';
-import { execProtocols, type ExecProtocol } from './channels.ts';
+import { execProtocol } from './channels.ts';
 import { protocolError } from './exec-status.ts';
 
 /** A command, and the container to run it in. */
@@ -23,7 +23,6 @@ export interface UpgradeRequest {
   readonly token?: string;
   /** 16 random bytes, base64. */
   readonly key: string;
-  readonly offered?: readonly ExecProtocol[];
 }
 
 /**
@@ -54,13 +53,7 @@ function encoded(word: string): string {
 }
 
 /** The client's part of the opening handshake (RFC 6455, 4.1). */
-export function upgradeRequest({
-  url,
-  target,
-  token,
-  key,
-  offered = execProtocols,
-}: UpgradeRequest): string {
+export function upgradeRequest({ url, target, token, key }: UpgradeRequest): string {
   return [
     `GET ${execPath(url, target)} HTTP/1.1`,
     `Host: ${url.host}`,
@@ -68,7 +61,7 @@ export function upgradeRequest({
     'Upgrade: websocket',
     'Sec-WebSocket-Version: 13',
     `Sec-WebSocket-Key: ${key}`,
-    `Sec-WebSocket-Protocol: ${offered.join(', ')}`,
+    `Sec-WebSocket-Protocol: ${execProtocol}`,
     ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
     `User-Agent: ${userAgent(target.connection)}`,
     '\r\n',
@@ -76,15 +69,11 @@ export function upgradeRequest({
 }
 
 /**
- * Checks that a `101` answers our key (RFC 6455, 4.1).
+ * Checks that a `101` answers our key (RFC 6455, 4.1), and that the server speaks our protocol.
  *
- * @returns the protocol that the server chose
  * @throws {BerthError} `exec-protocol`
  */
-export function agreedProtocol(
-  headers: ReadonlyMap<string, string>,
-  { key, offered = execProtocols }: Pick<UpgradeRequest, 'key' | 'offered'>,
-): ExecProtocol {
+export function assertUpgraded(headers: ReadonlyMap<string, string>, key: string): void {
   const accept = createHash('sha1')
     .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
     .digest('base64');
@@ -93,8 +82,6 @@ export function agreedProtocol(
   if (headers.has('sec-websocket-extensions'))
     throw protocolError('an extension that was not requested');
   const chosen = headers.get('sec-websocket-protocol');
-  const protocol = offered.find((name) => name === chosen);
-  if (protocol === undefined)
+  if (chosen !== execProtocol)
     throw protocolError(`no common subprotocol: it chose ${JSON.stringify(chosen ?? 'none')}`);
-  return protocol;
 }

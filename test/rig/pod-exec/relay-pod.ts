@@ -2,7 +2,6 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import type { ExecProtocol } from '../../../src/kube-exec/protocol/channels.ts';
 import type { Heartbeat } from '../../../src/kube-exec/exec-stream.ts';
 import type { ApiServer } from '../../../src/kube/api-server.ts';
 import { CompiledRelay } from './compiled-relay.ts';
@@ -23,7 +22,6 @@ export interface RelayOptions extends ClientOptions {
   readonly namespace?: string;
   readonly container?: string;
   readonly server?: Partial<ApiServer>;
-  readonly protocols?: readonly ExecProtocol[];
   readonly heartbeat?: Heartbeat;
   readonly timeoutMs?: number;
 }
@@ -110,11 +108,10 @@ export class RelayPod {
   /** The command line of a relay that runs `argv` in the pod. */
   relayArgv(argv: readonly string[], options: RelayOptions = {}): string[] {
     const { tty = false, pod = this.pod, namespace = this.namespace, container } = options;
-    const { server, protocols, heartbeat, timeoutMs } = options;
+    const { server, heartbeat, timeoutMs } = options;
     const session = {
       server: { ...this.server, ...server },
       target: { namespace, pod, argv, tty, container },
-      protocols,
       heartbeat,
       timeoutMs,
     };

@@ -12,10 +12,7 @@ const say = (thrown: unknown): void => {
   writeSync(2, `relay: ${code}: ${message}\n`);
 };
 
-relaySession({
-  ...(JSON.parse(process.argv[2] ?? '{}') as RelaySessionInput),
-  warn: say,
-}).then(
+relaySession(JSON.parse(process.argv[2] ?? '{}') as RelaySessionInput).then(
   ({ exitCode, reason }) => {
     if (reason !== undefined) say(reason);
     exitNow(exitCode);

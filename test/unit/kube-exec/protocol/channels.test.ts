@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  ChannelReader,
-  hasHalfClose,
-  resizeMessage,
-} from '../../../../src/kube-exec/protocol/channels.ts';
+import { ChannelReader, resizeMessage } from '../../../../src/kube-exec/protocol/channels.ts';
 
 function read(parts: readonly (readonly [string, boolean])[]): [number, string][] {
   const said: [number, string][] = [];
@@ -61,9 +57,4 @@ describe('ChannelReader', () => {
 it('the size of a terminal is what client-go sends', () => {
   expect(resizeMessage({ columns: 80, rows: 24 })?.toString()).toBe('{"Width":80,"Height":24}');
   expect(resizeMessage({ columns: 0, rows: 0 })).toBe(undefined);
-});
-
-it('v4 has no half-close', () => {
-  expect(hasHalfClose('v5.channel.k8s.io')).toBe(true);
-  expect(hasHalfClose('v4.channel.k8s.io')).toBe(false);
 });

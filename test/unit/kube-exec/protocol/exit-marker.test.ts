@@ -134,6 +134,17 @@ describe('a command with an exit marker', () => {
     expect(run(['sh', '-c', 'kill -INT $$; echo alive']).exitCode).toBe(130);
   });
 
+  it('reads what its command left of its input, also in an image without cat', () => {
+    const [file = '', ...args] = withExitMarker(nonce, { tty: false });
+    const opening = preambleLines({ words: ['/bin/true'], env: {} }).join('\n');
+    // More than a pipe holds: whoever writes gets EPIPE if nobody reads it.
+    const input = `${opening}\n${'typed '.repeat(50_000)}`;
+    for (const PATH of ['/usr/bin:/bin', '/nowhere']) {
+      const { status, error } = spawnSync(file, args, { input, env: { PATH } });
+      expect([status, error]).toEqual([0, undefined]);
+    }
+  });
+
   it('runs what is to be done before in its own shell', () => {
     const before = 'umask 027; shift; set -- echo "$@"';
     expect(run(['sh', '-c', 'x'], before).stdout).toBe('-c x\n');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  agreedProtocol,
+  assertUpgraded,
   execPath,
   upgradeRequest,
 } from '../../../../src/kube-exec/protocol/upgrade.ts';
@@ -49,26 +49,26 @@ describe('execPath', () => {
 it('the request says who asks and what we speak', () => {
   const lines = upgradeRequest({ url, target, key, token: 'secret' }).split('\r\n');
   expect(lines).toContain('Authorization: Bearer secret');
-  expect(lines).toContain('Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io');
+  expect(lines).toContain('Sec-WebSocket-Protocol: v5.channel.k8s.io');
   expect(lines.slice(-2)).toEqual(['', '']);
 });
 
-describe('agreedProtocol', () => {
+describe('assertUpgraded', () => {
   const accept = 'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
-  const v4 = 'Sec-WebSocket-Protocol: v4.channel.k8s.io';
+  const v5 = 'Sec-WebSocket-Protocol: v5.channel.k8s.io';
 
-  it('is what the server chose of what was offered', () => {
-    expect(agreedProtocol(answer(accept, v4), { key })).toBe('v4.channel.k8s.io');
+  it('takes a server that chose what was offered', () => {
+    expect(() => assertUpgraded(answer(accept, v5), key)).not.toThrow();
   });
 
   it.each([
-    ['answers another key', [v4, 'Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=']],
-    ['answers no key', [v4]],
+    ['answers another key', [v5, 'Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=']],
+    ['answers no key', [v5]],
     ['chooses nothing', [accept]],
-    ['chooses what was not offered', [accept, 'Sec-WebSocket-Protocol: channel.k8s.io']],
-    ['adds an extension', [accept, v4, 'Sec-WebSocket-Extensions: permessage-deflate']],
+    ['chooses what was not offered', [accept, 'Sec-WebSocket-Protocol: v4.channel.k8s.io']],
+    ['adds an extension', [accept, v5, 'Sec-WebSocket-Extensions: permessage-deflate']],
   ])('refuses a server that %s', (_what, headers) => {
-    expect(() => agreedProtocol(answer(...headers), { key })).toThrow(
+    expect(() => assertUpgraded(answer(...headers), key)).toThrow(
       expect.objectContaining({ code: 'exec-protocol' }),
     );
   });

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { preambleLines } from '../../../../../src/kube-exec/protocol/command-preamble.ts';
+import { withExitMarker } from '../../../../../src/kube-exec/protocol/exit-marker.ts';
 import { CertificateAuthority } from '../../../../rig/site/certificates.ts';
 import { run } from '../../../../../src/companions/verify/run-client.ts';
 import type { RelayPod } from '../../../../rig/pod-exec/relay-pod.ts';
@@ -66,6 +69,16 @@ describe('a command in a pod', () => {
     expect(relay.stdout).toBe('done\n');
   });
 
+  it('does not end before its input, if a session runs it', async () => {
+    const relay = box.spawn(withExitMarker('f00d', { tty: false }));
+    const opening = preambleLines({ words: ['true'], env: {} });
+    relay.child.stdin.write(opening.map((line) => `${line}\n`).join(''));
+    await relay.waitForOutput('berth f00d 000');
+    expect(await Promise.race([relay.ended, sleep(1000, 'reads')])).toBe('reads');
+    relay.child.stdin.end();
+    expect(await relay.ended).toBe(0);
+  });
+
   it('ends although input is still being written', async () => {
     // More than some 200 KB that nobody reads is Kubernetes' own: kubectl exec hangs with it as well.
     for (let turn = 0; turn < 5; turn += 1) {
@@ -87,27 +100,6 @@ describe('a command in a pod', () => {
       }),
     );
     expect(results).toEqual(results.map((_, index) => [index, `mine is ${index}`, '']));
-  });
-});
-
-describe('where only v4 is spoken', () => {
-  const protocols = ['v4.channel.k8s.io'] as const;
-
-  it('exit code and output arrive', async () => {
-    const { exitCode, stdout, stderr } = await box.run(sh('echo out; echo err >&2; exit 9'), {
-      protocols,
-    });
-    expect([exitCode, stdout.toString()]).toEqual([9, 'out\n']);
-    expect(stderr).toContain('err\n');
-  });
-
-  it('a warning says that the end of standard input cannot be sent', async () => {
-    const { exitCode, stdout, stderr } = await box.run(['head', '-n', '1'], {
-      protocols,
-      input: 'line\nmore',
-    });
-    expect([exitCode, stdout.toString()]).toEqual([0, 'line\n']);
-    expect(stderr).toContain('relay: exec-no-half-close: ');
   });
 });
 
