@@ -82,13 +82,11 @@ const nodeOptions = [
   '--v8-pool-size=0',
   // Otherwise Node parses its hundred root certificates when TLS is loaded: src/system/trusted-cas.ts.
   '--use-openssl-ca',
+  // SIGUSR1 opens Node's debugger. A client can send it to its login shell, and a user by logind (KillSession) to root's hooks in the
+  // scope of the session. On an address for documentation (RFC 5737) the debugger cannot listen. `--disable-sigusr1` would keep the
+  // signal from commands.
+  '--inspect-port=192.0.2.1:1024',
 ];
-
-/**
- * SIGUSR1 opens Node's debugger, and a client can send it to its login shell. On an address for documentation (RFC 5737)
- * the debugger cannot listen. `--disable-sigusr1` would keep the signal from commands.
- */
-const noDebugger = '--inspect-port=192.0.2.1:1024';
 
 /**
  * If a site limits the address space (`ulimit -v`), the gigabytes that Node reserves around each WebAssembly memory are not
@@ -98,9 +96,7 @@ const littleAddressSpace = '--disable-wasm-trap-handler';
 
 /** Options of Node for an output. */
 export function nodeOptionsFor(entry: string): readonly string[] {
-  // Users run these, too.
-  if (entry.startsWith('src/')) return [...nodeOptions, noDebugger];
-  return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
+  return entry.startsWith('shell/') ? [...nodeOptions, littleAddressSpace] : nodeOptions;
 }
 
 const closeQueue = readFileSync(join(root, 'src/ssh/cleanup/close-queue.sh'), 'utf8');
@@ -118,7 +114,8 @@ function banner(node: string, entry: string): string {
   }
   if (entry.startsWith('src/') || entry === 'shell/kube-credential.ts') {
     const inHome = `case "$1" in doctor | plan) ${waitingShell(node, options)} ;; esac; `;
-    const first = `${unwritableIfClosed}; ${entry === 'src/cli/berth.ts' ? inHome : ''}`;
+    const keyring = entry.startsWith('src/') ? `${ownKeyring}; ` : '';
+    const first = `${unwritableIfClosed}; ${keyring}${entry === 'src/cli/berth.ts' ? inHome : ''}`;
     return `#!/bin/sh\n':' //; ${first}${run}`;
   }
   if (inHomes.includes(entry))
@@ -137,6 +134,14 @@ const inHomes: readonly string[] = ['hooks/pre-pun.ts', 'hooks/set-k8s-creds.ts'
 function waitingShell(node: string, options: string): string {
   return `trap 'exit 75' USR1; BERTH_SHELL=$$ '${node}' ${options} "$0" "$@" & wait $!; exit`;
 }
+
+/**
+ * An admin's session keyring may hold tickets and tokens, and what root starts as a user would have it too. So root's commands start
+ * with an empty one. keyctl(1) names it on standard error.
+ */
+const ownKeyring =
+  '[ ! -O / ] || [ -n "$BERTH_KEYRING" ] || [ ! -x /usr/bin/keyctl ] || ' +
+  `BERTH_KEYRING=own exec 3>&2 /usr/bin/keyctl session - /bin/sh -c 'exec 2>&3 3>&- "$@"' sh "$0" "$@" 2>/dev/null`;
 
 /**
  * Node would replace a closed standard output (`>&-`) by /dev/null, and output would be lost without an error. So it becomes

@@ -2,6 +2,7 @@ import { type Time, type DocumentError } from './kit/document-parts.ts';
 import { type SetupFile, type SetupCommand } from './init/setup-document.ts';
 import type { PodSession } from '../backends/pod/pod-session.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
+import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { ListedCluster } from '../clusters/list-clusters.ts';
 import type { ShownSetting } from '../config/load/shown-settings.ts';
 import type { SubordinateEntry } from '../identity/subordinate-file.ts';
@@ -128,6 +129,15 @@ export interface Documents {
     readonly clusters: readonly ListedCluster[];
     /** Clusters whose configuration is invalid. */
     readonly broken: readonly (DocumentError & { readonly cluster: string })[];
+  };
+  /** `berth clusters reap` */
+  readonly ClusterReap: {
+    readonly dryRun: boolean;
+    readonly clusters: readonly (Pick<ReapedCluster, 'cluster' | 'busy'> & {
+      readonly pods: Omit<ReapedCluster['pods'], 'failed'>;
+      readonly namespaces: Omit<ReapedCluster['namespaces'], 'failed'>;
+      readonly failures: readonly DocumentError[];
+    })[];
   };
   /** `berth doctor` and `berth images check` */
   readonly DoctorReport: DoctorReport;

@@ -14,8 +14,8 @@ type Site = Pick<SessionContext, 'run'>;
 
 /**
  * Gives a connection a cgroup and moves sshd's monitor into it, before that starts anything for the user: all processes of the
- * connection are started there, and only root can move one out. A job of Slurm has its own. Where root cannot make one, as in a
- * container with read-only cgroups, there is none.
+ * connection are started there, and only root, or the user's own systemd, can move one out. A job of Slurm has its own. Where root
+ * cannot make one, as in a container with read-only cgroups, there is none.
  *
  * @throws system errors
  */

@@ -49,6 +49,8 @@ const limits = 'MemoryMax t 268435456 TasksMax t 256 CPUWeight t 20';
 const inScope = `
   uid=$1 gid=$2 systemd=org.freedesktop.systemd1
   shift 2
+  # In records of the kernel's audit it is the user's, and not of the admin who typed a command, or of the user's choice.
+  { echo "$uid" >/proc/self/loginuid; } 2>/dev/null
   if [ -d /run/systemd/system ] && /usr/bin/env -i /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 \\
     $systemd.Manager StartTransientUnit 'ssa(sv)a(sa(sv))' "berth-user-$$.scope" fail \\
     7 Description s "Work of root for UID $uid" Slice s berth-users.slice PIDs au 1 $$ ${limits} \\

@@ -8,12 +8,19 @@ import {
   flag,
   inClusterOption,
   number,
+  outputOption,
   text,
   textfileOption,
 } from '../kit/options.ts';
 import { optionalOutputFile } from '../kit/output-path.ts';
 import { clusterTargets, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, errorText, writeIdle } from '../kit/terminal.ts';
+import {
+  type Terminal,
+  documentError,
+  documentText,
+  errorText,
+  writeIdle,
+} from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
 
@@ -54,6 +61,7 @@ const options = {
   timeout: text('TIME', 'Time limit for all clusters together', { default: '5m' }),
   'dry-run': flag('Print what would be deleted, and delete nothing'),
   textfile: textfileOption,
+  output: outputOption,
 };
 
 type ReapArguments = ArgumentsOf<typeof options>;
@@ -131,7 +139,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
     () => Promise.all(targets.map((target) => reapCluster(target, options))),
   );
-  const text = asText(reaped, dryRun);
+  const text = args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun);
   terminal.stdout.write(text);
   if (text === '' && reaped.every(({ failed }) => failed.length === 0))
     writeIdle('nothing to clean up', dryRun, terminal);
@@ -221,4 +229,16 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
     ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
   );
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The same as JSON, with stable names. */
+function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+  const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
+    cluster,
+    busy,
+    pods: { ...pods, failed: undefined },
+    namespaces: { ...namespaces, failed: undefined },
+    failures: failed.map(documentError),
+  }));
+  return documentText('ClusterReap', { dryRun, clusters });
 }

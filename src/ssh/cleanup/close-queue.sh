@@ -8,15 +8,28 @@ at_once=4
 # Longer, and the close is left to `berth reap`, which looks after hundreds in one process. Seconds.
 longest=40
 
-# Moves itself to root's own slice, whatever cgroup sshd is in, and lets logins go first. Where systemd refuses, it stays there.
-in_slice='
+# Moves itself to root's own slice, whatever cgroup sshd is in, before it takes what others wait for: in the scope that logind made,
+# its user may stop all processes, root's too (KillSession). If it is still there, the close is left to `berth reap`.
+in_scope='
   if [ -d /run/systemd/system ]; then
-    systemd=org.freedesktop.systemd1
-    /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 $systemd.Manager \
+    systemd=org.freedesktop.systemd1 looks=0
+    if /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 $systemd.Manager \
       StartTransientUnit "ssa(sv)a(sa(sv))" berth-close-$$.scope fail \
       4 Description s "Cleanup after an SSH connection" Slice s berth-close.slice PIDs au 1 $$ \
       CollectMode s inactive-or-failed 0
+    then
+      # systemd moves it after it has answered.
+      until /usr/bin/grep -q "/berth-close-$$[.]scope$" /proc/self/cgroup || [ $looks = 50 ]; do
+        /bin/sleep 0.02
+        looks=$((looks + 1))
+      done
+    fi
+    ! /usr/bin/grep -q "/user[.]slice/" /proc/self/cgroup || exit 75
   fi >/dev/null 2>&1
+  exec "$@"'
+
+# Lets logins go first.
+at_low_priority='
   # sched(7): between sessions (setsid) with an autogroup each, only the nice value of the group counts.
   { echo 10 >/proc/self/autogroup; } 2>/dev/null
   {
@@ -58,6 +71,6 @@ if is_close "$1" && [ -d /run/berth ]; then
   # Each waits as one small process, flock(1), which becomes Node and so leaves sshd its parent. First it waits for other
   # closes of its user, who cannot hold up those of others by more than one.
   exec /usr/bin/flock --no-fork -w $longest -E 75 "/run/berth/close-of-$uid.lock" \
-    /bin/sh -c "$in_slot" "$0" $at_once $longest \
-    /bin/sh -c "$in_slice" "$0" "$node" $options "$0" "$@"
+    /bin/sh -c "$in_scope" "$0" /bin/sh -c "$in_slot" "$0" $at_once $longest \
+    /bin/sh -c "$at_low_priority" "$0" "$node" $options "$0" "$@"
 fi

@@ -14,17 +14,21 @@ const script = `
   }, 500);
 `;
 
-describe('a client that sends SIGUSR1 to a login that is starting', () => {
+describe('SIGUSR1 of a client to a login, or of a user to a hook of root', () => {
   it('opens no debugger on the host', async () => {
-    const shell = (await readdir(join(installDirectory, 'shell'))).map((name) => `shell/${name}`);
-    for (const program of [...shell, 'berth']) {
+    const programs = await Promise.all(
+      ['shell', 'hooks'].map(async (directory) =>
+        (await readdir(join(installDirectory, directory))).map((name) => join(directory, name)),
+      ),
+    );
+    for (const program of [...programs.flat(), 'berth']) {
       const lines = (await readFile(join(installDirectory, program), 'utf8')).split('\n');
-      // `berth` is started by a shell, in its second line.
-      const words = lines.slice(0, 2).join(' ').replaceAll("'", '').split(' ');
+      // Most are started by a shell, in their second line.
+      const words = lines.slice(0, 2).join(' ').replaceAll("'", ' ').split(' ');
       const node = words.find((word) => word.endsWith('/node')) ?? '';
       const options = words.filter((word) => word.startsWith('--') && !word.endsWith('*/'));
       const { stdout } = await execa(node, [...options, '-e', script]);
-      expect(stdout).toBe('');
+      expect(stdout, program).toBe('');
     }
   });
 

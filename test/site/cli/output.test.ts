@@ -2,16 +2,25 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 
 const user = 'out-ann';
+let cluster: LiveCluster;
 let pods: PodHost;
 
+/** For `clusters reap`, in place of the reaper's own account. */
+const reading = ['clusterrolebinding', 'out-reads'];
+
 beforeAll(async () => {
+  cluster = new LiveCluster(await openSite());
   pods = await startPodHost(await openSite(), { mode: 'forced', users: { [user]: [] } });
+  const who = ['--clusterrole=view', '--serviceaccount=ondemand:berth-login'];
+  await cluster.kubectl(['create', ...reading, ...who]);
 }, 600_000);
 afterAll(async () => {
+  await cluster.kubectl(['delete', ...reading]);
   await pods.stop();
 });
 
@@ -27,6 +36,7 @@ const commands = [
   'images check -o json',
   'images gc --dry-run -o json',
   'reap --dry-run -o json',
+  'clusters reap --cluster prod --dry-run -o json',
   'ldap-sync --help',
 ];
 

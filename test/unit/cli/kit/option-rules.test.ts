@@ -73,8 +73,8 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'clusters reap': {
     '--in-cluster':
-      '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile',
-    '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile',
+      '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
+    '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
   },
   'clusters list': { '': '--config --config-dir --output' },
   completion: { '': '' },
