@@ -58,6 +58,8 @@ class BerthSlurmSpawner(SlurmSpawner):
     batch_cancel_cmd = Unicode("sudo --non-interactive --user={username} /bin/sh {jobs}/end {job_id}").tag(config=True)
     # An answer that is no state is not the end of the job, unless Slurm does not know the job.
     state_unknown_re = Unicode(r"\A(?!.*Invalid job id)").tag(config=True)
+    # batchspawner's needs exponential time for some texts, and the user can change what squeue(1) writes.
+    state_exechost_re = Unicode(r"\A\S+ (\w[\w.-]{0,252})\s*\Z").tag(config=True)
 
     #: Where the server listens.
     ip: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import signal
 
 import pytest
 
@@ -27,3 +28,28 @@ def test_a_command_that_writes_much_is_cut_off(stream: str) -> None:
     with pytest.raises(RuntimeError, match="more than 65536 bytes"):
         run(f"exec head -c 300000000 /dev/zero >&{stream}")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def host_of(answer: str) -> object:
+    spawner = BerthSlurmSpawner()
+    spawner.job_status = answer
+    return spawner.state_gethost()
+
+
+@pytest.mark.parametrize("node", ["c1", "gpu-3.cluster_a.example.org"])
+def test_the_host_of_a_job(node: str) -> None:
+    assert host_of(f"RUNNING {node}") == node
+
+
+@pytest.mark.parametrize("host", [f"{'a' * 60}!", "a" * 65000, f"{'a.' * 30000}!", f"{' ' * 60000}!", "-n", "(null)"])
+def test_what_is_no_host_is_refused_at_once(host: str) -> None:
+    def stop(*_: object) -> None:
+        raise AssertionError("it took a second of processor time")
+
+    former = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 1)
+    try:
+        assert host_of(f"RUNNING {host}") is None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, former)
