@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -5,8 +6,16 @@ import { stringify } from 'yaml';
 import { publicDirectory } from './directories.ts';
 import type { Site } from './site.ts';
 
-/** Where the outputs are installed. Users can read this directory, but perhaps not the checkout. */
-export const installDirectory = join(publicDirectory, 'berth');
+const checkout = createHash('sha256')
+  .update(import.meta.dirname)
+  .digest('hex')
+  .slice(0, 8);
+
+/**
+ * Where the outputs are installed: users can read this directory, but perhaps not the checkout. Each checkout
+ * has its own, so that two that are tested at once test their own build.
+ */
+export const installDirectory = join(publicDirectory, checkout, 'berth');
 
 export interface PortalTokens {
   readonly accessToken?: string | undefined;
