@@ -163,6 +163,19 @@ export default defineConfig(
     },
   },
   {
+    files: ['src/**/*.ts', 'hooks/*.ts', 'shell/*.ts'],
+    ignores: ['src/system/run-program.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'node:child_process',
+          message: 'Programs are started by src/system/run-program.ts.',
+        },
+      ],
+    },
+  },
+  {
     files: pure.map((directory) => `src/${directory}/**/*.ts`),
     rules: {
       'no-restricted-imports': [

@@ -1,4 +1,3 @@
-import { spawn, type SpawnOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import { dirname, join, resolve } from 'node:path';
@@ -10,6 +9,7 @@ import { escapeControl } from '../log.ts';
 import type { ContextAccess } from '../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { assertOwnProgram } from '../system/config-files.ts';
+import { startProgram } from '../system/run-program.ts';
 import { trustedCas } from '../system/trusted-cas.ts';
 import { beforeDeadline } from './cluster-outcome.ts';
 
@@ -138,13 +138,18 @@ function reasonOf(cause: unknown): string {
 }
 
 /** Starts a program as a process group, which is killed at the deadline. */
-function spawnUntil(deadline: AbortSignal): typeof spawn {
-  return ((command: string, args: readonly string[], options: SpawnOptions) => {
-    const child = spawn(command, args, { ...options, detached: true });
+function spawnUntil(deadline: AbortSignal) {
+  return (command: string, args: readonly string[], { env }: { env: NodeJS.ProcessEnv }) => {
+    const child = startProgram(command, args, {
+      env,
+      cwd: process.cwd(),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
     const kill = (): void => {
       // A process that left the group may hold them open.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
+      child.stdout.destroy();
+      child.stderr.destroy();
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch (error) {
@@ -156,7 +161,7 @@ function spawnUntil(deadline: AbortSignal): typeof spawn {
     else deadline.addEventListener('abort', kill, { once: true });
     child.on('close', () => deadline.removeEventListener('abort', kill));
     return child;
-  }) as typeof spawn;
+  };
 }
 
 function pluginFailed(user: string, file: string, reason: string): BerthError {

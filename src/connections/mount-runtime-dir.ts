@@ -93,7 +93,7 @@ export async function unmountRuntimeDir(
 /** @returns What the program printed if it failed. */
 async function onHost({ nsenter }: Site, argv: readonly string[]): Promise<string | undefined> {
   const { error, stderr } = await runProgram(nsenter, ['--mount=/proc/1/ns/mnt', '--', ...argv], {
-    timeout: 3_000,
+    timeoutMs: 3_000,
   });
   return error === undefined ? undefined : stderr.trim() || error.message;
 }

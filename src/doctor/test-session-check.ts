@@ -144,5 +144,5 @@ function stopOnSignal(stop: () => Promise<unknown>): () => void {
 }
 
 async function loginctl(verb: string, { name }: User): Promise<boolean> {
-  return (await runProgram('loginctl', [verb, name], { timeout: startMs })).error === undefined;
+  return (await runProgram('loginctl', [verb, name], { timeoutMs: startMs })).error === undefined;
 }

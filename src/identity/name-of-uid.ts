@@ -13,7 +13,7 @@ const notFound = 2;
 export async function nameOfUid(uid: number): Promise<string | undefined> {
   const { runProgram } = await import('../system/run-program.ts');
   const words = ['passwd', String(uid)];
-  const { error: cause, stdout } = await runProgram('/usr/bin/getent', words, { timeout: 5_000 });
+  const { error: cause, stdout } = await runProgram('/usr/bin/getent', words, { timeoutMs: 5_000 });
   const [name = '', , found] = stdout.split(':');
   if (cause === undefined && name !== '' && found === String(uid)) return name;
   if (cause?.code === notFound) return undefined;

@@ -90,7 +90,7 @@ async function member(
 ): Promise<{ readonly json?: unknown; readonly error: string }> {
   // tar recognizes compressed archives. In some, names begin with ./
   const words = ['--extract', '--to-stdout', '--force-local', '--file', file, name, `./${name}`];
-  const options = { cwd: '.', maxBuffer: 2 ** 24, timeout: tarMs };
+  const options = { cwd: '.', maxBuffer: 2 ** 24, timeoutMs: tarMs };
   const { stdout, stderr } = await runProgram('tar', words, options);
   try {
     return { json: JSON.parse(stdout) as unknown, error: '' };

@@ -1,9 +1,8 @@
-import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/schema/profile/profile.ts';
 import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';
-import { runProgram } from '../system/run-program.ts';
+import { type ProgramError, runProgram } from '../system/run-program.ts';
 
 export interface PodmanOptions {
   /** The environment of `berth`; a few variables are passed on. */
@@ -61,7 +60,7 @@ const known: readonly (readonly [RegExp, ErrorCode])[] = [
 
 function podmanError(
   attempted: string,
-  error: ExecFileException,
+  error: ProgramError,
   stderr: string,
   { podman }: PodmanPaths,
 ): BerthError {

@@ -70,6 +70,6 @@ async function outputOf(
   [file = '', ...args]: readonly string[],
   env: ProgramOptions['env'],
 ): Promise<string | undefined> {
-  const { error, stdout } = await runProgram(file, args, { env, cwd: '.', timeout: 20_000 });
+  const { error, stdout } = await runProgram(file, args, { env, cwd: '.', timeoutMs: 20_000 });
   return error === undefined ? stdout : undefined;
 }

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { ReadStream, WriteStream } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BerthError } from '../errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
+import { runProgramSync } from '../system/run-program.ts';
 import type { TerminalSize } from '../terminal-size.ts';
 import { relayCommand, type RelayInput, type RelayTerminal } from './relay-command.ts';
 import { processStdin } from './stdin-source.ts';
@@ -131,7 +131,7 @@ function openRawTerminal(): RawTerminal {
   const input = new ReadStream(0);
   input.setRawMode(true);
   // Node 22 leaves output processing on, which turns LF into CR LF and moves the cursor of full-screen programs.
-  spawnSync('/bin/stty', ['-opost', '-iexten'], { stdio: [0, 'ignore', 'ignore'], env: {} });
+  runProgramSync('/bin/stty', ['-opost', '-iexten'], { stdin: 0 });
   const listeners: (() => void)[] = [];
   return {
     size: terminalSize,

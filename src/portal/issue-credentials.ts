@@ -197,7 +197,7 @@ async function openBrokerSocket(uid: number, signal: AbortSignal): Promise<void>
   }
   const { runProgram } = await import('../system/run-program.ts');
   const unit = brokerSocketUnit(uid);
-  const options = { timeout: startMs, signal };
+  const options = { timeoutMs: startMs, signal };
   const { error: cause } = await runProgram(systemctl, ['start', '--no-block', unit], options);
   if (cause !== undefined)
     throw new BerthError(`${unit} could not be started`, {

@@ -133,7 +133,7 @@ export async function testSshdConfig(sshd: string, config: string): Promise<void
 /** What sshd says against the file; undefined if it accepts it. */
 async function refusal(sshd: string, config: string): Promise<string | undefined> {
   const { error, stderr } = await runProgram(sshd, ['-t', '-f', config], {
-    timeout: patience,
+    timeoutMs: patience,
   });
   if (error === undefined) return undefined;
   if (isErrno(error, 'ENOENT', 'EACCES'))

@@ -230,7 +230,7 @@ async function balancerLimits(options: {
   if (balancers.length === 0) return [];
   // Before 9.3, sshd does not know -V, and prints its version all the same.
   const { stdout, stderr } = await runProgram(options.sshd, ['-V'], {
-    timeout: patience,
+    timeoutMs: patience,
   });
   return balancerLimitLines(balancers, `${stdout}\n${stderr}`);
 }

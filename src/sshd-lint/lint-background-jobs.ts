@@ -194,7 +194,7 @@ export async function mailFindings(): Promise<SshdFinding[]> {
   for (const { name, file, argv, runs, closedBy } of servers) {
     const [program = '', ...args] = argv;
     if (!existsSync(file) || !existsSync(program)) continue;
-    const { error, stdout } = await runProgram(program, args, { timeout: 5_000 });
+    const { error, stdout } = await runProgram(program, args, { timeoutMs: 5_000 });
     if (error === undefined && !runs.test(stdout)) continue;
     const code = 'mail-runs-home-commands';
     findings.push(

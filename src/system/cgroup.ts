@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors/berth-error.ts';
 import { unlessMissing } from './if-present.ts';
+import { startProgram } from './run-program.ts';
 
 /**
  * Control groups of version 2 (Linux, Documentation/admin-guide/cgroup-v2.rst). Their core files, such as `cgroup.freeze` (since
@@ -103,8 +103,7 @@ export async function whileFrozen<Result>(
 ): Promise<Result> {
   const file = `${directory}/cgroup.freeze`;
   const thaw = `timeout ${mostFrozenSeconds} cat; echo 0 >"$0"`;
-  const keeper = spawn('/bin/sh', ['-c', thaw, file], {
-    cwd: '/',
+  const keeper = startProgram('/bin/sh', ['-c', thaw, file], {
     detached: true,
     env: { PATH: '/usr/bin:/bin' },
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,6 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { BerthError } from '../errors/berth-error.ts';
-import { runProgram } from './run-program.ts';
+import { runProgram, runProgramSync } from './run-program.ts';
 
 /** Time limit, in milliseconds. A decision that depends on the names is not made without them. */
 const decisionMs = 10_000;
@@ -13,10 +12,10 @@ const decisionMs = 10_000;
  *   of the groups
  */
 export function groupNamesOf(user?: string): string[] {
-  const { status, stdout, stderr, error } = spawnSync(
+  const { status, stdout, stderr, error } = runProgramSync(
     '/usr/bin/id',
     ['-Gn', '-z', '--', ...(user === undefined ? [] : [user])],
-    { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8', timeout: decisionMs },
+    { timeoutMs: decisionMs },
   );
   if (status === 0) return stdout.split('\0').filter((name) => name !== '');
   throw new BerthError('the names of your groups could not be looked up', {
@@ -33,7 +32,7 @@ export function groupNamesOf(user?: string): string[] {
  */
 export async function currentGroupIds(user: string): Promise<readonly number[] | undefined> {
   const { stdout } = await runProgram('/usr/bin/id', ['-G', '--', user], {
-    timeout: nameServiceMs,
+    timeoutMs: nameServiceMs,
   });
   return /^[\d ]+$/.test(stdout.trim()) ? stdout.trim().split(' ').map(Number) : undefined;
 }
@@ -62,7 +61,7 @@ export async function groupEntries(gids: readonly number[]): Promise<string[]> {
   if (gids.length === 0) return [];
   // It fails if one of them has no name, but prints the others.
   const { stdout } = await runProgram('/usr/bin/getent', ['group', ...gids.map(String)], {
-    timeout: nameServiceMs,
+    timeoutMs: nameServiceMs,
   });
   return stdout.split('\n').flatMap((line) => {
     const [name, , id] = line.split(':');

@@ -1,7 +1,6 @@
-import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { hungProcess, noteHung } from './hung-processes.ts';
 import { endScope, type ProcessUser, startApart } from './start-apart.ts';
 
@@ -55,11 +54,7 @@ export async function runBounded(
   const hung = note === undefined ? undefined : hungProcess(note);
   if (hung !== undefined) return { ended: 'hung', hung, stdout: '', stderr: '' };
   const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
-  const child = startApart(file, args, { env, user, stdio }) as ChildProcessByStdio<
-    Writable | null,
-    Readable,
-    Readable
-  >;
+  const child = startApart(file, args, { env, user, stdio });
   // It may end before it has read its input.
   child.stdin?.on('error', () => undefined).end(input);
   const [stdout, stderr] = [startOf(child.stdout, keptLength), startOf(child.stderr, keptLength)];

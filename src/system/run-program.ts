@@ -1,4 +1,17 @@
-import { execFile, type ExecFileException, type ExecFileOptions } from 'node:child_process';
+import {
+  type ChildProcess,
+  type ChildProcessByStdio,
+  execFile,
+  type ExecFileException,
+  spawn,
+  spawnSync,
+} from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+
+export type { ChildProcess, ChildProcessByStdio, ExecFileException as ProgramError };
+
+/** A process whose input, output and errors are pipes to this one. */
+export type PipedProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** The result of a program. */
 export interface ProgramResult {
@@ -8,15 +21,25 @@ export interface ProgramResult {
   readonly stderr: string;
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** All that a program of the system needs, and nothing of the caller's environment. */
 const systemEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-export interface ProgramOptions extends Pick<
-  ExecFileOptions,
-  'timeout' | 'killSignal' | 'signal' | 'maxBuffer'
-> {
+export interface ProgramLimits {
+  /** Milliseconds; then it gets `killSignal`. */
+  readonly timeoutMs?: number | undefined;
+  /** SIGTERM by default. */
+  readonly killSignal?: NodeJS.Signals;
+  /** Bytes of output; with more it is killed. */
+  readonly maxBuffer?: number;
   /** The whole environment; by default PATH with the system's directories, and English. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Environment;
+}
+
+export interface ProgramOptions extends ProgramLimits {
+  /** Ends it when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
   /** `/` by default. */
   readonly cwd?: string;
   /** Its standard input; without it the pipe stays open. */
@@ -27,10 +50,16 @@ export interface ProgramOptions extends Pick<
 export function runProgram(
   file: string,
   args: readonly string[],
-  { env = systemEnvironment, cwd = '/', input, ...limits }: ProgramOptions = {},
+  { timeoutMs, env = systemEnvironment, cwd = '/', input, ...limits }: ProgramOptions = {},
 ): Promise<ProgramResult> {
   return new Promise((resolve) => {
-    const options = { ...limits, cwd, env: { ...env }, encoding: 'utf8' } as const;
+    const options = {
+      ...limits,
+      timeout: timeoutMs,
+      cwd,
+      env: { ...env },
+      encoding: 'utf8',
+    } as const;
     const child = execFile(file, args, options, (error, stdout, stderr) => {
       // Node's message has all arguments, such as a script.
       if (error?.message.startsWith('Command failed: ') === true)
@@ -43,4 +72,53 @@ export function runProgram(
     // It may end before it has read its input.
     if (input !== undefined) child.stdin?.on('error', () => undefined).end(input);
   });
+}
+
+export interface SyncOptions extends ProgramLimits {
+  /** Descriptor of its standard input; none by default. */
+  readonly stdin?: number;
+  readonly encoding?: 'utf8' | 'latin1';
+}
+
+/** Runs a program while this process waits for its end. It does not throw. */
+export function runProgramSync(
+  file: string,
+  args: readonly string[],
+  { timeoutMs, env = systemEnvironment, stdin, encoding = 'utf8', ...limits }: SyncOptions = {},
+) {
+  const options = { ...limits, timeout: timeoutMs, cwd: '/', env, encoding } as const;
+  return spawnSync(file, args, { ...options, stdio: [stdin ?? 'ignore', 'pipe', 'pipe'] });
+}
+
+/** Of standard input, output or error: a pipe to this process, this process's own, none, or that of a descriptor. */
+type Stream = 'pipe' | 'inherit' | 'ignore' | number;
+
+export interface StartOptions<Input, Output, Errors> {
+  /** The whole environment; undefined: this process's. */
+  readonly env: Environment | undefined;
+  readonly stdio: readonly [Input, Output, Errors];
+  /** `/` by default. */
+  readonly cwd?: string | undefined;
+  /** In a session of its own. */
+  readonly detached?: boolean;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/**
+ * Starts a program.
+ *
+ * @throws system errors of spawn, where it cannot be tried; otherwise the child has the event `error`
+ */
+export function startProgram<Input extends Stream, Output extends Stream, Errors extends Stream>(
+  file: string,
+  args: readonly string[],
+  { stdio, ...options }: StartOptions<Input, Output, Errors>,
+) {
+  const child: ChildProcess = spawn(file, args, { cwd: '/', ...options, stdio: [...stdio] });
+  return child as ChildProcessByStdio<
+    Input extends 'pipe' ? Writable : null,
+    Output extends 'pipe' ? Readable : null,
+    Errors extends 'pipe' ? Readable : null
+  >;
 }

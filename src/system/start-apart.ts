@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { startProgram } from './run-program.ts';
 
 /** The user of a process. */
 export interface ProcessUser {
@@ -13,7 +13,7 @@ export interface ApartOptions {
   /** Default: the real UID and GID of this process, also within `asUser`. */
   readonly user?: ProcessUser | undefined;
   /** Its standard input, output and error; it gets no other descriptor. */
-  readonly stdio: readonly ('ignore' | 'pipe')[];
+  readonly stdio: readonly ['ignore' | 'pipe', 'pipe', 'pipe'];
 }
 
 /**
@@ -30,13 +30,13 @@ export function startApart(
   file: string,
   args: readonly string[],
   { env, user = realUser(), stdio }: ApartOptions,
-): ChildProcess {
-  const options = { cwd: '/', env, detached: true, stdio: [...stdio] };
+) {
+  const options = { env, detached: true, stdio };
   if (user === undefined || user.uid === 0 || process.geteuid?.() !== 0)
     // libuv drops the supplementary groups with the UID.
-    return spawn(file, args, { ...options, ...user });
+    return startProgram(file, args, { ...options, ...user });
   const words = [`${user.uid}`, `${user.gid}`, file, ...args];
-  return spawn('/bin/sh', ['-c', inScope, 'sh', ...words], options);
+  return startProgram('/bin/sh', ['-c', inScope, 'sh', ...words], options);
 }
 
 /** Of each scope: what a user adds to the hooks of a container takes no more. Bytes, and tasks. */

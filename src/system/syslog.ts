@@ -43,8 +43,12 @@ export function exitThroughLogger(line: string, level: LogLevel): void {
  */
 export async function logToSyslog(line: string, level: LogLevel): Promise<void> {
   if (!canLog()) return;
-  const { spawn } = await import('node:child_process');
-  const child = spawn(logger, words(line, level), { stdio: 'ignore', detached: true, env: {} });
+  const { startProgram } = await import('./run-program.ts');
+  const child = startProgram(logger, words(line, level), {
+    stdio: ['ignore', 'ignore', 'ignore'],
+    detached: true,
+    env: {},
+  });
   child.on('error', () => undefined);
   child.unref();
 }

@@ -37,7 +37,7 @@ export async function propertiesOfUnits(
   // Without --all, patterns match no inactive units, such as a service that a timer starts.
   const words = ['show', '--all', `--property=${names.join(',')}`, '--', ...units];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
-    timeout: 3_000,
+    timeoutMs: 3_000,
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
   });
   if (error === undefined)

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
+import { runProgramSync } from './run-program.ts';
 import { socketInodes } from './tcp-listeners.ts';
 import {
   addressOf,
@@ -119,14 +119,9 @@ export function tcpConnections(
   filter: readonly string[],
   state: 'established' | 'connected' = 'established',
 ): readonly SocketStatistics[] | undefined {
-  const { status, stdout } = spawnSync('ss', ['-tHOnei', 'state', state, ...filter], {
-    cwd: '/',
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
-    encoding: 'latin1',
-    timeout: limitMs,
-    maxBuffer: mostBytes,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const options = { timeoutMs: limitMs, maxBuffer: mostBytes, encoding: 'latin1' } as const;
+  const words = ['-tHOnei', 'state', state, ...filter];
+  const { status, stdout } = runProgramSync('ss', words, options);
   return status === 0 ? stdout.split('\n').flatMap(statisticsOf) : undefined;
 }
 

@@ -1,6 +1,6 @@
-import type { ExecFileException } from 'node:child_process';
 import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
+import type { ProgramError } from '../../system/run-program.ts';
 
 interface Known {
   readonly pattern: RegExp;
@@ -90,7 +90,7 @@ const known: readonly Known[] = [
 
 /** Turns a failure of podman into one line for the user, with podman's output as the cause. */
 export function podmanStartError(
-  error: ExecFileException,
+  error: ProgramError,
   stderr: string,
   timeoutMs: number,
 ): BerthError {

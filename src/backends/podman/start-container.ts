@@ -221,10 +221,10 @@ async function runWithin(
   deadline: number,
   { deadlineMs }: Profile,
 ): Promise<string> {
-  const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
+  const timeoutMs = Math.max(1, Math.ceil(deadline - performance.now()));
   const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
     env,
-    timeout,
+    timeoutMs,
     killSignal: 'SIGKILL',
     maxBuffer: 1024 * 1024,
   });

@@ -1,22 +1,24 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { ProgramStream } from '../../forwarding/helper-connection.ts';
 import type { ExecSink } from '../../kube-exec/exec-stream.ts';
 import { messageBody } from '../../kube-exec/protocol/frame.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { passingRawBytes } from '../../raw-bytes.ts';
+import { type PipedProcess, startProgram } from '../../system/run-program.ts';
 import { sshFailed } from './argv/ssh-to-job.ts';
 
 /** A program in the job, through a child of this process with pipes. */
 export class ChildProgram implements ProgramStream {
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #child: PipedProcess;
   readonly #sink: ExecSink;
   #over = false;
 
   constructor(call: ProgramCall, sink: ExecSink) {
     const { file, args } = passingRawBytes(call);
-    this.#child = spawn(file, args.slice(1), { env: call.env, cwd: '/', stdio: 'pipe' });
+    this.#child = startProgram(file, args.slice(1), {
+      env: call.env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     this.#sink = sink;
   }
 

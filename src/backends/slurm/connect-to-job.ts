@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { passingRawBytes } from '../../raw-bytes.ts';
+import { startProgram } from '../../system/run-program.ts';
 import { randomDigits } from '../../system/temporary-name.ts';
 import { jobEndText } from './argv/job-end.ts';
 import type { SlurmJob, SlurmPrograms } from './argv/slurm-job.ts';
@@ -77,7 +77,10 @@ async function whyItEnded(
 /** @returns its exit code, or 128 and its signal as a shell */
 async function runToEnd(call: ProgramCall): Promise<number> {
   const { file, args } = passingRawBytes(call);
-  const child = spawn(file, args.slice(1), { env: call.env, cwd: '/', stdio: 'inherit' });
+  const child = startProgram(file, args.slice(1), {
+    env: call.env,
+    stdio: ['inherit', 'inherit', 'inherit'],
+  });
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }

@@ -88,7 +88,7 @@ async function run(
   const { error, stdout, stderr } = await runProgram('/bin/sh', ignoring, {
     env,
     input,
-    timeout: answerMs,
+    timeoutMs: answerMs,
     killSignal: 'SIGKILL',
     maxBuffer: 1024 * 1024,
   });

@@ -1,5 +1,4 @@
 import { type StepResult, type SetupCommand, type SetupFile } from './setup-document.ts';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
@@ -7,7 +6,7 @@ import type { FileChange } from '../../init/file-change.ts';
 import { type CommandStep, commandText } from '../../init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../shell-words.ts';
-import { runProgram } from '../../system/run-program.ts';
+import { runProgram, startProgram } from '../../system/run-program.ts';
 import { patchText } from '../kit/patch-text.ts';
 import type { Terminal, TextStream } from '../kit/terminal.ts';
 
@@ -46,7 +45,11 @@ export async function statusOf(
 ): Promise<ProgramStatus> {
   const { file, args } = programOf(argv, terminal);
   const env = stepEnvironment(terminal);
-  const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = startProgram(file, args, {
+    env,
+    cwd: process.cwd(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   child.stdin.on('error', () => undefined).end(input);
   child.stdout.setEncoding('utf8').on('data', (text: string) => output.write(text));
   try {

@@ -1,10 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import { errorMonitor } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 import { shownUrl, shownWords } from '../../config/schema/hide-secrets.ts';
+import type { ChildProcess } from '../../system/run-program.ts';
 
 /**
  * Writes a line for each request, failed connection and started program of this process, when it ends. Node reports them on

@@ -113,7 +113,7 @@ function unsafe(file: string, found: string): BerthError {
 /** @param file whose name errors have, instead of the temporary one */
 async function assertAccepted(haproxy: string, candidate: string, file: string): Promise<void> {
   const { error, stderr } = await runProgram(haproxy, ['-c', '-f', candidate], {
-    timeout: patience,
+    timeoutMs: patience,
   });
   if (error === undefined) return;
   if (isErrno(error, 'ENOENT', 'EACCES'))

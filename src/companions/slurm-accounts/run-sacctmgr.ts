@@ -78,7 +78,7 @@ function sacctmgr(
 ): Promise<ProgramResult> {
   return runProgram('/usr/bin/sacctmgr', args, {
     signal,
-    timeout: commandMs,
+    timeoutMs: commandMs,
     maxBuffer: longestOutput,
     input: '',
     env: {

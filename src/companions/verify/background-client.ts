@@ -1,15 +1,15 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import { type PipedProcess, startProgram } from '../../system/run-program.ts';
 import { waitFor } from './wait-for.ts';
 import type { Client } from './client.ts';
 
 /** A client that runs in the background, for example to keep forwards open. */
 export class BackgroundClient {
-  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #child: PipedProcess;
   #stdout = '';
   #stderr = '';
 
-  private constructor(child: ChildProcessWithoutNullStreams) {
+  private constructor(child: PipedProcess) {
     this.#child = child;
     child.stdout.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
@@ -23,7 +23,12 @@ export class BackgroundClient {
 
   static start(client: Client, argv: readonly string[], env = {}): BackgroundClient {
     const [command = '', ...args] = argv;
-    return new BackgroundClient(spawn(command, args, { env: { ...client.env, ...env } }));
+    const child = startProgram(command, args, {
+      env: { ...client.env, ...env },
+      cwd: process.cwd(),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    return new BackgroundClient(child);
   }
 
   write(text: string): void {

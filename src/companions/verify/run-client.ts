@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { startProgram } from '../../system/run-program.ts';
 
 export interface ClientResult {
   /** Undefined if a signal killed the process. */
@@ -21,14 +21,10 @@ export interface ClientOptions {
 export function run(
   command: string,
   args: readonly string[],
-  { input = '', timeout = 90_000, env, cwd }: ClientOptions = {},
+  { input = '', timeout = 90_000, env, cwd = process.cwd() }: ClientOptions = {},
 ): Promise<ClientResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      ...(env === undefined ? {} : { env }),
-      ...(cwd === undefined ? {} : { cwd }),
-    });
+    const child = startProgram(command, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
     const out: Buffer[] = [];
     const err: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => out.push(chunk));

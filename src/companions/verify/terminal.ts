@@ -1,10 +1,10 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { sourceText } from '../../source-text.ts';
 import { assertSuccess } from './expect.ts';
 import type { Client } from './client.ts';
 import { run } from './run-client.ts';
 import { shellWords } from '../../shell-words.ts';
+import { type PipedProcess, startProgram } from '../../system/run-program.ts';
 import { waitFor } from './wait-for.ts';
 
 const setWindowSize = sourceText('./set-window-size.py', import.meta.url);
@@ -13,13 +13,13 @@ const bracketedPaste = /\x1b\[\?2004[hl]\r?/g;
 
 /** A client that runs on a pty, which script(1) opens. */
 export class Terminal {
-  readonly #script: ChildProcessWithoutNullStreams;
+  readonly #script: PipedProcess;
   readonly #client: string;
   #raw = '';
   #seen = 0;
   #exitCode: number | undefined;
 
-  private constructor(script: ChildProcessWithoutNullStreams, client: string) {
+  private constructor(script: PipedProcess, client: string) {
     this.#script = script;
     this.#client = client;
     script.stdout.on('data', (chunk: Buffer) => (this.#raw += chunk.toString()));
@@ -34,8 +34,10 @@ export class Terminal {
     { rows = 24, columns = 80 }: { rows?: number; columns?: number } = {},
   ): Terminal {
     const command = `stty rows ${rows} columns ${columns}; exec ${shellWords(argv)}`;
-    const script = spawn('script', ['-q', '-f', '-e', '-c', command, '/dev/null'], {
+    const script = startProgram('script', ['-q', '-f', '-e', '-c', command, '/dev/null'], {
       env: { ...env, SHELL: '/bin/sh' },
+      cwd: process.cwd(),
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
     return new Terminal(script, argv[0] ?? '');
   }

@@ -1,10 +1,10 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ErrorCode, type ExitClass } from '../../errors/berth-error.ts';
 import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { ProcessLooks } from '../../system/process-looks.ts';
+import { type ChildProcessByStdio, startProgram } from '../../system/run-program.ts';
 import { userServices } from '../sessions/list-sessions.ts';
 import { beginReap, type BegunReap, emptyReap, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
@@ -33,10 +33,9 @@ export function reapProcessCommand(
 ): StartReapProcess {
   return (uids, alone) => {
     const words = [...args, uids.join(','), ...(alone ? ['--alone'] : [])];
-    const child = spawn(file, words, {
+    const child = startProgram(file, words, {
       // As in `tuneStartup`: each change of credentials interrupts all threads.
       env: { ...env, UV_THREADPOOL_SIZE: '2' },
-      cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     // Not inherited: a process that survives SIGKILL would keep it open.

@@ -70,7 +70,7 @@ export async function startUnits(names: readonly string[]): Promise<void> {
 
 async function run(args: readonly string[]): Promise<string> {
   const { error, stdout, stderr } = await runProgram(systemctl, ['--no-pager', ...args], {
-    timeout: patience,
+    timeoutMs: patience,
   });
   if (error === undefined) return stdout;
   const words = args.filter((word) => !word.startsWith('--')).join(' ');

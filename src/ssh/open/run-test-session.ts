@@ -87,7 +87,7 @@ export async function runTestSession({
 async function run({ file, args, env }: ProgramCall, { deadlineMs }: Profile): Promise<string> {
   const { error, stderr } = await runProgram(file, args.slice(1), {
     env,
-    timeout: deadlineMs,
+    timeoutMs: deadlineMs,
     killSignal: 'SIGKILL',
   });
   if (error === undefined) return '0';

@@ -118,7 +118,7 @@ async function forcedCommand(
   const { error, stdout } = await runProgram(
     '/usr/sbin/sshd',
     ['-T', '-f', config, '-C', connection],
-    { timeout: patienceMs, signal },
+    { timeoutMs: patienceMs, signal },
   );
   return error === undefined ? /^forcecommand (.*)$/m.exec(stdout)?.[1] : undefined;
 }
