@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import { hungProcess, noteHung } from './hung-processes.ts';
-import { endScope, type ProcessUser, startApart } from './start-apart.ts';
+import { type ProcessUser, startApart } from './start-apart.ts';
 
 export interface BoundedRun {
   /** Exit status, or the name of the signal that ended it; `late` if it did not end in time, `hung` if it was not started. */
@@ -54,7 +54,7 @@ export async function runBounded(
   const hung = note === undefined ? undefined : hungProcess(note);
   if (hung !== undefined) return { ended: 'hung', hung, stdout: '', stderr: '' };
   const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
-  const child = startApart(file, args, { env, user, stdio });
+  const { child, endScope } = startApart(file, args, { env, user, stdio });
   // It may end before it has read its input.
   child.stdin?.on('error', () => undefined).end(input);
   const [stdout, stderr] = [startOf(child.stdout, keptLength), startOf(child.stderr, keptLength)];
@@ -78,7 +78,7 @@ export async function runBounded(
     // The rest of its output, which a child of its own may hold open.
     await Promise.race([closed, sleep(afterKillMs, undefined, { ref: false })]);
   }
-  if (child.pid !== undefined && user !== undefined) endScope(child.pid);
+  endScope();
   child.stdout.destroy();
   child.stderr.destroy();
   return { ended: ended ?? 'late', stdout: stdout(), stderr: stderr() };

@@ -3,7 +3,9 @@ import {
   type ChildProcessByStdio,
   execFile,
   type ExecFileException,
+  type ExecFileOptions,
   spawn,
+  type SpawnOptions,
   spawnSync,
 } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
@@ -26,20 +28,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** All that a program of the system needs, and nothing of the caller's environment. */
 const systemEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-export interface ProgramLimits {
+export interface ProgramOptions extends Pick<
+  ExecFileOptions,
+  'killSignal' | 'signal' | 'maxBuffer'
+> {
   /** Milliseconds; then it gets `killSignal`. */
-  readonly timeoutMs?: number | undefined;
-  /** SIGTERM by default. */
-  readonly killSignal?: NodeJS.Signals;
-  /** Bytes of output; with more it is killed. */
-  readonly maxBuffer?: number;
+  readonly timeoutMs?: number;
   /** The whole environment; by default PATH with the system's directories, and English. */
   readonly env?: Environment;
-}
-
-export interface ProgramOptions extends ProgramLimits {
-  /** Ends it when it is aborted. */
-  readonly signal?: AbortSignal | undefined;
   /** `/` by default. */
   readonly cwd?: string;
   /** Its standard input; without it the pipe stays open. */
@@ -57,7 +53,7 @@ export function runProgram(
       ...limits,
       timeout: timeoutMs,
       cwd,
-      env: { ...env },
+      env,
       encoding: 'utf8',
     } as const;
     const child = execFile(file, args, options, (error, stdout, stderr) => {
@@ -74,7 +70,7 @@ export function runProgram(
   });
 }
 
-export interface SyncOptions extends ProgramLimits {
+export interface SyncOptions extends Pick<ProgramOptions, 'timeoutMs' | 'maxBuffer'> {
   /** Descriptor of its standard input; none by default. */
   readonly stdin?: number;
   readonly encoding?: 'utf8' | 'latin1';
@@ -84,25 +80,27 @@ export interface SyncOptions extends ProgramLimits {
 export function runProgramSync(
   file: string,
   args: readonly string[],
-  { timeoutMs, env = systemEnvironment, stdin, encoding = 'utf8', ...limits }: SyncOptions = {},
+  { timeoutMs, stdin, encoding = 'utf8', ...limits }: SyncOptions = {},
 ) {
-  const options = { ...limits, timeout: timeoutMs, cwd: '/', env, encoding } as const;
-  return spawnSync(file, args, { ...options, stdio: [stdin ?? 'ignore', 'pipe', 'pipe'] });
+  const options = { ...limits, timeout: timeoutMs, cwd: '/', encoding } as const;
+  return spawnSync(file, args, {
+    ...options,
+    env: systemEnvironment,
+    stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
+  });
 }
 
 /** Of standard input, output or error: a pipe to this process, this process's own, none, or that of a descriptor. */
 type Stream = 'pipe' | 'inherit' | 'ignore' | number;
 
-export interface StartOptions<Input, Output, Errors> {
+/** `cwd` is `/` by default; `detached`: in a session of its own. */
+export interface StartOptions<Input, Output, Errors> extends Pick<
+  SpawnOptions,
+  'cwd' | 'detached' | 'uid' | 'gid'
+> {
   /** The whole environment; undefined: this process's. */
   readonly env: Environment | undefined;
   readonly stdio: readonly [Input, Output, Errors];
-  /** `/` by default. */
-  readonly cwd?: string | undefined;
-  /** In a session of its own. */
-  readonly detached?: boolean;
-  readonly uid?: number;
-  readonly gid?: number;
 }
 
 /**

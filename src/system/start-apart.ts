@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { startProgram } from './run-program.ts';
+import { randomDigits } from './temporary-name.ts';
 
 /** The user of a process. */
 export interface ProcessUser {
@@ -22,8 +23,10 @@ export interface ApartOptions {
  * group of its own, so that all of it can be killed. Of root's groups, environment and descriptors it has none. Until the
  * program runs, the kernel lets nobody trace it: a change of the UID makes a process undumpable (prctl(2), PR_SET_DUMPABLE).
  *
- * With systemd, what root starts as a user is in a scope of its own, with limits, whatever cgroup root is in (`endScope`).
+ * With systemd, what root starts as a user is in a scope of its own, with limits, whatever cgroup root is in. If systemd does not
+ * answer in time, the program is not started, with exit status 75.
  *
+ * @returns the process, and what ends all that it has left in its scope
  * @throws system errors of spawn
  */
 export function startApart(
@@ -34,9 +37,12 @@ export function startApart(
   const options = { env, detached: true, stdio };
   if (user === undefined || user.uid === 0 || process.geteuid?.() !== 0)
     // libuv drops the supplementary groups with the UID.
-    return startProgram(file, args, { ...options, ...user });
-  const words = [`${user.uid}`, `${user.gid}`, file, ...args];
-  return startProgram('/bin/sh', ['-c', inScope, 'sh', ...words], options);
+    return { child: startProgram(file, args, { ...options, ...user }), endScope: () => undefined };
+  // Not its PID, which can be used again.
+  const scope = `berth-user-${user.uid}-${randomDigits(8)}.scope`;
+  const words = [scope, `${user.uid}`, `${user.gid}`, file, ...args];
+  const child = startProgram('/bin/sh', ['-c', inScope, 'sh', ...words], options);
+  return { child, endScope: () => killScope(scope) };
 }
 
 /** Of each scope: what a user adds to the hooks of a container takes no more. Bytes, and tasks. */
@@ -44,31 +50,34 @@ const limits = 'MemoryMax t 268435456 TasksMax t 256 CPUWeight t 20';
 
 /**
  * Moves this shell to its scope, and becomes the program. systemd does so after it has answered. Where it refuses, the program runs in
- * root's cgroup. Arguments: UID GID FILE [ARGUMENT...]
+ * root's cgroup. Arguments: SCOPE UID GID FILE [ARGUMENT...]
  */
 const inScope = `
-  uid=$1 gid=$2 systemd=org.freedesktop.systemd1
-  shift 2
+  scope=$1 uid=$2 gid=$3 systemd=org.freedesktop.systemd1
+  shift 3
   # In records of the kernel's audit it is the user's, and not of the admin who typed a command, or of the user's choice.
   { echo "$uid" >/proc/self/loginuid; } 2>/dev/null
-  if [ -d /run/systemd/system ] && /usr/bin/env -i /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 \\
-    $systemd.Manager StartTransientUnit 'ssa(sv)a(sa(sv))' "berth-user-$$.scope" fail \\
-    7 Description s "Work of root for UID $uid" Slice s berth-users.slice PIDs au 1 $$ ${limits} \\
-    CollectMode s inactive-or-failed 0
-  then
-    tries=0
-    until /usr/bin/grep -q "/berth-user-$$[.]scope$" /proc/self/cgroup || [ $tries = 50 ]; do
+  if [ -d /run/systemd/system ]; then
+    /usr/bin/env -i /usr/bin/timeout 5 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 \\
+      $systemd.Manager StartTransientUnit 'ssa(sv)a(sa(sv))' "$scope" fail \\
+      7 Description s "Work of root for UID $uid" Slice s berth-users.slice PIDs au 1 $$ ${limits} \\
+      CollectMode s inactive-or-failed 0 >/dev/null 2>&1
+    answer=$? tries=0
+    while [ $answer = 0 ] && [ $tries != 100 ] && ! /usr/bin/grep -q "/$scope$" /proc/self/cgroup; do
       /usr/bin/sleep 0.02
       tries=$((tries + 1))
     done
-  fi >/dev/null 2>&1
+    if [ $answer = 124 ] || [ $tries = 100 ]; then
+      echo 'systemd does not answer' >&2
+      exit 75
+    fi
+  fi
   exec /usr/bin/setpriv --reuid="$uid" --regid="$gid" --clear-groups -- "$@"`;
 
-/** Ends what a program of `startApart` has left in its scope, with `cgroup.kill` (Linux 5.14). */
-export function endScope(pid: number): void {
-  const scope = `/sys/fs/cgroup/berth.slice/berth-users.slice/berth-user-${pid}.scope`;
+/** Ends all processes of a scope with `cgroup.kill` (Linux 5.14). */
+function killScope(scope: string): void {
   try {
-    writeFileSync(`${scope}/cgroup.kill`, '1');
+    writeFileSync(`/sys/fs/cgroup/berth.slice/berth-users.slice/${scope}/cgroup.kill`, '1');
   } catch {
     // It was in none, or nothing is left.
   }

@@ -119,9 +119,11 @@ export function tcpConnections(
   filter: readonly string[],
   state: 'established' | 'connected' = 'established',
 ): readonly SocketStatistics[] | undefined {
-  const options = { timeoutMs: limitMs, maxBuffer: mostBytes, encoding: 'latin1' } as const;
-  const words = ['-tHOnei', 'state', state, ...filter];
-  const { status, stdout } = runProgramSync('ss', words, options);
+  const { status, stdout } = runProgramSync('ss', ['-tHOnei', 'state', state, ...filter], {
+    timeoutMs: limitMs,
+    maxBuffer: mostBytes,
+    encoding: 'latin1',
+  });
   return status === 0 ? stdout.split('\n').flatMap(statisticsOf) : undefined;
 }
 

@@ -37,7 +37,7 @@ export async function endsLeftInScope(
     until for one in ${podmans}; do echo $process >$one/cgroup.procs; done; do :; done 2>/dev/null
     echo $one`);
   await connect();
-  expect(await scope).toMatch(/berth-user-\d+[.]scope$/m);
+  expect(await scope).toMatch(/berth-user-\d+-[0-9a-f]{8}[.]scope$/m);
   expect(await limits).toBe(`MemoryMax=${2 ** 28} TasksMax=256\n`);
   await expect.poll(() => host.script('pgrep -xu alice sleep || true')).toBe('');
   await expect.poll(() => host.script(`ls -d ${podmans} || true`)).toBe('');
