@@ -54,7 +54,7 @@ async function ask(
     const error = deps.deadline.aborted
       ? new BerthError(`${endpoint}: no answer within ${limitMs / 1000} s`, {
           code: 'api-deadline',
-          hint: `berth doctor --cluster ${cluster.name}`,
+          hint: `Run \`berth doctor --cluster ${cluster.name}\`: it shows which step fails.`,
           cause: thrown,
         })
       : asBerthError(thrown, `asking ${endpoint}`);

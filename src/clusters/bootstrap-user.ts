@@ -181,7 +181,7 @@ export function checkDockerConfig(text: string, file: string): string {
   } catch {
     // Reported below; the parser's message would quote the secret.
   }
-  throw new BerthError(`${file}: this is not a docker config.json with "auths"`, {
+  throw new BerthError(`${file}: not a Docker config.json: the key "auths" is missing`, {
     code: 'docker-config-invalid',
     fields: { file },
   });

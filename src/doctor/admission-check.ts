@@ -128,7 +128,7 @@ export async function admissionFinding(
     (await podRefusal(client, namespace, unlisted)) === undefined
   )
     return warning(
-      'pods may have images of every registry, whose names carry data past network_egress: the node connects to the registry that a pod names',
+      'pods may have images of every registry, and an image’s name can carry data past network_egress: the node connects to the registry that a pod names',
       `Name the registries of your site in \`images\` of /etc/berth/admission.yml, then: \`${install}\`.`,
     );
   if (open.size === 0)

@@ -45,7 +45,7 @@ export async function checkPortal(
   const clusters = settings.clusters.flatMap((cluster) => oidcSettingsOf(cluster) ?? []);
   if (clusters.length === 0) return [hook, sandbox];
   if (!portal.openidc) {
-    const why = 'the portal does not log users in by mod_auth_openidc';
+    const why = 'the portal does not log users in with mod_auth_openidc';
     return [hook, sandbox, { id: 'portal-tokens', ...skipped(why) }];
   }
   return [
@@ -72,7 +72,7 @@ function judged(
     next:
       wanted?.status === 'ok'
         ? `${file} is correct, but Apache's generated configuration is older: ${apply}.`
-        : `${finding.next} The file is ${file}; then ${apply}.`,
+        : `${finding.next} Edit ${file}; then ${apply}.`,
   };
 }
 
@@ -106,7 +106,7 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
     if (!isErrno(error)) throw error;
   }
   return failed(
-    `OnDemand cannot run the hook: '${hook}' is not a program`,
+    `OnDemand cannot run the hook: '${hook}' is not an executable file`,
     `Set pun_pre_hook_root_cmd in ${file} to the path of one program, without arguments: \`${ours}\`. Then ${apply}.`,
   );
 }
@@ -137,10 +137,10 @@ async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise
     }
   } catch (error) {
     if (error instanceof BerthError && error.code === 'systemctl-failed')
-      return skipped('systemd does not report which paths the unit of Apache hides');
+      return skipped('systemd does not report which paths Apache’s unit hides');
     throw error;
   }
-  return ok('the unit of Apache hides neither admin.kubeconfig nor the pull secret from the hook');
+  return ok('Apache’s unit hides neither admin.kubeconfig nor the pull secret from the hook');
 }
 
 /** The files that only root may read and the hook needs, with their keys in berth.yml. */

@@ -98,7 +98,7 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
     );
   if (cgroupManager === 'systemd' && !hasSystemd())
     return warning(
-      'podman.cgroup_manager is systemd, which does not run here: no session of a profile with limits starts',
+      'podman.cgroup_manager is systemd, which is not running on this host: no session of a profile with limits starts',
       'Set podman.cgroup_manager: cgroupfs in ssh.yml, and remove `limits` from the profiles.',
     );
   return ok(`cgroups v2, managed by ${cgroupManager}`);

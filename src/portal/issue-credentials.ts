@@ -191,7 +191,7 @@ async function openBrokerSocket(uid: number, signal: AbortSignal): Promise<void>
   // sd_booted(3)
   if (!existsSync('/run/systemd/system')) {
     throw new BerthError(
-      'credentials cannot be renewed: the broker needs systemd, which does not run here',
+      'credentials cannot be renewed: the broker needs systemd, which is not running on this host',
       { code: 'broker-no-systemd' },
     );
   }

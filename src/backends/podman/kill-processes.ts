@@ -66,5 +66,5 @@ function abort(connection: string): void {
 export function fuseHint(fuse: readonly string[]): string | undefined {
   if (fuse.length === 0) return undefined;
   const files = fuse.map((one) => `${fuseConnections}/${one}/abort`);
-  return `Another session uses the file system, too. To end it for both, run as root: echo 1 | tee ${files.join(' ')}`;
+  return `Another session uses the file system, too. To abort it for both, run as root: echo 1 | tee ${files.join(' ')}`;
 }

@@ -109,18 +109,14 @@ class SetupRun {
       const lost = (step.lost ?? []).join(', ');
       if (step.change !== 'edited' && lost === '') continue;
       const loss = lost === '' ? '' : ` It removes ${lost}.`;
-      if (
-        await asker.confirm(
-          `Replace ${step.path}?${loss} The present file is kept under another name`,
-        )
-      )
+      if (await asker.confirm(`Replace ${step.path}?${loss} A backup of the current file is kept`))
         continue;
       if (lost !== '' && !asker.asks) throw siteOwn(step, lost);
       if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
     }
-    if (this.#planned.length > 0 && !yes && !(await asker.confirm('Write and run this?')))
+    if (this.#planned.length > 0 && !yes && !(await asker.confirm('Apply these changes?')))
       throw new BerthError('nothing was written', { code: 'init-cancelled' });
   }
 
@@ -156,7 +152,7 @@ class SetupRun {
       await this.#carryOut(this.#planned);
       this.#nextByLook = (await this.#setup.nextByLook?.()) ?? [];
     } else if (this.#setup.unfinished === true)
-      this.#text.write('\nThe checks that failed may belong to the steps that are left:\n');
+      this.#text.write('\nFailed checks may pass after the steps that are left:\n');
     else await this.#leaveUnchecked();
     this.#text.write(`\n${this.#next.map((line) => `next: ${line}\n`).join('')}`);
     this.sayHowToUndo();
@@ -177,7 +173,7 @@ class SetupRun {
     for (const step of this.#planned)
       this.#text.write(`not done: ${isChange(step) ? step.path : commandText(step)}\n`);
     if (this.#planned.length > 0)
-      this.#text.write('correct what failed, then run the same command again\n');
+      this.#text.write('correct the checks marked ✗, then run the same command again\n');
   }
 
   /** Also after a step that failed: what was done before it stays. */
@@ -240,9 +236,7 @@ class SetupRun {
     }
     if (step.writtenBy !== undefined) return await this.#write(['berth', ...step.writtenBy]);
     const kept = await placeFile(step, new Date(this.#terminal.now()));
-    this.#text.write(
-      `${step.path}: written${kept === undefined ? '' : `; ${kept} is the former file`}\n`,
-    );
+    this.#text.write(`${step.path}: written${kept === undefined ? '' : `; backup: ${kept}`}\n`);
     return kept === undefined ? {} : { kept };
   }
 
@@ -273,7 +267,7 @@ function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
 /** Nobody can be asked whether it may be replaced. */
 function editedFile(path: string, option: string): BerthError {
   return new BerthError(
-    `${path} was edited, and has another value than ${option}; nothing was written`,
+    `${path} was edited by hand, and has another value than ${option}; nothing was written`,
     {
       code: 'init-cancelled',
       hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',

@@ -94,9 +94,9 @@ export function stepText(step: OpenStep): string {
   const head = {
     new: `${path}: new${by}`,
     changed: `${path}: changed`,
-    edited: `${path}: differs from what Berth would write, and somebody may have edited it`,
+    edited: `${path}: differs from what Berth would write, and may have been edited by hand`,
   }[change];
-  const lost = (step.lost ?? []).map((one) => `this would take away ${escapedForTerminal(one)}\n`);
+  const lost = (step.lost ?? []).map((one) => `this would remove ${escapedForTerminal(one)}\n`);
   const patch = change === 'new' ? withoutComments(patchOf(step)) : patchOf(step);
   return `${head}\n${patch}${lost.join('')}\n`;
 }
@@ -106,7 +106,9 @@ function withoutComments(patch: string): string {
   const lines = patch.split('\n');
   const shown = lines.filter((line) => !/^\+\s*(?:#.*)?$/.test(line));
   const left = lines.length - shown.length;
-  return left === 0 ? patch : `${shown.join('\n')}(and ${countText(left, 'line')} of comments)\n`;
+  return left === 0
+    ? patch
+    : `${shown.join('\n')}(${countText(left, 'line')} of comments and empty lines not shown)\n`;
 }
 
 /** A step for scripts. */

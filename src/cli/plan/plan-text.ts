@@ -44,7 +44,7 @@ function changeText({ what, action, before, after }: PlannedChange, colour: bool
     { context: 3, timeout: longestDiffMs },
   );
   const title = `  ${action}     ${escapedForTerminal(what)}`;
-  if (patch === undefined) return `${title}\n(too many lines differ to show them)`;
+  if (patch === undefined) return `${title}\n(too many changed lines to show)`;
   const lines = patch
     .split('\n')
     .filter((line) => !line.startsWith('=====') && !line.startsWith('\\ No newline'))

@@ -189,7 +189,7 @@ function decode({ path, contents }: KubeconfigSource): string {
   } catch (cause) {
     throw new BerthError(`${path} is not UTF-8 text`, {
       code: 'kubeconfig-invalid',
-      hint: `Nothing was written. See: file ${path}`,
+      hint: 'Nothing was written. file(1) shows its encoding: convert it to UTF-8.',
       fields: { file: path },
       cause,
     });

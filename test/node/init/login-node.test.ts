@@ -78,7 +78,7 @@ describe('berth init login-node', () => {
     expect(stdout).not.toMatch(/^\$ usermod --shell/m);
     expect((await account()).stdout).toBe(who);
     // `berth sshd new` says how to undo it, too.
-    const [, last = ''] = stdout.split('correct what failed');
+    const [, last = ''] = stdout.split('correct the checks');
     const undo = undoCommands(last, 'to undo this run');
     await shell(
       `set -e\n${undo.join('\n')}\n# Subordinate IDs stay.\nrm /root/pam.d-sshd.before-berth /etc/subuid /etc/subgid`,
@@ -198,7 +198,9 @@ describe('berth init login-node', () => {
     // The last line would name a port that nothing listens on.
     await shell("echo '# ours' >>/etc/ssh/berth/login.conf");
     const other = await init('--yes', 400);
-    expect(other.stderr).toContain('login.conf was edited, and has another value than --port');
+    expect(other.stderr).toContain(
+      'login.conf was edited by hand, and has another value than --port',
+    );
     expect(other.exitCode).toBe(75);
   });
 });

@@ -23,7 +23,7 @@ async function answer(
   }
 }
 
-const confirm = /Write and run this\? \[y\/N\] /;
+const confirm = /Apply these changes\? \[y\/N\] /;
 
 describe('the questions of berth init login-node on a terminal', () => {
   // A machine with several addresses would be asked for one.
@@ -131,7 +131,7 @@ describe('the questions of berth init login-node on a terminal', () => {
     const run = () => host.openInit(...words, '--pull', 'no', '--start', 'no');
     const left = run();
     await answer(left, [
-      /Replace \S+minimal\.yml\? The present file is kept under another name \[y\/N\] /,
+      /Replace \S+minimal\.yml\? A backup of the current file is kept \[y\/N\] /,
       '\r',
     ]);
     expect(await left.waitForExit(), left.text).toBe(0);

@@ -168,7 +168,7 @@ function isOurs(entry: PasswdEntry): boolean {
 function assertOurs(entry: PasswdEntry): void {
   if (isOurs(entry)) return;
   throw new Error(
-    `the account ${entry.name} exists and is not a test account of this site; next: run this on a machine without that account, such as a virtual one`,
+    `the account ${entry.name} exists and is not a test account of this site; next: run this on a machine without that account, such as a VM`,
   );
 }
 

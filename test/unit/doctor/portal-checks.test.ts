@@ -206,8 +206,8 @@ describe('an ood_portal.yml', () => {
 
   it.each([
     ['no hook', null, 'is not configured to run a pre-PUN hook'],
-    ['a hook with arguments', '/bin/true --user', "'/bin/true --user' is not a program"],
-    ['a hook that does not exist', '/nowhere/pre-pun', 'is not a program'],
+    ['a hook with arguments', '/bin/true --user', "'/bin/true --user' is not an executable file"],
+    ['a hook that does not exist', '/nowhere/pre-pun', 'is not an executable file'],
   ])('with %s is told so', async (_case, command, message) => {
     const found = await judge({ yml: { pun_pre_hook_root_cmd: command } });
     expect(found['portal-hook']).toMatchObject({ status: 'failed' });

@@ -33,14 +33,14 @@ export function haproxyConfig(settings: BalancerSettings, placement: Placement):
   const most = kinds.reduce((sum, { maxConnections }) => sum + maxConnections, spareConnections);
   const tables = [...new Set(kinds.filter(({ together }) => together).map(tableOf))];
   return [
-    `# SSH connections to ${hostname}, passed on to the login nodes.`,
+    `# SSH connections to ${hostname} for the login nodes.`,
     section('global', [
       ...placement.global,
       `maxconn ${most}`,
       '# There is no hard-stop-after: after a reload the old process runs until its last session ends.',
     ]),
     section('peers berth', [
-      '# Who is on which node: kept over a reload, and shared by all balancers.',
+      '# Which client is on which node: kept over a reload, and shared by all balancers.',
       ...placement.peers.map((peer) => `peer ${peer}`),
       ...tables.map((table) => `table ${table} type ipv6 size 1m expire 36h`),
     ]),
@@ -90,7 +90,7 @@ const sshDefaults = [
   "# One line when the node accepts. Its sshd logs source and source_port as the client's: join them for the true address.",
   'option logasap',
   'log-format "client=%ci client_port=%cp kind=%f node=%s source=%bi source_port=%bp node_address=%si node_port=%sp connect_ms=%Tc state=%ts open=%fc/%sc retries=%rc refused=%[var(sess.refused)]"',
-  '# A node is good as long as its sshd says who it is.',
+  '# A node is up as long as its sshd sends its identification.',
   'option tcp-check',
   'tcp-check expect rstring SSH-2.0-',
   '# A failed connection is tried at once on another node, and the node is checked within a second.',

@@ -102,7 +102,7 @@ export function containerFunction(
   ];
   return `set -euo pipefail
 
-# Of the job's environment, the container gets these variables, and podman no others.
+# Of the job's environment, only these variables are passed to the container and to podman.
 passed=() dropped=()
 for name in $(compgen -e); do
   case $name in

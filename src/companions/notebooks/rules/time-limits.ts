@@ -21,7 +21,7 @@ export function refuseTimeLimits(
   ];
   if (keys.length === 0) return;
   throw new BerthError(
-    `the profile ${name} has ${keys.join(' and ')}, which nothing enforces for ${what}`,
+    `the profile ${name} has ${keys.join(' and ')}, which is not supported for ${what}`,
     { code: 'time-limit-unsupported' },
   );
 }

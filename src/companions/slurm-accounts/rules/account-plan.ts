@@ -20,7 +20,7 @@ export function planAccounts(
   for (const [name, account] of fromTheTop(accounts)) {
     const { parent } = account;
     if (parent !== undefined && !accounts.has(parent) && !live.has(parent))
-      throw new BerthError(`account ${name} cannot be below ${parent}: there is no such account`, {
+      throw new BerthError(`account ${name}: its parent ${parent} does not exist`, {
         code: 'slurm-parent-unknown',
       });
     const present = live.get(name);

@@ -189,7 +189,7 @@ class HookEnvReader {
   private assign({ name, append, line }: Assignment, value: string): void {
     if (unassignable.test(name)) {
       const hint = 'Use another name.';
-      this.reader.refuse('hook-env-unsupported', `${name}, which bash itself uses`, hint, line);
+      this.reader.refuse('hook-env-unsupported', `${name}, a variable of bash itself`, hint, line);
     }
     this.variables.set(name, append ? (this.variables.get(name) ?? '') + value : value);
     this.lines.set(name, line);
@@ -213,7 +213,11 @@ class HookEnvReader {
   }
 
   private warnUnset(name: string, line: number): void {
-    this.warn('hook-env-unset-reference', line, `$${name} is not set in this file; it is empty`);
+    this.warn(
+      'hook-env-unset-reference',
+      line,
+      `$${name} is not set in this file, and is read as an empty string`,
+    );
   }
 
   private warn(code: LogCode, line: number, message: string): void {

@@ -76,7 +76,7 @@ describe('the time limits of a profile', () => {
   it('are refused where nothing keeps them', () => {
     const timeouts = { soft: '1h', hard: '2h', warn: ['5m'] };
     expect(() => profile({ lifetime: 'user', timeouts })).toThrow(
-      'the profile lab has timeouts.soft and timeouts.warn, which nothing enforces for notebook servers',
+      'the profile lab has timeouts.soft and timeouts.warn, which is not supported for notebook servers',
     );
     expect(profile({ lifetime: '1h', timeouts: { warn: [] } }).name).toBe('lab');
   });

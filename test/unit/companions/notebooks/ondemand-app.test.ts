@@ -51,7 +51,7 @@ it('ends after timeouts.idle, or is refused', () => {
   expect(app(fields, { slurm: host })['template/script.sh.erb']).toContain('cull_connected=True');
   for (const kind of ['rstudio', 'web'] as const)
     expect(() => app(fields, { kind })).toThrow(
-      `has timeouts.idle, which nothing enforces for the app ${kind}`,
+      `has timeouts.idle, which is not supported for the app ${kind}`,
     );
   expect(() => app({ lifetime: 'user', timeouts: { soft: '1h' } })).toThrow('timeouts.soft');
   expect(() => app({ lifetime: '1h', timeouts: { warn: ['5m'] } })).toThrow('timeouts.warn');

@@ -36,7 +36,7 @@ describe('what a job asks of Slurm', () => {
 
   it('is not rendered for limits that only sessions have', () => {
     expect(() => sbatchScript(profile({ timeouts: { idle: '30m' } }), host)).toThrow(
-      'the profile p has timeouts.idle, which nothing enforces for batch jobs',
+      'the profile p has timeouts.idle, which is not supported for batch jobs',
     );
     const warned = profile({ lifetime: '1h', timeouts: { warn: ['5m'] } });
     expect(() => sbatchScript(warned, host)).toThrow('timeouts.warn');
