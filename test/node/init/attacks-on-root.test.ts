@@ -3,7 +3,7 @@
  * to debug root's pam-session, which runs in the scope of her session, where logind lets her signal it (KillSession, SIGUSR1);
  * to read keys of the admin who types `berth reap`; to have another's login UID in the audit log.
  */
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -188,6 +188,18 @@ describe('attacks on a login node with logind', () => {
     expect.soft(loot).not.toContain('loginuid 4712');
   });
 
+  it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
+    await forge('');
+    await host.script('rm -f /tmp/loot');
+    const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
+    process.kill(systemd, 'SIGSTOP');
+    const { stderr } = await host
+      .asRoot([berth, 'reap'])
+      .finally(() => process.kill(systemd, 'SIGCONT'));
+    expect.soft(stderr).toContain('systemd does not answer');
+    expect(await host.script('cat /tmp/loot || true')).not.toContain('uid 4711');
+  });
+
   it('a process of root’s cleanup for alice has her login UID, and keeps it', async () => {
     const session = ssh('sleep 25');
     await sleep(4_000);
@@ -201,3 +213,13 @@ describe('attacks on a login node with logind', () => {
     expect(found).toBe('4711');
   });
 });
+
+/** PID 1 of a PID namespace, as this process sees it. */
+async function firstProcess(namespace: string): Promise<number> {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const found = await readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
+    if (found !== namespace) continue;
+    if (/^NSpid:.*\t1$/m.test(await readFile(`/proc/${pid}/status`, 'utf8'))) return Number(pid);
+  }
+  throw new Error(`${namespace}: no first process`);
+}
