@@ -11,7 +11,7 @@ import type { ApiServer } from '../kube/api-server.ts';
 import { assertOwnProgram } from '../system/config-files.ts';
 import { startProgram } from '../system/run-program.ts';
 import { trustedCas } from '../system/trusted-cas.ts';
-import { beforeDeadline } from './cluster-outcome.ts';
+import { beforeDeadline } from './for-each-cluster.ts';
 
 /** `exec` of a user entry, as far as it is run (client-go, `clientcmd/api/v1`, `ExecConfig`). */
 const execConfig = z.object({

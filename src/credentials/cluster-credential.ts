@@ -13,7 +13,7 @@ import {
   noCredentialFiles,
   oidcFiles,
   serviceAccountFiles,
-} from './credential-contents.ts';
+} from './credential-files.ts';
 import { assertHome } from './kubeconfig/read-kubeconfig.ts';
 import {
   type DescendantToken,

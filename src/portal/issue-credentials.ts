@@ -3,12 +3,12 @@ import {
   beforeDeadline,
   type ClusterOutcome,
   forEachCluster,
-} from '../clusters/cluster-outcome.ts';
+} from '../clusters/for-each-cluster.ts';
 import type { LoginRecord } from '../clusters/login-record.ts';
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
-import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-contents.ts';
+import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-files.ts';
 import {
   groupByKubeconfig,
   type KubeconfigEntries,

@@ -20,7 +20,7 @@ import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import { readDockerConfig, safeUserObjectsOn } from '../clusters/bootstrap-user.ts';
-import { beforeDeadline, forEachCluster } from '../clusters/cluster-outcome.ts';
+import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';
 

@@ -2,7 +2,7 @@ import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts
 import type { BrokenCluster } from '../config/schema/site-file-contents.ts';
 import { cachingReader, type HookAccessDeps } from '../clusters/hook-access.ts';
 import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
-import { beforeDeadline, type ClusterOutcome } from '../clusters/cluster-outcome.ts';
+import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluster.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
 import { issueUserToken } from '../clusters/issue-user-token.ts';
 import { inHome } from '../credentials/home-lock.ts';

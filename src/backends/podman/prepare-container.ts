@@ -6,7 +6,7 @@ import type { ProgramCall } from '../../program-call.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { isLoginShell } from '../../session/session-request.ts';
 import type { SessionToOpen } from '../backend.ts';
-import { groupMap, parseIdMap, userMap } from './argv/group-map.ts';
+import { groupMap, parseIdMap, userMap } from './argv/id-maps.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { type IdMaps, passwdEntry } from './argv/podman-run.ts';
 import {

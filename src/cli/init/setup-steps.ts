@@ -7,7 +7,7 @@ import { type CommandStep, commandText } from '../../init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../shell-words.ts';
 import { runProgram, startProgram } from '../../system/run-program.ts';
-import { patchText } from '../kit/patch-text.ts';
+import { fileDiff } from '../kit/file-diff.ts';
 import type { Terminal, TextStream } from '../kit/terminal.ts';
 
 /** How a program ended: its exit status, or why there is none. */
@@ -128,5 +128,5 @@ export function stepFields(step: OpenStep, result: StepResult): SetupFile | Setu
 
 function patchOf({ path, before = '', text, secret }: FileChange): string {
   // Without lines around the differences, the secrets that stay are not shown.
-  return patchText(path, { before, after: text }, 'now', secret === true ? 0 : 2);
+  return fileDiff(path, { before, after: text }, 'now', secret === true ? 0 : 2);
 }

@@ -6,7 +6,7 @@ import type { NewKind } from '../../sshd-kinds/new-kind.ts';
 import { startCommand } from '../../sshd-kinds/rules/kind-problems.ts';
 import type { LintedSample, SshdLint } from '../../sshd-lint/lint-sshd.ts';
 import type { SshdFinding, SshdSeverity } from '../../sshd-lint/rules/sshd-finding.ts';
-import { patchText } from '../kit/patch-text.ts';
+import { fileDiff } from '../kit/file-diff.ts';
 import { documentText } from '../kit/terminal.ts';
 
 interface Style {
@@ -109,7 +109,7 @@ export function newKindText(report: NewKindReport, style: { readonly colour: boo
     headline(report),
     ...(dryRun && change === 'new' ? [text.trimEnd()] : []),
     ...(change === 'changed'
-      ? [patchText(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
+      ? [fileDiff(file, { before: former?.text ?? '', after: text }, 'former').trimEnd()]
       : []),
     `berth sshd lint --sshd-config ${file}:\n${lintText(lint, style).trimEnd()}`,
     startSteps(report)

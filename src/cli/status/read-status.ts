@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { CheckStatus } from '../../check-result.ts';
-import type { AskedCluster } from '../../clusters/ask-clusters.ts';
+import type { ProbedCluster } from '../../clusters/probe-clusters.ts';
 import { tokenSetupCommand } from '../../clusters/token-state.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
@@ -161,8 +161,8 @@ async function readClusters(
   now: number,
 ): Promise<readonly ClusterStatus[]> {
   if (site === undefined || site.settings.clusters.length === 0) return [];
-  const { askClusters } = await import('../../clusters/ask-clusters.ts');
-  return (await askClusters(site.settings, { limitMs, now })).map(clusterStatus);
+  const { probeClusters } = await import('../../clusters/probe-clusters.ts');
+  return (await probeClusters(site.settings, { limitMs, now })).map(clusterStatus);
 }
 
 /** As in the document: null if there is none. */
@@ -170,7 +170,7 @@ function time(epoch: number | undefined): string | null {
   return epoch === undefined ? null : timestamp(epoch);
 }
 
-function clusterStatus({ cluster, token, answer, error }: AskedCluster): ClusterStatus {
+function clusterStatus({ cluster, token, answer, error }: ProbedCluster): ClusterStatus {
   const isBad = error !== undefined || token?.state === 'expired';
   return {
     status: isBad ? 'failed' : token?.state === 'good' ? 'ok' : 'warning',

@@ -5,7 +5,7 @@ import { placeConfig, type PlacedConfig, type PlaceOptions } from './place-hapro
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { patchText } from '../../cli/kit/patch-text.ts';
+import { fileDiff } from '../../cli/kit/file-diff.ts';
 import { reportError, type Terminal } from '../../cli/kit/terminal.ts';
 import { withProgress } from '../../cli/kit/progress.ts';
 
@@ -38,7 +38,7 @@ function writtenText(path: string, text: string, placed: PlacedConfig): string {
   if (placed.change === 'unchanged') return `${path} has these contents already\n`;
   const reload = 'use it: systemctl reload-or-restart haproxy (a reload ends no session)';
   if (placed.change === 'new') return `${path} was made\n\nnext: ${reload}\n`;
-  const changes = patchText(path, { before: placed.before, after: text });
+  const changes = fileDiff(path, { before: placed.before, after: text });
   if (placed.change === 'edited') return changes;
   return [
     `${path} was changed; the former file is ${placed.kept}\n`,

@@ -9,7 +9,7 @@ import { storedCredentialPath } from '../../../src/credentials/root-credential-s
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { loadSiteSettings } from '../../../src/config/load/load-site-settings.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
-import type { CredentialFiles } from '../../../src/credentials/credential-contents.ts';
+import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import {
   obtainContext,
   type OnDemandTokens,

@@ -9,7 +9,7 @@ import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { loadSiteSettings } from '../../../src/config/load/load-site-settings.ts';
-import type { CredentialFiles } from '../../../src/credentials/credential-contents.ts';
+import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { User } from '../../../src/identity/nss.ts';

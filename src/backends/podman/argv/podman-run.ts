@@ -1,5 +1,5 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
-import type { IdMapEntry } from './group-map.ts';
+import type { IdMapEntry } from './id-maps.ts';
 import { podmanCommand } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../../session/session-host.ts';

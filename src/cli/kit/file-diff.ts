@@ -7,7 +7,7 @@ import { escapedForTerminal } from '../../log.ts';
  * @param label what the text before is called, beside the file's name
  * @param context lines around each difference; 0 where they may contain secrets
  */
-export function patchText(
+export function fileDiff(
   file: string,
   { before, after }: { readonly before: string; readonly after: string },
   label: 'now' | 'former' = 'now',

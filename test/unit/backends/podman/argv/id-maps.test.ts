@@ -4,7 +4,7 @@ import {
   parseIdMap,
   userMap,
   type IdMapEntry,
-} from '../../../../../src/backends/podman/argv/group-map.ts';
+} from '../../../../../src/backends/podman/argv/id-maps.ts';
 
 /** What a number inside is on the host, through both steps. */
 function onHost(id: number, first: readonly IdMapEntry[], second: readonly IdMapEntry[]) {

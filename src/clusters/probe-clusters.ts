@@ -6,7 +6,7 @@ import { cachingReader, hookAccess, type HookAccessDeps } from './hook-access.ts
 import { type TokenState, tokenState } from './token-state.ts';
 
 /** What a cluster says to the hook. */
-export interface AskedCluster {
+export interface ProbedCluster {
   readonly cluster: ClusterSettings;
   /** Of root's token; undefined for a client certificate, and without access. */
   readonly token?: TokenState;
@@ -22,10 +22,10 @@ export interface AskedCluster {
  * @param limitMs for each, in milliseconds
  * @param now seconds since the epoch
  */
-export function askClusters(
+export function probeClusters(
   { clusters, stateDir }: Pick<SiteSettings, 'clusters' | 'stateDir'>,
   { limitMs, now }: { readonly limitMs: number; readonly now: number },
-): Promise<readonly AskedCluster[]> {
+): Promise<readonly ProbedCluster[]> {
   const shared = { stateDir, remember: false, read: cachingReader(), documents: new Map() };
   return Promise.all(
     clusters.map((cluster) => {
@@ -40,7 +40,7 @@ async function ask(
   deps: HookAccessDeps,
   limitMs: number,
   now: number,
-): Promise<AskedCluster> {
+): Promise<ProbedCluster> {
   let token: TokenState | undefined;
   try {
     const server = await hookAccess(cluster, deps);
