@@ -1,5 +1,6 @@
 import type { LogCode } from './errors/error-codes.ts';
 import type { BerthError } from './errors/berth-error.ts';
+import { nextStep } from './errors/next-step.ts';
 import type { LogEvent, LogEventFields } from './log-events.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
@@ -26,6 +27,7 @@ type CodedFields = LogFields & { readonly code: LogCode };
 export interface Logger {
   info<Event extends LogEvent>(event: Event, fields?: LogEventFields<Event>): void;
   warning<Event extends LogEvent>(event: Event, fields?: LogEventFields<Event>): void;
+  /** With its code's next step, if it has no hint of its own. */
   warning(message: string, fields: CodedFields): void;
   /** The error with its code, its next step and its fields, in one line. */
   error(error: BerthError, fields?: LogFields): void;
@@ -59,8 +61,10 @@ export function lineLogger(
   };
   return {
     info: (event, fields) => emit('info', event, fields ?? {}),
-    warning: (message: string, fields: LogFields = {}) =>
-      emit('warning', message, fields, fields.code === undefined ? message : 'warning'),
+    warning: (message: string, fields: LogFields = {}) => {
+      const { code, hint = code && nextStep(code) } = fields;
+      emit('warning', message, { ...fields, hint }, code ? 'warning' : message);
+    },
     error: (error, fields = {}) =>
       emit(
         'error',
@@ -70,7 +74,7 @@ export function lineLogger(
           ...error.fields,
           ...fields,
           hint: error.hint,
-          ...(error.cause instanceof Error ? { cause: error.cause.message } : {}),
+          cause: error.cause instanceof Error ? error.cause.message : undefined,
         },
         'error',
       ),
@@ -118,6 +122,13 @@ function quote(value: string): string {
   return `"${escapeControl(value).replaceAll('"', '\\"')}"`;
 }
 
+const escapes: Readonly<Record<string, string>> = {
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\\': '\\\\',
+};
+
 /**
  * Escapes untrusted text for a terminal and for one-line logs: C0 and C1 controls, DEL, line separators,
  * bidirectional overrides and backslashes become `\n`, `\t`, `\u{…}` or `\\`.
@@ -125,13 +136,7 @@ function quote(value: string): string {
 export function escapeControl(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\\]/g,
-    (character) => {
-      if (character === '\n') return '\\n';
-      if (character === '\r') return '\\r';
-      if (character === '\t') return '\\t';
-      if (character === '\\') return '\\\\';
-      return `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
-    },
+    (character) => escapes[character] ?? `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`,
   );
 }
 

@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { readTrusted } from '../system/trusted-text.ts';
-import { clusterOutcome, type ClusterOutcome } from './cluster-outcome.ts';
+import { clusterOutcome, type ClusterOutcome } from './for-each-cluster.ts';
 import { hookAccessAsInvoker, type HookAccessDeps } from './hook-access.ts';
 import { tokenSetupCommand, tokenState } from './token-state.ts';
 
@@ -91,18 +91,16 @@ function warnOfTokenExpiry(
   if (state !== 'expired' && state !== 'soon') return;
   const when = `${new Date(expires * 1000).toISOString().slice(0, 19)}Z`;
   const enable = 'systemctl enable --now berth-token-rotate.timer';
-  if (state === 'soon')
-    log.warning(`the hook's token in ${admin.file} expires soon, at ${when}`, {
+  const isOver = state === 'expired';
+  const renew = isOver ? tokenSetupCommand(cluster) : `berth token rotate --cluster ${name}`;
+  log.warning(
+    `the hook's token in ${admin.file} ${isOver ? 'expired' : 'expires soon,'} at ${when}`,
+    {
       cluster: name,
-      code: 'hook-token-ends-soon',
-      hint: `Run: berth token rotate --cluster ${name}; and: ${enable}`,
-    });
-  else
-    log.warning(`the hook's token in ${admin.file} expired at ${when}`, {
-      cluster: name,
-      code: 'hook-token-expired',
-      hint: `berth token rotate cannot renew an expired token. Run: ${tokenSetupCommand(cluster)}; and: ${enable}`,
-    });
+      code: isOver ? 'hook-token-expired' : 'hook-token-ends-soon',
+      hint: `Run \`${renew}\`, then \`${enable}\`.`,
+    },
+  );
 }
 
 export interface BootstrapInput {

@@ -75,7 +75,7 @@ export function hookTokenFinding(
   }
   const { state, expires } = tokenState(server.token, now);
   const when = expires === undefined ? '' : new Date(expires * 1000).toISOString().slice(0, 16);
-  const rotate = `Run: berth token rotate --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`;
+  const rotate = `Run \`berth token rotate --cluster ${name}\`, then \`systemctl enable --now berth-token-rotate.timer\`.`;
   switch (state) {
     case 'good':
       return ok(`the token is valid until ${when}Z`);
@@ -84,7 +84,7 @@ export function hookTokenFinding(
     case 'expired':
       return failed(
         `the token expired at ${when}Z`,
-        `berth token rotate cannot renew an expired token. Run: ${tokenSetupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
+        `Run \`${tokenSetupCommand(cluster)}\`, then \`systemctl enable --now berth-token-rotate.timer\`.`,
       );
     case 'unknown':
       return warning(

@@ -68,7 +68,7 @@ describe('the messages of a login, which nginx_stage drops or joins into one lin
     // Two processes send them at once.
     const [warning = ''] = lines.filter((line) => line.includes('level=warning'));
     expect(warning).toMatch(
-      / berth: level=warning msg="there is no refresh token: .* user=sy-eve session=\S+ cluster=prod .*code=refresh-token-missing$/,
+      / berth: level=warning msg="there is no refresh token: .* user=sy-eve session=\S+ cluster=prod .*code=refresh-token-missing hint="[^"]+"$/,
     );
     expect(lines.join('\n')).not.toContain(String(idToken).split('.')[2]);
   });
