@@ -288,7 +288,7 @@ function pamFinding(found: Awaited<PamFindings>): Finding {
   if (first === undefined)
     return ok('the PAM session stack of sshd runs pam-session, which cleans up after a connection');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth sshd lint)`}`;
-  return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
+  return (first.severity === 'critical' ? failed : warning)(message, first.closedBy);
 }
 
 async function userManagerFinding(): Promise<Finding> {
@@ -297,7 +297,7 @@ async function userManagerFinding(): Promise<Finding> {
   const [first] = await userManagerFindings();
   if (first === undefined)
     return ok("systemd's managers of users take no units and variables from homes");
-  return (first.severity === 'door' ? failed : warning)(first.message, `${first.closedBy}.`);
+  return (first.severity === 'critical' ? failed : warning)(first.message, `${first.closedBy}.`);
 }
 
 const lacksBerthLines = ({ code }: { readonly code: string }): number =>

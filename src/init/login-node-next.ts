@@ -65,10 +65,10 @@ export async function hostSshdNext(users: readonly string[]): Promise<string[]> 
       ports: [],
     });
     return samples.flatMap(({ user, findings }) => {
-      const door = findings.find(({ severity }) => severity === 'door');
-      return door === undefined
+      const found = findings.find(({ severity }) => severity === 'critical');
+      return found === undefined
         ? []
-        : `what ${user} can do at the host's own sshd, outside of sessions: ${door.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or, below a Match of these users: ${door.closedBy}`;
+        : `what ${user} can do at the host's own sshd, outside of sessions: ${found.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or, below a Match of these users: ${found.closedBy}`;
     });
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;

@@ -25,7 +25,7 @@ export interface NewKindOptions {
   readonly banner?: string;
   /** Default: those in /etc/ssh. */
   readonly hostKeys: readonly string[];
-  /** Codes of doors that the admin accepts. */
+  /** Codes of critical findings that the admin accepts. */
   readonly accepted: readonly string[];
   /** Path of `ssh.yml`. */
   readonly settings: string;

@@ -154,11 +154,11 @@ async function checked(
     ports: [],
   });
   const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;
-  const doors = openDoors(lint, kind.accepted);
-  if (doors.length > 0)
-    throw new BerthError(`with ${file}, users can run code on the host: ${doors.join('; ')}`, {
+  const critical = criticalFindings(lint, kind.accepted);
+  if (critical.length > 0)
+    throw new BerthError(`with ${file}, users can run code on the host: ${critical.join('; ')}`, {
       code: 'sshd-kind-open',
-      hint: `${doors.some((door) => door.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
+      hint: `${critical.some((one) => one.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
       fields: { file },
     });
   const before = readIfPresent(file);
@@ -172,10 +172,15 @@ async function checked(
   };
 }
 
-/** Each door that is not accepted, once. */
-function openDoors({ host, matches, samples }: SshdLint, accepted: readonly string[]): string[] {
+/** Each critical finding that is not accepted, once. */
+function criticalFindings(
+  { host, matches, samples }: SshdLint,
+  accepted: readonly string[],
+): string[] {
   const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
-  const open = all.filter(({ severity, code }) => severity === 'door' && !accepted.includes(code));
+  const open = all.filter(
+    ({ severity, code }) => severity === 'critical' && !accepted.includes(code),
+  );
   const byCode = Map.groupBy(open, ({ code }) => code);
   return [...byCode].map(([code, [first]]) => `${first?.message ?? ''} (${code})`);
 }

@@ -98,7 +98,7 @@ async function finding(
   if (pid === undefined && uid === anyUser)
     return {
       code: 'user-manager-reads-home',
-      severity: 'door',
+      severity: 'critical',
       message: `at a login, systemd starts the user's own manager (user@UID.service) on this host, and it runs units and reads variables that sessions can write to ~/.config: it has no ${reads.home}`,
       closedBy: `copy ${dropIn} to /etc/systemd/system/user@.service.d/berth.conf, then systemctl daemon-reload`,
     };
@@ -106,7 +106,7 @@ async function finding(
   if (pid !== undefined)
     return {
       code: 'user-manager-reads-home',
-      severity: 'door',
+      severity: 'critical',
       message: `systemd's manager of ${name} (${unit}, PID ${pid}) was started with units and variables of the home, before the drop-in was loaded`,
       closedBy: `systemctl restart ${unit} (this ends the containers of ${name})`,
     };
@@ -201,7 +201,7 @@ export async function mailFindings(): Promise<SshdFinding[]> {
       error === undefined
         ? {
             code,
-            severity: 'door',
+            severity: 'critical',
             closedBy,
             message: `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`,
           }

@@ -63,13 +63,13 @@ function opened(
   };
 }
 
-/** A `door` if a user other than root can replace the file. */
+/** `critical` if a user other than root can replace the file. */
 export async function replaceableFindings(
   path: string,
   code: SshdFinding['code'],
 ): Promise<SshdFinding[]> {
   const open = await replaceableBy(path);
-  return open === undefined ? [] : [{ code, severity: 'door', ...open }];
+  return open === undefined ? [] : [{ code, severity: 'critical', ...open }];
 }
 
 /** Checks whether others can replace a file, where it leads, and whether sshd would run it as a command of its own. */

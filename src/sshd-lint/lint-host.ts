@@ -158,7 +158,7 @@ function faulty(error: BerthError): SshdFinding {
     };
   return {
     code: 'settings-writable',
-    severity: 'door',
+    severity: 'critical',
     message: `${message}: whoever can change this file controls what sessions run`,
     closedBy: hint,
   };

@@ -13,7 +13,11 @@ interface Style {
   readonly colour: boolean;
 }
 
-const colours: Readonly<Record<SshdSeverity, string>> = { door: '31', weakness: '33', advice: '2' };
+const colours: Readonly<Record<SshdSeverity, string>> = {
+  critical: '31',
+  weakness: '33',
+  advice: '2',
+};
 
 /**
  * As text: this host, the Match blocks, then users with the same findings together.
@@ -80,7 +84,7 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
   const count = (wanted: SshdSeverity) =>
     new Set(all.flatMap(({ code, severity }) => (severity === wanted ? code : []))).size;
   const users = new Set(samples.map(({ user }) => user)).size;
-  const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${countText(users, 'different account')} and ${countText(samples.length, 'connection')} checked`;
+  const line = `critical (users can run code on the host): ${count('critical')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${countText(users, 'different account')} and ${countText(samples.length, 'connection')} checked`;
   return leftOut === 0
     ? line
     : `${line}, ${leftOut} not checked: select them with --user, --address or --port`;

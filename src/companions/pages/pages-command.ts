@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { basename, dirname } from 'node:path';
 import type { KnownSshd } from './known-sshds.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import type { Door } from './rules/site.ts';
+import type { SshAddress } from './rules/site.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
@@ -95,7 +95,10 @@ async function render(
   const files = sitePages({
     host,
     title: args.title ?? host,
-    doors: balancer === undefined ? hostDoors(host, sshds) : balancerDoors(host, balancer, sshds),
+    addresses:
+      balancer === undefined
+        ? hostAddresses(host, sshds)
+        : balancerAddresses(host, balancer, sshds),
     hostKeys: distinct(
       sshds.flatMap(({ hostKeys }) => hostKeys),
       (key) => key.fingerprint,
@@ -147,18 +150,18 @@ async function balancerOf(
   }
 }
 
-function hostDoors(host: string, sshds: readonly KnownSshd[]): Door[] {
+function hostAddresses(host: string, sshds: readonly KnownSshd[]): SshAddress[] {
   return sshds.flatMap(({ name, profile, ports }) =>
     ports.map((port) => ({ name, host, port, sshdPort: port, profile })),
   );
 }
 
 /** The profile of a kind is that of the sshd of the same name on this node. */
-function balancerDoors(
+function balancerAddresses(
   host: string,
   { kinds }: BalancerSettings,
   sshds: readonly KnownSshd[],
-): Door[] {
+): SshAddress[] {
   return kinds.map((kind) => {
     const several = kinds.filter(({ name }) => name === kind.name).length > 1;
     return {

@@ -35,7 +35,7 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
     const contained = forced || loginShell || options.permitRootLogin === 'forced-commands-only';
     findings.push({
       code: 'root-login',
-      severity: contained ? 'weakness' : 'door',
+      severity: contained ? 'weakness' : 'critical',
       message: `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
       closedBy: 'PermitRootLogin no, as soon as admins can log in with accounts of their own',
     });
@@ -118,7 +118,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     else if (check?.open !== undefined)
       findings.push({
         code: 'program-writable',
-        severity: 'door',
+        severity: 'critical',
         message: `${keyword} decides whose keys are valid, and ${check.open.message}`,
         closedBy: check.open.closedBy,
         directive: keyword,
@@ -137,7 +137,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     if (open !== undefined)
       findings.push({
         code: 'program-writable',
-        severity: 'door',
+        severity: 'critical',
         message: `sshd runs ${keyword} as root, and ${open.message}`,
         closedBy: open.closedBy,
         directive: keyword,
@@ -157,7 +157,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
       if (open !== undefined)
         findings.push({
           code: 'ca-keys-writable',
-          severity: 'door',
+          severity: 'critical',
           message: `${directive} names ${of}, and ${open.message}`,
           closedBy: open.closedBy,
           directive,

@@ -6,7 +6,7 @@ import { sessionStart, sessionStartFindings } from './session-start-findings.ts'
 import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
 
 /**
- * All findings for the effective options of one account, doors first. The rules follow OpenSSH's session.c,
+ * All findings for the effective options of one account, critical ones first. The rules follow OpenSSH's session.c,
  * serverloop.c and auth.c.
  */
 export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
@@ -35,7 +35,7 @@ function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFindin
     if (forced || !/^internal-sftp(?:\s|$)/.test(command)) continue;
     findings.push({
       code: 'sftp-on-host',
-      severity: 'door',
+      severity: 'critical',
       message: `Subsystem ${name} ${command} runs inside sshd: it serves the host's files and starts no login shell`,
       closedBy: `Subsystem ${name} /usr/lib/openssh/sftp-server, and ${closedBy}`,
     });
@@ -44,7 +44,7 @@ function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFindin
   if (!forced && loginShell && subsystems.length > 0 && own !== undefined)
     findings.push({
       code: 'sftp-by-key-option',
-      severity: 'door',
+      severity: 'critical',
       message: `command="internal-sftp" in ${own} makes sshd serve the host's files without starting the login shell`,
       closedBy,
     });
@@ -59,7 +59,7 @@ function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFindin
   if (options.permitUserRc && !forced)
     findings.push({
       code: 'user-rc',
-      severity: loginShell ? 'weakness' : 'door',
+      severity: loginShell ? 'weakness' : 'critical',
       message: loginShell
         ? '~/.ssh/rc starts a second session before each session'
         : '~/.ssh/rc runs on the host before each session',

@@ -93,7 +93,7 @@ export function environmentFindings(
   return findings;
 }
 
-/** A variable that the site sets: a door only if it leads to a file that users can write. */
+/** A variable that the site sets: critical only if it leads to a file that users can write. */
 function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFinding[] {
   const [name = ''] = assignment.split('=');
   if (!codeLoaders.some((pattern) => matchesPattern(name, pattern))) return [];
@@ -102,7 +102,7 @@ function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFin
   return [
     {
       code: 'set-env',
-      severity: place === undefined ? 'weakness' : 'door',
+      severity: place === undefined ? 'weakness' : 'critical',
       message:
         place === undefined
           ? `SetEnv ${assignment} changes what the login program and the shell before it load on the host`
@@ -126,7 +126,7 @@ function reachOf(patternsThatLet: (name: string) => readonly string[]): Reach | 
   if (names.length === 0) return undefined;
   const shown = names.slice(0, 4).join(', ');
   return {
-    severity: loading.length > 0 ? 'door' : 'weakness',
+    severity: loading.length > 0 ? 'critical' : 'weakness',
     names: names.length > 4 ? `${shown} and more` : shown,
     patterns: [...new Set(names.flatMap(patternsThatLet))].join(' '),
   };

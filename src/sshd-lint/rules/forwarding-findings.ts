@@ -12,7 +12,7 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
   if (on(options.allowStreamLocalForwarding, 'local'))
     findings.push({
       code: 'stream-local-forwarding',
-      severity: 'door',
+      severity: 'critical',
       message:
         '-L to a Unix socket reaches sockets of the host: through the user bus or podman.sock, users start programs outside of any session',
       closedBy: 'AllowStreamLocalForwarding no',
@@ -65,7 +65,7 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
   if (xauth?.open !== undefined)
     findings.push({
       code: 'program-writable',
-      severity: 'door',
+      severity: 'critical',
       message: `sshd runs xauth on the host for each X11 session, and ${xauth.open.message}`,
       closedBy: xauth.open.closedBy,
       directive: 'XAuthLocation',

@@ -35,7 +35,7 @@ function userEnvironment(lines: readonly PamLine[]): SshdFinding[] {
   return [
     {
       code: 'pam-user-environment',
-      severity: 'door',
+      severity: 'critical',
       message: `${placed(line)} has user_readenv, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
       closedBy: `remove user_readenv from line ${line.line} of ${line.file}`,
     },

@@ -52,7 +52,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
     return [
       {
         code: 'shell-writable',
-        severity: 'door',
+        severity: 'critical',
         message: `the shell in passwd runs everything that sshd starts, and ${replaced.message}`,
         closedBy: `usermod --shell ${login.path} USER`,
       },
@@ -63,7 +63,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
     return [
       {
         code: 'no-forced-command',
-        severity: 'door',
+        severity: 'critical',
         message: `${shell ?? 'the shell in passwd'} runs on the host: there is no ForceCommand, and the shell is not Berth's login program`,
         closedBy: sample.rootLogsIn
           ? `${closing} in a Match block for users of sessions, or an sshd of their own (berth sshd new): for everybody, it would lock root out`
@@ -76,7 +76,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
     return [
       {
         code: 'forced-command-internal-sftp',
-        severity: jailed ? 'weakness' : 'door',
+        severity: jailed ? 'weakness' : 'critical',
         message: jailed
           ? `sshd itself serves files of the host below ${options.chrootDirectory ?? ''}, outside of any session`
           : "sshd itself serves the host's files, outside of any session",
@@ -103,7 +103,7 @@ function forcedCommandFaults(
     return [
       {
         code: 'forced-command-user-text',
-        severity: 'door',
+        severity: 'critical',
         message: `ForceCommand passes text from the user to a shell of the host: ${command}`,
         closedBy,
       },
@@ -112,7 +112,7 @@ function forcedCommandFaults(
     return [
       {
         code: 'forced-command-relative',
-        severity: 'door',
+        severity: 'critical',
         message: `ForceCommand ${program} is looked up in the user's home and PATH`,
         closedBy,
       },
@@ -121,7 +121,7 @@ function forcedCommandFaults(
     return [
       {
         code: 'forced-command-other',
-        severity: 'door',
+        severity: 'critical',
         message: `ForceCommand is ${program}, which is not the installed login program ${login.path}`,
         closedBy,
       },
@@ -130,7 +130,7 @@ function forcedCommandFaults(
     return [
       {
         code: 'forced-command-metacharacters',
-        severity: startsAnother ? 'door' : 'weakness',
+        severity: startsAnother ? 'critical' : 'weakness',
         message: startsAnother
           ? `ForceCommand has more than one command: the user's shell runs the others on the host, and users can make the login program exit: ${command}`
           : `the user's shell interprets special characters after the login program in ForceCommand: ${command}`,
@@ -194,7 +194,7 @@ function shellFindings(shell: string | undefined, login: LoginProgram): SshdFind
   return [
     {
       code: 'shell-reads-home',
-      severity: 'door',
+      severity: 'critical',
       message: `${shell} runs the forced command and first reads ${files}, on the host`,
       closedBy,
     },

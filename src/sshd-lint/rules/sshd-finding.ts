@@ -1,8 +1,8 @@
 /**
- * `door`: users can run code of their choice on the host, or reach its files and sockets. `weakness`: users can
- * bypass the session, or one more mistake opens a door. `advice`: something does not work, or is not cleaned up.
+ * `critical`: users can run code of their choice on the host, or reach its files and sockets. `weakness`: users can
+ * bypass the session, or one more mistake would let them. `advice`: something does not work, or is not cleaned up.
  */
-export type SshdSeverity = 'door' | 'weakness' | 'advice';
+export type SshdSeverity = 'critical' | 'weakness' | 'advice';
 
 /** One way past the forced command or onto the host, or something that does not work. */
 export interface SshdFinding {
@@ -140,9 +140,9 @@ export function isFindingCode(code: string): code is SshdFindingCode {
   return sshdFindingCodes.some((known) => known === code);
 }
 
-const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
+const order: readonly SshdSeverity[] = ['critical', 'weakness', 'advice'];
 
-/** Sorts doors first, advice last. */
+/** Sorts critical ones first, advice last. */
 export function bySeverity(findings: readonly SshdFinding[]): SshdFinding[] {
   return [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }

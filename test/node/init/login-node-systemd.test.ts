@@ -11,7 +11,7 @@ import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 import { endsForkChain } from './ends-fork-chain.ts';
 import { cleansUpInSlice, endsLeftInScope } from './cleanup-slice.ts';
 import { homeFiles } from './home-files.ts';
-import { mailIsDoor } from './mail-door.ts';
+import { mailRunsCommands } from './mail-commands.ts';
 
 const address = '127.18.2.1';
 const berth = join(installDirectory, 'berth');
@@ -239,7 +239,7 @@ describe('berth init login-node on a host with systemd', () => {
       expect(await ranOnHost()).toBe('');
     });
 
-    it("and PAM's environment of the manager is a door if it is the user's", async () => {
+    it("and PAM's environment of the manager is critical if it is the user's", async () => {
       await host.script(`cp /usr/lib/pam.d/systemd-user /etc/pam.d/
         echo 'session required pam_env.so user_readenv=1' >>/etc/pam.d/systemd-user`);
       expect((await lint()).stdout.toString()).toContain('pam-user-environment');
@@ -255,8 +255,8 @@ describe('berth init login-node on a host with systemd', () => {
       expect((await lint()).stdout.toString()).not.toContain('cron-runs-on-host');
     });
 
-    it('and the mail server is a door while it runs commands of ~/.forward', () =>
-      mailIsDoor(host, { runtime, ranOnHost, lint }));
+    it('and the mail server is critical while it runs commands of ~/.forward', () =>
+      mailRunsCommands(host, { runtime, ranOnHost, lint }));
   });
 
   it('changes nothing the second time, also with other options of the same meaning', async () => {

@@ -22,7 +22,7 @@ describe('berth sshd new', () => {
   const make = (name: string, at: number, ...more: readonly string[]) =>
     node.sshd('new', name, '--port', String(at), ...key, ...accept, ...more);
 
-  it('puts nothing in place while the linter finds a door, unless it is accepted', async () => {
+  it('puts nothing in place while the linter has a critical finding, unless it is accepted', async () => {
     const refused = await node.sshd('new', 'podman', '--port', String(port), ...key);
     expect(refused).toMatchObject({ exitCode: 78, stdout: '' });
     expect(refused.stderr).toContain('[sshd-kind-open]');

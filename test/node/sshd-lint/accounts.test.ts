@@ -47,7 +47,7 @@ describe('accounts', () => {
     const allow = await host.write('allow.conf', 'AllowUsers svc\n');
     const config = (await example()).replace('AllowGroups berth', line.replace('ALLOW', allow));
     const answer = await host.lint(config);
-    expect(answer.severities).toEqual({ 'shell-reads-home': 'door' });
+    expect(answer.severities).toEqual({ 'shell-reads-home': 'critical' });
     expect(users(answer)).toContain('svc');
     expect(users(answer)).not.toContain('other');
     await host.allowKey('svc');
@@ -101,7 +101,7 @@ describe('accounts', () => {
   it('two that a Match admits and refuses are linted separately', async () => {
     const block = 'Match Address 10.0.0.0/8\n  AllowUsers bob\n  ForceCommand none\n';
     const answer = await host.lint(`${await example()}${block}`);
-    expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
+    expect(answer.severities).toEqual({ 'no-forced-command': 'critical' });
   });
 
   it('a name in AllowUsers without an account is ignored', async () => {

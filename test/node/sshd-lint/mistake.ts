@@ -14,7 +14,7 @@ export interface Mistake {
   readonly what: string;
   readonly seed: (text: string) => string;
   readonly code: SshdFindingCode;
-  readonly severity?: 'door' | 'weakness' | 'advice';
+  readonly severity?: 'critical' | 'weakness' | 'advice';
   readonly args?: readonly string[];
   /** Other codes that are reported with it. */
   readonly also?: readonly SshdFindingCode[];

@@ -47,7 +47,7 @@ describe('the examples of etc/sshd', () => {
 describe('one mistake in forced-command.conf is reported', () => {
   it.each([...mistakes, ...accessMistakes])(
     '$what: $code',
-    async ({ seed, code, severity = 'door', args, also = [] }) => {
+    async ({ seed, code, severity = 'critical', args, also = [] }) => {
       const text = seed(
         (await forced.example('forced-command')).replaceAll(
           forced.path('login'),
@@ -68,7 +68,7 @@ describe('one mistake in login-shell.conf', () => {
 
   it("command= of a user's key makes sshd serve the host's files without ForceCommand", async () => {
     const answer = await shell.lint(withoutForce(await shell.example('login-shell')));
-    expect(answer.severities).toEqual({ 'sftp-by-key-option': 'door' });
+    expect(answer.severities).toEqual({ 'sftp-by-key-option': 'critical' });
     const keys = `AuthorizedKeysFile /etc/ssh/authorized_keys/%u\n`;
     const quoted = `AuthorizedKeysFile "/etc/ssh/authorized keys/%u"\n`;
     for (const line of [keys, quoted]) {
@@ -82,7 +82,7 @@ describe('one mistake in login-shell.conf', () => {
     const answer = await shell.lint(
       text.replace(/^Subsystem sftp .*$/m, 'Subsystem sftp internal-sftp'),
     );
-    expect(answer.severities['sftp-on-host']).toBe('door');
+    expect(answer.severities['sftp-on-host']).toBe('critical');
   });
 
   it('~/.ssh/rc runs inside, before each session', async () => {
@@ -102,7 +102,7 @@ describe('one mistake in login-shell.conf', () => {
   it('an account with another shell is reported', async () => {
     const text = withoutForce(await shell.example('login-shell')).replace('AllowGroups', '#');
     const answer = await shell.lint(text, '--user', 'out');
-    expect(answer.severities['no-forced-command']).toBe('door');
+    expect(answer.severities['no-forced-command']).toBe('critical');
   });
 });
 
@@ -118,13 +118,13 @@ describe('one mistake on the host', () => {
     const codes = async () => (await forced.lint(text, '--login', directory)).severities;
     expect(await codes()).toEqual({});
     await chmod(directory, 0o775);
-    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    expect(await codes()).toEqual({ 'login-writable': 'critical' });
     await chmod(directory, 0o755);
     await chmod(forced.path('open'), 0o777);
-    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    expect(await codes()).toEqual({ 'login-writable': 'critical' });
     await chmod(forced.path('open'), 0o755);
     await chown(directory, forced.userOf('ann').uid, 0);
-    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    expect(await codes()).toEqual({ 'login-writable': 'critical' });
     await chown(directory, 0, 0);
     await chmod(directory, 0o744);
     expect(await codes()).toEqual({ 'login-not-executable': 'weakness' });
@@ -151,7 +151,7 @@ describe('one mistake on the host', () => {
     await chmod(path, 0o666);
     const answer = await forced.lint(example);
     await chmod(path, 0o644);
-    expect(answer.severities['settings-writable']).toBe('door');
+    expect(answer.severities['settings-writable']).toBe('critical');
   });
 
   it('a profile has its own network: forwards bypass it', async () => {
@@ -203,13 +203,13 @@ describe('one mistake on the host', () => {
     const included = await forced.write('more.d/10-x11.conf', 'X11Forwarding no\n', 0o666);
     const answer = await forced.lint(`Include ${forced.path('more.d')}/*.conf\n${example}`);
     await chmod(included, 0o644);
-    expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
+    expect(answer.severities).toEqual({ 'sshd-config-writable': 'critical' });
   });
 
   it('an included file removes the forced command', async () => {
     await forced.write('inc.d/50.conf', 'Match User ann\n  ForceCommand none\n');
     const answer = await forced.lint(`Include ${forced.path('inc.d')}/*.conf\n${example}`);
-    expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
+    expect(answer.severities).toEqual({ 'no-forced-command': 'critical' });
   });
 
   it('the line in PAM is missing, or lets users set the environment', async () => {
@@ -219,12 +219,14 @@ describe('one mistake on the host', () => {
     };
     expect(await codes(forced.pam('', ''))).toEqual({ 'pam-session-missing': 'weakness' });
     expect(await codes(forced.pam('session required pam_env.so user_readenv=1'))).toEqual({
-      'pam-user-environment': 'door',
+      'pam-user-environment': 'critical',
     });
     await forced.write('etc/pam.d/common', 'auth required pam_env.so user_readenv=1\n');
-    expect(await codes(forced.pam('@include common'))).toEqual({ 'pam-user-environment': 'door' });
+    expect(await codes(forced.pam('@include common'))).toEqual({
+      'pam-user-environment': 'critical',
+    });
     expect(await codes(forced.pam('auth include common'))).toEqual({
-      'pam-user-environment': 'door',
+      'pam-user-environment': 'critical',
     });
     expect(await codes(forced.pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
     expect(await codes(forced.pam(`# ${forced.sessionLine}`, ''))).toEqual({

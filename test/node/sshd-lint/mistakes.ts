@@ -112,15 +112,15 @@ export const mistakes: readonly Mistake[] = [
     severity: 'weakness',
   },
   ...[
-    ['bash', 'basil', 'shell-reads-home', 'door'],
-    ['zsh', 'zed', 'shell-reads-home', 'door'],
-    ['tcsh', 'tess', 'shell-reads-home', 'door'],
+    ['bash', 'basil', 'shell-reads-home', 'critical'],
+    ['zsh', 'zed', 'shell-reads-home', 'critical'],
+    ['tcsh', 'tess', 'shell-reads-home', 'critical'],
     ['a shell that nobody knows', 'newt', 'shell-unknown', 'weakness'],
   ].map(([what, user, code, severity]): Mistake => ({
     what: `${what ?? ''} runs the forced command`,
     seed: instead('AllowGroups berth', 'AllowGroups berth late'),
     code: code as SshdFindingCode,
-    severity: severity as 'door' | 'weakness',
+    severity: severity as 'critical' | 'weakness',
     args: ['--user', user ?? ''],
   })),
   {

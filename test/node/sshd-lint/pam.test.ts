@@ -194,7 +194,7 @@ describe('programs and files that PAM uses as root', () => {
     await host.write('etc/pam.d/sshd', host.pam(more));
     return (await lint()).severities;
   };
-  const writable = { 'program-writable': 'door' };
+  const writable = { 'program-writable': 'critical' };
 
   it('users can write to a module', async () => {
     const module = host.path('etc/security/pam_own.so');
@@ -248,6 +248,6 @@ describe('--pam', () => {
       '/etc/pam.d/sshd',
     );
     await chmod(file, 0o644);
-    expect(answer.severities).toEqual({ 'program-writable': 'door' });
+    expect(answer.severities).toEqual({ 'program-writable': 'critical' });
   });
 });

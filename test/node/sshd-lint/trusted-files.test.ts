@@ -43,7 +43,7 @@ describe('TrustedUserCAKeys', () => {
     await chmod(trusted, mode);
     await chown(trusted, uid, 0);
     const answer = await host.lint(config);
-    expect(answer.severities).toEqual({ 'ca-keys-writable': 'door' });
+    expect(answer.severities).toEqual({ 'ca-keys-writable': 'critical' });
     const places = answer.report?.samples.flatMap(({ findings }) => findings);
     expect(places?.[0]?.place).toBe(`${host.path('sshd_config')}:1`);
 
@@ -76,7 +76,7 @@ describe('AuthorizedKeysCommand', () => {
     expect(await (await serve(host, await config())).ssh('ann', ['true'])).toMatchObject(inside);
   });
 
-  it('that users can write is not run by sshd, so it is no door', async () => {
+  it('that users can write is not run by sshd, so it is not critical', async () => {
     await chmod(host.path('etc/ssh/keys/command'), 0o777);
     const answer = await host.lint(await config());
     const { exitCode } = await (await serve(host, await config())).ssh('ann', ['true']);
@@ -87,7 +87,7 @@ describe('AuthorizedKeysCommand', () => {
     expect(exitCode).toBe(255);
   });
 
-  it('that users can replace by a link to a program of root is a door', async () => {
+  it('that users can replace by a link to a program of root is critical', async () => {
     await mkdir(host.path('etc/ssh/shared'));
     await chmod(host.path('etc/ssh/shared'), 0o777);
     await host.write('etc/ssh/shared/command', '#!/bin/sh\n', 0o777);
@@ -99,16 +99,16 @@ describe('AuthorizedKeysCommand', () => {
     const login = await (await serve(host, await withLines(echo))).ssh('ann', ['true']);
     await rm(host.path('etc/ssh/shared'), { recursive: true });
 
-    expect(refused.severities).toEqual({ 'program-writable': 'door' });
+    expect(refused.severities).toEqual({ 'program-writable': 'critical' });
     expect(login).toMatchObject(inside);
   });
 
-  it('that users can redirect with a link is a door: sshd runs the target', async () => {
+  it('that users can redirect with a link is critical: sshd runs the target', async () => {
     await mkdir(host.path('etc/ssh/open'));
     await symlink(program, host.path('etc/ssh/open/command'));
     await chmod(host.path('etc/ssh/open'), 0o777);
     const linked = await config('/etc/ssh/open/command');
-    expect((await host.lint(linked)).severities).toEqual({ 'program-writable': 'door' });
+    expect((await host.lint(linked)).severities).toEqual({ 'program-writable': 'critical' });
     expect(await (await serve(host, linked)).ssh('ann', ['true'])).toMatchObject(inside);
   });
 });
@@ -139,7 +139,7 @@ describe('Include', () => {
     await host.allowKey('ann');
     const config = await withLines(`Include ${host.path('home')}/*/sshd.d/*.conf`);
     const answer = await host.lint(config);
-    expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
+    expect(answer.severities).toEqual({ 'sshd-config-writable': 'critical' });
     const directory = `${host.homeOf('ann')}/sshd.d`;
     const lines = 'Match User ann\\n  ForceCommand none\\n';
     await as('ann', `mkdir ${directory}; printf '${lines}' > ${directory}/mine.conf`);
@@ -158,9 +158,9 @@ describe('the shell in passwd', () => {
     await host.allowKey('own');
     const config = (await withLines('')).replace('AllowGroups berth', 'AllowGroups late');
     // The same if it does not exist yet.
-    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
+    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'critical' });
     await host.writeInHome('own', 'bin/sh', '#!/bin/sh\necho HOST\n', 0o755);
-    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
+    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'critical' });
     expect((await (await serve(host, config)).ssh('own', ['true'])).stdout).toBe('HOST');
   });
 });
@@ -175,11 +175,11 @@ describe('the login program by another path', () => {
     expect(await (await serve(host, config)).ssh('ann', ['true'])).toMatchObject(inside);
   });
 
-  it('a link that a user can replace is a door', async () => {
+  it('a link that a user can replace is critical', async () => {
     const link = `${host.homeOf('ann')}/login`;
     await symlink(host.path('login'), link);
     const config = (await withLines('')).replaceAll(host.path('login'), link);
-    expect((await host.lint(config)).severities).toEqual({ 'login-writable': 'door' });
+    expect((await host.lint(config)).severities).toEqual({ 'login-writable': 'critical' });
   });
 
   it('in quotes is accepted', async () => {

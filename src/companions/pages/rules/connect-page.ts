@@ -1,24 +1,24 @@
 import { html, type Html } from './html.ts';
-import { commandFor, type Door, type Site } from './site.ts';
+import { commandFor, type SshAddress, type Site } from './site.ts';
 
 /** How to connect, from each system, with lines to copy. */
-export function connectPage({ host, doors, hostKeys, authorities, news }: Site): Html {
+export function connectPage({ host, addresses, hostKeys, authorities, news }: Site): Html {
   const [latest] = news;
   // Its sshd is not known here.
-  const [first = { host, port: 22, sshdPort: 22 }] = doors;
+  const [first = { host, port: 22, sshdPort: 22 }] = addresses;
   return html`<h1>Connect with SSH</h1>
     ${latest && html`<p class="note"><strong>News:</strong> <a href="news.html#${latest.id}">${latest.title}</a></p> `}
     <p>
       Put your user name in the place of <code>USER</code>. You need no program but an SSH client.
     </p>
-    ${doors.map(doorText)}
+    ${addresses.map(addressText)}
     <h2 id="config">A short name</h2>
     <p>
       With these lines in <code>~/.ssh/config</code>, on Windows
-      <code>%USERPROFILE%\\.ssh\\config</code>, <code>ssh ${shortName(first, doors)}</code> is
+      <code>%USERPROFILE%\\.ssh\\config</code>, <code>ssh ${shortName(first, addresses)}</code> is
       enough, and VS Code lists the name.
     </p>
-    <pre><code>${[first, ...doors.slice(1)].map((door) => configText(door, doors)).join('\n')}</code></pre>
+    <pre><code>${[first, ...addresses.slice(1)].map((address) => configText(address, addresses)).join('\n')}</code></pre>
     ${checkText(hostKeys, authorities)}
     <h2 id="linux">Linux</h2>
     <p>
@@ -47,14 +47,14 @@ export function connectPage({ host, doors, hostKeys, authorities, news }: Site):
       </li>
       <li>
         Press F1, choose <em>Remote-SSH: Connect to Host…</em> and then
-        <code>${shortName(first, doors)}</code>. Or:
-        ${blocks(`code --remote ssh-remote+${shortName(first, doors)}`)}
+        <code>${shortName(first, addresses)}</code>. Or:
+        ${blocks(`code --remote ssh-remote+${shortName(first, addresses)}`)}
       </li>
     </ol> `;
 }
 
-function doorText(door: Door): Html {
-  const { name, profile } = door;
+function addressText(address: SshAddress): Html {
+  const { name, profile } = address;
   const what =
     profile === undefined
       ? html`The <a href="profiles.html">profile</a> that you get depends on your account.`
@@ -62,7 +62,7 @@ function doorText(door: Door): Html {
           <a href="profiles.html#profile-${profile}">${profile}</a>.`;
   return html`${name && html`<h2>${name}</h2> `}
     <p>${what}</p>
-    ${blocks(commandFor('ssh', door))}`;
+    ${blocks(commandFor('ssh', address))}`;
 }
 
 function blocks(...lines: readonly string[]): Html {
@@ -70,15 +70,15 @@ function blocks(...lines: readonly string[]): Html {
 }
 
 /** A name for ~/.ssh/config: the first label of the host's name, and the kind's name if there are several. */
-function shortName({ host, name }: Door, { length }: readonly Door[]): string {
+function shortName({ host, name }: SshAddress, { length }: readonly SshAddress[]): string {
   const label = /^[\d.:]+$/.test(host) ? host : host.replace(/\..*$/, '');
   return length > 1 && name !== undefined ? `${label}-${name}` : label;
 }
 
-function configText(door: Door, doors: readonly Door[]): string {
-  return `Host ${shortName(door, doors)}
-    HostName ${door.host}
-    Port ${door.port}
+function configText(address: SshAddress, addresses: readonly SshAddress[]): string {
+  return `Host ${shortName(address, addresses)}
+    HostName ${address.host}
+    Port ${address.port}
     User USER
 `;
 }

@@ -5,7 +5,7 @@ import {
   sessionBackends,
 } from '../../../config/schema/profile/profile.ts';
 import { html, type Html } from './html.ts';
-import type { Door } from './site.ts';
+import type { SshAddress } from './site.ts';
 
 /**
  * What users may know of a profile; no names of users.
@@ -15,7 +15,7 @@ import type { Door } from './site.ts';
 export function profileFacts(
   profile: Profile,
   rules: readonly ProfileRule[],
-  doors: readonly Door[],
+  addresses: readonly SshAddress[],
 ): readonly (readonly [string, string | Html])[] {
   const { cpus, memory, pids } = profile.limits;
   const limits = [
@@ -32,7 +32,7 @@ export function profileFacts(
     ['Image', html`<code>${profile.image}</code>`],
     ['Runs in', backends.join(' or ')],
     ['Limits', limits.length === 0 ? 'none of its own' : limits.join(', ')],
-    ['For', audience(profile, rules, doors)],
+    ['For', audience(profile, rules, addresses)],
     ['Ends', endText(profile)],
     ['Directories', directories.join(', ')],
     ['Network', profile.network === 'none' ? 'none' : ''],
@@ -46,11 +46,11 @@ function backendText(backend: Profile['backend'], { pod }: Profile): string {
   return pod.cluster === undefined ? 'a pod' : `a pod on the cluster ${pod.cluster}`;
 }
 
-/** Rules and doors are alternatives; one of them and the groups of the profile must both fit. */
+/** Rules and addresses are alternatives; one of them and the groups of the profile must both fit. */
 function audience(
   { name, groups }: Profile,
   rules: readonly ProfileRule[],
-  doors: readonly Door[],
+  addresses: readonly SshAddress[],
 ): string {
   const byRule = rules.map(({ users, groups: ofRule, ports, onRequest }) => {
     const narrower = ofRule?.every((group) => groups?.includes(group)) === true;
@@ -60,17 +60,17 @@ function audience(
       ...(groups === undefined || narrower ? [] : [memberText(groups)]),
     ];
     const outside = ports?.map(
-      (port) => doors.find(({ sshdPort }) => sshdPort === port)?.port ?? port,
+      (port) => addresses.find(({ sshdPort }) => sshdPort === port)?.port ?? port,
     );
     return `${peopleText(people)}${portText(outside)}${onRequest === true ? ', on request' : ''}`;
   });
-  const byDoor = doors
+  const byAddress = addresses
     .filter(({ profile }) => profile === name)
     .map(
       ({ port }) =>
         `${peopleText(groups === undefined ? [] : [memberText(groups)])}${portText([port])}`,
     );
-  return [...new Set([...byDoor, ...byRule])].join('; ');
+  return [...new Set([...byAddress, ...byRule])].join('; ');
 }
 
 function memberText(groups: readonly string[]): string {

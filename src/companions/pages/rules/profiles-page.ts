@@ -2,19 +2,19 @@ import { html, type Html } from './html.ts';
 import { profileFacts } from './profile-facts.ts';
 import { commandFor, type Site } from './site.ts';
 
-/** The profiles that a rule or a door names: what sessions run in, and who may use them. */
-export function profilesPage({ settings, doors }: Site): Html {
+/** The profiles that a rule or an address names: what sessions run in, and who may use them. */
+export function profilesPage({ settings, addresses }: Site): Html {
   const { rules, profiles, broken } = settings;
-  const named = [...rules, ...doors].flatMap(({ profile }) => profile ?? []);
+  const named = [...rules, ...addresses].flatMap(({ profile }) => profile ?? []);
   const names = [...new Set(named)].filter((name) => profiles.has(name) || broken.has(name));
   const each = names.map((name) => {
     const profile = profiles.get(name);
     const own = rules.filter((rule) => rule.profile === name);
     // Where the rules choose, and one for this profile fits.
-    const asked = doors.find(
-      (door) =>
-        door.profile === undefined &&
-        own.some(({ ports = [door.sshdPort] }) => ports.includes(door.sshdPort)),
+    const asked = addresses.find(
+      (address) =>
+        address.profile === undefined &&
+        own.some(({ ports = [address.sshdPort] }) => ports.includes(address.sshdPort)),
     );
     const words = ['-o', `SetEnv=BERTH_PROFILE=${name}`];
     return html`<article aria-labelledby="profile-${name}">
@@ -23,7 +23,7 @@ export function profilesPage({ settings, doors }: Site): Html {
         profile === undefined
           ? html`<p class="bad">Not available at the moment: its configuration has a mistake.</p>`
           : html`<dl>
-              ${profileFacts(profile, own, doors).map(
+              ${profileFacts(profile, own, addresses).map(
                 ([key, value]) =>
                   html`<dt>${key}</dt>
                     <dd>${value}</dd> `,

@@ -7,7 +7,7 @@ export interface Site {
   readonly title: string;
   /** What users type. */
   readonly host: string;
-  readonly doors: readonly Door[];
+  readonly addresses: readonly SshAddress[];
   readonly hostKeys: readonly { readonly type: string; readonly fingerprint: string }[];
   /** Lines of known_hosts with the CAs of the host keys. */
   readonly authorities: readonly string[];
@@ -18,7 +18,7 @@ export interface Site {
 }
 
 /** Where users connect. */
-export interface Door {
+export interface SshAddress {
   /** Of the kind of session, if there are kinds. */
   readonly name?: string | undefined;
   readonly host: string;
@@ -29,10 +29,10 @@ export interface Door {
   readonly profile?: string | undefined;
 }
 
-/** The command of a client for a door, with more words before the address. */
+/** The command of a client for an address, with more words before the address. */
 export function commandFor(
   program: 'ssh' | 'sftp',
-  { host, port }: Door,
+  { host, port }: SshAddress,
   words: readonly string[] = [],
 ): string {
   const own = port === 22 ? [] : [program === 'ssh' ? '-p' : '-P', String(port)];

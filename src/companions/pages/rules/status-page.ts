@@ -3,7 +3,7 @@ import { html, type Html } from './html.ts';
 import { commandFor, type Site } from './site.ts';
 
 /** What works, as of the last runs of Berth's timers. */
-export function statusPage({ status, settings, doors: [door] }: Site): Html {
+export function statusPage({ status, settings, addresses: [address] }: Site): Html {
   const rows = status.map(({ what, state, lastRun, figures }) => {
     const numbers = figures.map(([count, noun]) => countText(count, noun)).join(', ');
     return html`<tr>
@@ -36,14 +36,14 @@ export function statusPage({ status, settings, doors: [door] }: Site): Html {
             </tbody>
           </table> `
     }${
-      own === undefined || door === undefined
+      own === undefined || address === undefined
         ? undefined
         : html`<p>
-              Your own sessions: <code>${`${commandFor('ssh', door)} ${own}`} sessions</code>
+              Your own sessions: <code>${`${commandFor('ssh', address)} ${own}`} sessions</code>
             </p>
             <p>
               Your jobs, quotas and credentials:
-              <code>${commandFor('ssh', door)} ${own} status</code>
+              <code>${commandFor('ssh', address)} ${own} status</code>
             </p> `
     }`;
 }

@@ -59,27 +59,27 @@ it('kinds on a node in service are shown as systemd says it', () => {
   expect(text).not.toContain('drained');
 });
 
-it('the count has each severity of a finding that is a door for one user and a weakness for another', () => {
+it('the count has each severity of a finding that is critical for one user and a weakness for another', () => {
   const endpoint = {
     address: '192.0.2.1',
     host: 'client',
     localAddress: '192.0.2.2',
     localPort: 22,
   };
-  const finding = (severity: 'door' | 'weakness') => ({
+  const finding = (severity: 'critical' | 'weakness') => ({
     code: 'user-rc' as const,
     severity,
     message: 'sshd runs ~/.ssh/rc',
     closedBy: 'PermitUserRC no',
   });
-  const sample = (user: string, ...severities: readonly ('door' | 'weakness')[]) => ({
+  const sample = (user: string, ...severities: readonly ('critical' | 'weakness')[]) => ({
     user,
     known: true,
     alike: 0,
     endpoint,
     findings: severities.map(finding),
   });
-  const samples = [sample('alice', 'door', 'weakness'), sample('bob', 'weakness')];
+  const samples = [sample('alice', 'critical', 'weakness'), sample('bob', 'weakness')];
   const lint = { host: [], matches: [], samples, leftOut: 0, files: [] };
   expect(lintText(lint as unknown as Parameters<typeof lintText>[0], { colour: false })).toMatch(
     /: 1, weaknesses: 1, advice: 0; 2 different accounts and 2 connections checked\n$/,

@@ -5,7 +5,7 @@ import type { Site } from '../../../../src/companions/pages/rules/site.ts';
 export const exampleSite: Site = {
   title: 'login.example.org',
   host: 'login.example.org',
-  doors: [{ host: 'login.example.org', port: 22, sshdPort: 22 }],
+  addresses: [{ host: 'login.example.org', port: 22, sshdPort: 22 }],
   hostKeys: [],
   authorities: [],
   settings: { rules: [], profiles: new Map(), broken: new Map() },

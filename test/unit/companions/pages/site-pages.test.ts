@@ -4,7 +4,7 @@ import { pagesConfigMap } from '../../../../src/companions/pages/rules/config-ma
 import { html } from '../../../../src/companions/pages/rules/html.ts';
 import { profileFacts } from '../../../../src/companions/pages/rules/profile-facts.ts';
 import { sitePages } from '../../../../src/companions/pages/rules/site-pages.ts';
-import type { Door, Site } from '../../../../src/companions/pages/rules/site.ts';
+import type { SshAddress, Site } from '../../../../src/companions/pages/rules/site.ts';
 import { statusRows } from '../../../../src/companions/pages/rules/status.ts';
 import { exampleSite, profileOf, siteWith } from './example-site.ts';
 
@@ -15,7 +15,7 @@ const textOf = (path: string, site?: Site): string =>
   pageOf(path, site)
     .replace(/<[^>]*>/g, '')
     .replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
-const door = (more: Partial<Door> = {}): Door => ({
+const address = (more: Partial<SshAddress> = {}): SshAddress => ({
   ...{ host: 'login.example.org', port: 22, sshdPort: 22 },
   ...more,
 });
@@ -24,8 +24,8 @@ it('says what users get and ask, and for which host', () => {
   const settings = { ...exampleSite.settings, selfService: 'berth' };
   const words = (path: string, more: Partial<Site> = {}): string =>
     textOf(path, { ...exampleSite, settings, ...more }).replaceAll(/\s+/g, ' ');
-  expect(words('index.html', { doors: [] })).toContain('ssh USER@login.example.org');
-  expect(words('index.html', { doors: [] })).not.toContain('HOST');
+  expect(words('index.html', { addresses: [] })).toContain('ssh USER@login.example.org');
+  expect(words('index.html', { addresses: [] })).not.toContain('HOST');
   expect(words('profiles.html')).toContain('you connect, and that is not on request.');
   expect(words('status.html')).toMatch(
     /Your own sessions: ssh USER@\S+ berth sessions Your jobs, quotas and credentials: ssh USER@\S+ berth status/,
@@ -42,7 +42,7 @@ describe('the template', () => {
 
 describe('how to connect', () => {
   it('has the port where it is not 22', () => {
-    const text = textOf('index.html', { ...exampleSite, doors: [door({ port: 2022 })] });
+    const text = textOf('index.html', { ...exampleSite, addresses: [address({ port: 2022 })] });
     expect(text).toContain('ssh -p 2022 USER@login.example.org');
     expect(text).toContain('sftp -P 2022 USER@login.example.org');
     expect(text).toContain('Host login\n    HostName login.example.org\n    Port 2022\n');
@@ -50,8 +50,11 @@ describe('how to connect', () => {
   });
 
   it('has a name for each of several kinds', () => {
-    const doors = [door({ name: 'podman' }), door({ name: 'pods', port: 2022, profile: 'pod' })];
-    const text = textOf('index.html', { ...exampleSite, doors });
+    const addresses = [
+      address({ name: 'podman' }),
+      address({ name: 'pods', port: 2022, profile: 'pod' }),
+    ];
+    const text = textOf('index.html', { ...exampleSite, addresses });
     expect(text).toContain('Host login-podman\n');
     expect(text).toContain('Host login-pods\n');
     expect(text).toMatch(/Your session has the profile\s+pod\./);
@@ -75,9 +78,9 @@ describe('profiles', () => {
   it('are those that a rule or an sshd names, in the order of the rules', () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => profileOf(name));
     const profiles = [a, b, c, d].flatMap((one) => one ?? []);
-    const doors = [door(), door({ port: 2022, sshdPort: 2022, profile: 'a' })];
+    const addresses = [address(), address({ port: 2022, sshdPort: 2022, profile: 'a' })];
     const rules = [{ profile: 'c', onRequest: true }, { profile: 'b' }];
-    const page = pageOf('profiles.html', siteWith(profiles, rules, { doors }));
+    const page = pageOf('profiles.html', siteWith(profiles, rules, { addresses }));
     expect([...page.matchAll(/<h2 id="profile-(\w)">/g)].map(([, name]) => name)).toEqual([
       ...['c', 'b', 'a'],
     ]);
@@ -88,13 +91,13 @@ describe('profiles', () => {
   it('cannot be asked for where no rule fits the port', () => {
     const rules = [{ profile: 'a', ports: [332] }, { profile: 'b' }];
     const profiles = ['a', 'b'].map((name) => profileOf(name));
-    const ask = (doors: readonly Door[]) =>
+    const ask = (addresses: readonly SshAddress[]) =>
       /ssh [^<]*BERTH_PROFILE=a [^<]*/.exec(
-        pageOf('profiles.html', siteWith(profiles, rules, { doors })),
+        pageOf('profiles.html', siteWith(profiles, rules, { addresses })),
       )?.[0];
-    expect(ask([door()])).toBeUndefined();
+    expect(ask([address()])).toBeUndefined();
     // Behind a balancer, the rule has the port of sshd.
-    expect(ask([door(), door({ port: 2022, sshdPort: 332 })])).toBe(
+    expect(ask([address(), address({ port: 2022, sshdPort: 332 })])).toBe(
       'ssh -p 2022 -o SetEnv=BERTH_PROFILE=a USER@login.example.org',
     );
   });
@@ -114,8 +117,8 @@ describe('profiles', () => {
   const facts = (
     document: object,
     rules: Site['settings']['rules'] = [{ profile: 'a' }],
-    doors = [door()],
-  ) => Object.fromEntries(profileFacts(profileOf('a', document), rules, doors));
+    addresses = [address()],
+  ) => Object.fromEntries(profileFacts(profileOf('a', document), rules, addresses));
 
   it.each<[Site['settings']['rules'][number][], readonly string[] | undefined, string]>([
     [[{ profile: 'a' }], undefined, 'everybody'],
@@ -134,12 +137,12 @@ describe('profiles', () => {
       'members of x; 1 account',
     ],
   ])('%j with the groups %j are for %s', (rules, groups, expected) => {
-    const doors = [door({ port: 2022, sshdPort: 332 })];
-    expect(facts({ ...(groups && { groups }) }, rules, doors).For).toBe(expected);
+    const addresses = [address({ port: 2022, sshdPort: 332 })];
+    expect(facts({ ...(groups && { groups }) }, rules, addresses).For).toBe(expected);
   });
 
   it('of an sshd are for its port', () => {
-    expect(facts({ groups: ['x'] }, [], [door({ port: 2022, profile: 'a' })]).For).toBe(
+    expect(facts({ groups: ['x'] }, [], [address({ port: 2022, profile: 'a' })]).For).toBe(
       'members of x, on port 2022',
     );
   });

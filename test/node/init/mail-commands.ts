@@ -4,7 +4,7 @@ import { waitFor } from '../../rig/wait-for.ts';
 import type { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 
 /** The linter reports a mail server as long as it runs commands of a user's files, and no longer. */
-export async function mailIsDoor(
+export async function mailRunsCommands(
   host: SystemdHost,
   {
     runtime,

@@ -10,7 +10,7 @@ import { LintHost } from './lint-host.ts';
 import { greeting, type LintSshd, serve, stopServing } from './lint-sshd.ts';
 
 /*
- * Each door that the linter reports is tried with a real sshd: it is open with the mistake, and closed with the example.
+ * Each critical finding is tried with a real sshd: it is open with the mistake, and closed with the example.
  * The login program is a stand-in that starts nothing, so everything else that is seen ran on the host.
  */
 let forced: LintHost;
