@@ -6,7 +6,7 @@ import { exitNow } from '../src/system/exit-now.ts';
 import { exitThroughLogger, logToSyslog } from '../src/system/syslog.ts';
 
 /** sshd and the user wait for this hook. Milliseconds. */
-const patience =
+const timeoutMs =
   process.argv[2] === 'close' || process.env.PAM_TYPE === 'close_session' ? 45_000 : 4_000;
 
 /** Longer than the deadline for requests to a cluster. Milliseconds. */
@@ -42,7 +42,7 @@ const giveUp = (): void => {
   });
   void end(75);
 };
-let timer = setTimeout(giveUp, patience).unref();
+let timer = setTimeout(giveUp, timeoutMs).unref();
 void pamSession({
   args: process.argv.slice(2),
   env: process.env,
@@ -52,6 +52,6 @@ void pamSession({
   now: Date.now,
   onSlow: () => {
     clearTimeout(timer);
-    timer = setTimeout(giveUp, Math.max(patience, clusterPatience)).unref();
+    timer = setTimeout(giveUp, Math.max(timeoutMs, clusterPatience)).unref();
   },
 }).then(end);

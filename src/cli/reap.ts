@@ -72,7 +72,7 @@ async function reap(
   }
   const more = [...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : [])];
   const start = await reapProcess(args, terminal, more);
-  const report = await reapSessions(site, { dryRun, waitMs: 0, start });
+  const report = await reapSessions(site, { dryRun, timeoutMs: 0, start });
   const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
   terminal.stdout.write(text);
   if (text === '' && report.failed.length === 0) writeIdle('nothing to clean up', dryRun, terminal);

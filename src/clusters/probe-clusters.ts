@@ -19,18 +19,18 @@ export interface ProbedCluster {
 /**
  * Asks all clusters at the same time who the hook is: one request to each. It writes nothing.
  *
- * @param limitMs for each, in milliseconds
+ * @param timeoutMs for each, in milliseconds
  * @param now seconds since the epoch
  */
 export function probeClusters(
   { clusters, stateDir }: Pick<SiteSettings, 'clusters' | 'stateDir'>,
-  { limitMs, now }: { readonly limitMs: number; readonly now: number },
+  { timeoutMs, now }: { readonly timeoutMs: number; readonly now: number },
 ): Promise<readonly ProbedCluster[]> {
   const shared = { stateDir, remember: false, read: cachingReader(), documents: new Map() };
   return Promise.all(
     clusters.map((cluster) => {
-      const deadline = AbortSignal.timeout(limitMs);
-      return ask(cluster, { ...shared, clusterCount: clusters.length, deadline }, limitMs, now);
+      const deadline = AbortSignal.timeout(timeoutMs);
+      return ask(cluster, { ...shared, clusterCount: clusters.length, deadline }, timeoutMs, now);
     }),
   );
 }
@@ -38,7 +38,7 @@ export function probeClusters(
 async function ask(
   cluster: ClusterSettings,
   deps: HookAccessDeps,
-  limitMs: number,
+  timeoutMs: number,
   now: number,
 ): Promise<ProbedCluster> {
   let token: TokenState | undefined;
@@ -52,7 +52,7 @@ async function ask(
   } catch (thrown) {
     const { endpoint } = cluster.server;
     const error = deps.deadline.aborted
-      ? new BerthError(`${endpoint}: no answer within ${limitMs / 1000} s`, {
+      ? new BerthError(`${endpoint}: no answer within ${timeoutMs / 1000} s`, {
           code: 'api-deadline',
           hint: `Run \`berth doctor --cluster ${cluster.name}\`: it shows which step fails.`,
           cause: thrown,

@@ -42,7 +42,7 @@ export interface RegisterConnectionInput {
   /** Seconds since the epoch. */
   readonly now: number;
   /** How long to wait for a running cleanup of the user's earlier containers and pods. Milliseconds. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 /**
@@ -55,7 +55,7 @@ export interface RegisterConnectionInput {
 export async function registerConnection(
   registration: RegisterConnectionInput,
 ): Promise<{ readonly id: string; readonly record: ConnectionRecord }> {
-  const { user, monitor, run, storage, nsenter, patienceMs } = registration;
+  const { user, monitor, run, storage, nsenter, timeoutMs } = registration;
   const id = connectionId(monitor);
   ensureRootDirectory(userConnectionsDir({ run }, user.uid));
   const record = await recordOf(registration);
@@ -69,7 +69,7 @@ export async function registerConnection(
     const { mountRuntimeDir } = await import('./mount-runtime-dir.ts');
     await mountRuntimeDir({ run, nsenter }, user);
   }
-  await waitForCleanup({ run }, user.uid, patienceMs);
+  await waitForCleanup({ run }, user.uid, timeoutMs);
   await entering;
   return { id, record };
 }
@@ -170,19 +170,19 @@ function ownSession(monitor: number, listener: number | undefined): number | und
  * Waits for a running cleanup of the user, if there is one. It may have started before the new connection was
  * registered, and would then remove a container or pod that the connection opens meanwhile.
  *
- * @param waitMs At most.
+ * @param timeoutMs At most.
  * @throws {BerthError} `lock-timeout`
  */
 async function waitForCleanup(
   site: Pick<SessionContext, 'run'>,
   uid: number,
-  waitMs: number,
+  timeoutMs: number,
 ): Promise<void> {
   const lock = cleanupLockPath(site, uid);
   if (!exists(lock)) return;
   const { takeLock } = await import('../system/file-lock.ts');
   const stopWaitingIf = (): boolean => !exists(lock);
-  const held = await takeLock(lock, { waitMs, foreignStaleMs: 60_000, stopWaitingIf });
+  const held = await takeLock(lock, { timeoutMs, foreignStaleMs: 60_000, stopWaitingIf });
   await held?.release();
 }
 

@@ -13,7 +13,7 @@ const foreignStaleMs = 60_000;
  * Runs work of root for one user while no other process of this host does the same.
  *
  * @param lock A path from `state-paths.ts`.
- * @param waitMs How long to wait for another holder.
+ * @param timeoutMs How long to wait for another holder.
  * @param stopWaitingIf Whether nothing is left to do; asked while waiting.
  * @returns undefined if `stopWaitingIf` said so
  * @throws {BerthError} `lock-timeout`, `directory-unsafe`, the errors of `work`
@@ -21,25 +21,25 @@ const foreignStaleMs = 60_000;
 export function withUserLock<T>(
   site: Site,
   lock: string,
-  waitMs: number,
+  timeoutMs: number,
   work: () => Promise<T>,
 ): Promise<T>;
 export function withUserLock<T>(
   site: Site,
   lock: string,
-  waitMs: number,
+  timeoutMs: number,
   work: () => Promise<T>,
   stopWaitingIf: () => boolean,
 ): Promise<T | undefined>;
 export async function withUserLock<T>(
   { run }: Site,
   lock: string,
-  waitMs: number,
+  timeoutMs: number,
   work: () => Promise<T>,
   stopWaitingIf?: () => boolean,
 ): Promise<T | undefined> {
   ensureRootDirectory(`${run}/ending`);
-  const held = await takeLock(lock, { waitMs, foreignStaleMs, stopWaitingIf });
+  const held = await takeLock(lock, { timeoutMs, foreignStaleMs, stopWaitingIf });
   if (held === undefined) return undefined;
   try {
     return await work();

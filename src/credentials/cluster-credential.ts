@@ -107,7 +107,7 @@ export async function clusterCredential(
   const lockFile = storedCredentialLock(store, refreshTokenInUse(cluster, tokens));
   return await oneByOne(lockFile, async () => {
     const lock = await asRoot(() =>
-      takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
+      takeLock(lockFile, { timeoutMs: deps.lockWaitMs, foreignStaleMs }),
     );
     try {
       const { stored, others } = await asRoot(async () => ({
@@ -223,7 +223,7 @@ async function writeFiles(
     // A kubectl that is renewing the same refresh token may have a newer result: wait, and look again.
     const lock = isSameOrigin(before.cached, cacheFile)
       ? await takeLock(renewalLock(file, pluginRefresh(cacheFile)?.origin), {
-          waitMs: 2_000,
+          timeoutMs: 2_000,
           foreignStaleMs,
         })
       : undefined;

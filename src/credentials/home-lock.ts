@@ -34,7 +34,7 @@ function lockHome({ uid, name, home }: User, deadline: Deadline): Promise<FileLo
   const directory = `${runDir}/homes`;
   ensureRootDirectory(directory);
   return takeLock(`${directory}/${uid}.lock`, {
-    waitMs: deadline.remaining() - toExplainMs,
+    timeoutMs: deadline.remaining() - toExplainMs,
     foreignStaleMs: 0,
     timedOut: (holder, ageSeconds) =>
       new BerthError(

@@ -26,7 +26,7 @@ export interface RenewDeps {
 }
 
 /** For one request: less than the 20 s that `renewUnderLock` allows. */
-const timeoutMs = 10_000;
+const usualTimeoutMs = 10_000;
 /** While the token is still valid, kubectl does not wait long for a provider that hangs. */
 const shortTimeoutMs = 3_000;
 
@@ -66,7 +66,7 @@ async function renew(
   current: CredentialCache,
   edges: RenewDeps,
 ): Promise<CredentialCache> {
-  const limit = current.expiry > edges.now() ? shortTimeoutMs : timeoutMs;
+  const limit = current.expiry > edges.now() ? shortTimeoutMs : usualTimeoutMs;
   const { refresh, cluster } = current;
   if (refresh?.by === 'broker') {
     // Twice the time: the broker asks the provider, and may have other connections to serve first.
@@ -84,7 +84,7 @@ async function renew(
 async function renewPublic(
   current: CredentialCache,
   refresh: PluginRefresh,
-  limitMs: number,
+  timeoutMs: number,
   edges: RenewDeps,
 ): Promise<CredentialCache> {
   const endpoint = {
@@ -95,7 +95,7 @@ async function renewPublic(
   const { refreshTokens } = await import('./oidc/token-endpoint.ts');
   const tokens = await refreshTokens(endpoint, refresh.refreshToken, {
     https: edges.https,
-    timeoutMs: limitMs,
+    timeoutMs,
   });
   const token = chooseToken(tokens, refresh.token);
   return {

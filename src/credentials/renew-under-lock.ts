@@ -19,7 +19,7 @@ export interface Renewal<Credential extends { readonly expiry: number }> {
 }
 
 /** More than one renewal may take, and its write. */
-const waitMs = 30_000;
+const timeoutMs = 30_000;
 const foreignStaleMs = 60_000;
 /** While the token is still valid, a provider that has just failed is not asked for this long. */
 const quietMs = 5_000;
@@ -49,7 +49,7 @@ export async function renewUnderLock<Credential extends { readonly expiry: numbe
     return renewal.isFresh(latest) || failure !== undefined;
   };
   try {
-    const lock = await takeLock(renewal.lock, { waitMs, foreignStaleMs, stopWaitingIf: isDone });
+    const lock = await takeLock(renewal.lock, { timeoutMs, foreignStaleMs, stopWaitingIf: isDone });
     if (lock !== undefined) {
       try {
         // Another process may have renewed it before this one got the lock.

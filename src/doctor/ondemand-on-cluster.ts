@@ -58,10 +58,10 @@ export async function kubectlFinding(
   );
 }
 
-function runKubectl(bin: string, limitMs: number): Promise<Pick<BoundedRun, 'ended' | 'stdout'>> {
+function runKubectl(bin: string, timeoutMs: number): Promise<Pick<BoundedRun, 'ended' | 'stdout'>> {
   return runBounded(bin, ['version', '--client', '--output=json'], {
     env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', KUBECONFIG: '/dev/null' },
-    limitMs,
+    timeoutMs,
   }).catch((error: unknown) => ({ ended: String(error), stdout: '' }));
 }
 

@@ -73,7 +73,7 @@ async function jobFinding(
   settings: SshSettings,
   profile: Profile,
   { name, uid, gid, home }: User,
-  limitMs: number,
+  timeoutMs: number,
 ): Promise<Finding> {
   const job = { name: jobName(profile, undefined), key: '0'.repeat(16) };
   const login = loginOnNodes(installedPath('files'));
@@ -82,7 +82,7 @@ async function jobFinding(
   const { ended, stderr } = await runBounded(file, args.slice(1), {
     env: { ...env },
     input,
-    limitMs,
+    timeoutMs,
     user: { uid, gid },
   });
   const said = wordsOfSlurm(stderr);

@@ -52,7 +52,7 @@ export async function runPamHook(
     [step, '--config', configFile],
     {
       env: { PATH: path, PAM_USER: name, PAM_SERVICE: 'sshd', PAM_TTY: 'berth-doctor' },
-      limitMs: hookMs,
+      timeoutMs: hookMs,
     },
   );
   if (ended === 0) return;
@@ -78,20 +78,23 @@ export async function runTestSessionProcess(
   const asked = [configFile, profile.name, profile.backend, ownProcessId()];
   const words = ['-u', name, '--', program, '__test-session', ...asked];
   // Up to the session, and the session itself.
-  const limitMs = 2 * profile.deadlineMs + marginMs;
+  const timeoutMs = 2 * profile.deadlineMs + marginMs;
   const env = { PATH: path, LANG: 'C.UTF-8' };
-  const { ended, stdout, stderr } = await runBounded('/usr/sbin/runuser', words, { env, limitMs });
+  const { ended, stdout, stderr } = await runBounded('/usr/sbin/runuser', words, {
+    env,
+    timeoutMs,
+  });
   if (ended === 0) return;
   if (ended === 'late')
-    throw new BerthError(`its process gave no answer within ${limitMs / 1000} s`, {
+    throw new BerthError(`its process gave no answer within ${timeoutMs / 1000} s`, {
       code: 'test-session-failed',
       hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
     });
-  throw failureIn(stdout, stderr) ?? unknownError(endText(ended, limitMs), stderr);
+  throw failureIn(stdout, stderr) ?? unknownError(endText(ended, timeoutMs), stderr);
 }
 
-function endText(ended: number | string, limitMs: number): string {
-  if (ended === 'late') return `took more than ${limitMs / 1000} s`;
+function endText(ended: number | string, timeoutMs: number): string {
+  if (ended === 'late') return `took more than ${timeoutMs / 1000} s`;
   return `ended with ${typeof ended === 'number' ? `status ${ended}` : ended}`;
 }
 

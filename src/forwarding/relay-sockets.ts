@@ -92,13 +92,13 @@ export class RelaySockets {
   }
 
   /** Waits until received data is written, at most this many milliseconds, and closes all sockets. */
-  async end(patienceMs: number): Promise<void> {
+  async end(timeoutMs: number): Promise<void> {
     const all = [...this.#open];
     const written = all.map(
       (socket) => new Promise<void>((resolve) => void socket.end(() => resolve())),
     );
-    const patience = new Promise((resolve) => setTimeout(resolve, patienceMs).unref());
-    await Promise.race([Promise.allSettled(written), patience]);
+    const late = new Promise((resolve) => setTimeout(resolve, timeoutMs).unref());
+    await Promise.race([Promise.allSettled(written), late]);
     for (const socket of all) socket.destroy();
   }
 }

@@ -60,8 +60,8 @@ export async function collectImages(site: ImageSettings, options: GcOptions): Pr
     const directory = imageStoreDir(site);
     return judge(site, readIndex(directory), await firstSeen(directory), options);
   }
-  const { timeoutMs: waitMs } = options;
-  return await withOpenStore(site, { waitMs, removing: true }, (store) =>
+  const { timeoutMs } = options;
+  return await withOpenStore(site, { timeoutMs, removing: true }, (store) =>
     collect(site, store, options),
   );
 }

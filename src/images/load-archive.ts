@@ -53,7 +53,7 @@ export async function loadArchive(
   const run = { env: options.env, signal: AbortSignal.timeout(options.timeoutMs) };
   const attempted = `archive ${file}`;
   try {
-    return await withOpenStore(site, { waitMs: options.timeoutMs }, async (store) => {
+    return await withOpenStore(site, { timeoutMs: options.timeoutMs }, async (store) => {
       const podman: Podman = (args) => podmanOnStore(site.podman, store.work, args, attempted, run);
       const before = store.index();
       const names = loadedNames(await podman(loadArgs(file)));

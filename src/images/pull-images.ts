@@ -69,7 +69,7 @@ async function pullImage(
     if (imageDamage(directory, present, named).length === 0)
       return { id: named.id, did: 'present' };
   }
-  return await withOpenStore(site, { waitMs: options.timeoutMs }, async (store) => {
+  return await withOpenStore(site, { timeoutMs: options.timeoutMs }, async (store) => {
     const before = store.index();
     const old = findImage(before, image);
     const podman = (args: readonly string[]): Promise<string> =>

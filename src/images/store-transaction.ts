@@ -26,7 +26,7 @@ export interface StoreTransaction {
 
 export interface OpenOptions {
   /** Milliseconds to wait for another `berth images`. */
-  readonly waitMs: number;
+  readonly timeoutMs: number;
   /**
    * True: layers that podman removes stay on disk until the removal is published. Needed for `rmi`, which
    * would otherwise remove layers that users are still reading.
@@ -78,8 +78,8 @@ export async function withOpenStore<T>(
 ): Promise<T> {
   const directory = imageStoreDir(site);
   ensureRootDirectory(directory);
-  const { waitMs } = options;
-  const lock = await takeLock(join(directory, '.lock'), { waitMs, foreignStaleMs });
+  const { timeoutMs } = options;
+  const lock = await takeLock(join(directory, '.lock'), { timeoutMs, foreignStaleMs });
   const work = { directory: join(directory, '.work'), conf: join(directory, '.work/storage.conf') };
   try {
     await sweepLayers(directory);

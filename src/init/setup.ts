@@ -85,7 +85,7 @@ const file = '/run/berth-init.lock';
  * @throws {BerthError} `init-running` at once, if another process holds it; those of `takeLock`
  */
 export async function takeInitLock(): Promise<FileLock | undefined> {
-  return await takeLock(file, { waitMs: 0, foreignStaleMs: 0, timedOut: running });
+  return await takeLock(file, { timeoutMs: 0, foreignStaleMs: 0, timedOut: running });
 }
 
 function running(holder: string): BerthError {

@@ -23,7 +23,7 @@ export interface OpenExecInput {
 }
 
 /** The API server answers at once, or asks the node first. Milliseconds. */
-const patience = 30_000;
+const timeoutMs = 30_000;
 
 /**
  * Opens the stream of a remote command. The command may be running when this returns.
@@ -46,7 +46,7 @@ export async function openExec(input: OpenExecInput): Promise<UpgradedSocket> {
     ...address,
     tls: tlsOptions(address.host, server),
     request,
-    timeoutMs: input.timeoutMs ?? patience,
+    timeoutMs: input.timeoutMs ?? timeoutMs,
     signal,
   });
   if ('refusal' in answer) throw refusal(target, answer.head.status, answer.refusal);

@@ -80,16 +80,16 @@ const pauseMs = 250;
  * Waits until a deleted pod no longer exists: a session could still start in a terminating pod, and would end
  * with it.
  *
- * @param patienceMs Longest wait in milliseconds, for a node that does not answer.
+ * @param timeoutMs Longest wait in milliseconds, for a node that does not answer.
  * @throws the `api-…` errors
  */
 export async function waitForPodDeletion(
   client: ApiClient,
   { name, namespace, uid }: PodId,
-  patienceMs: number,
+  timeoutMs: number,
 ): Promise<void> {
   const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
-  const late = performance.now() + patienceMs;
+  const late = performance.now() + timeoutMs;
   while (performance.now() < late) {
     const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
     const live = body.metadata as ObjectMeta;

@@ -113,7 +113,7 @@ export function balancerHostname(file: string): string | undefined {
 }
 
 /** Milliseconds; sshd takes some ten. */
-const patience = 20_000;
+const timeoutMs = 20_000;
 
 /**
  * Runs `sshd -t`. Before sshd ran for the first time since the boot, its privilege separation directory in /run does not
@@ -133,7 +133,7 @@ export async function testSshdConfig(sshd: string, config: string): Promise<void
 /** What sshd says against the file; undefined if it accepts it. */
 async function refusal(sshd: string, config: string): Promise<string | undefined> {
   const { error, stderr } = await runProgram(sshd, ['-t', '-f', config], {
-    timeoutMs: patience,
+    timeoutMs,
   });
   if (error === undefined) return undefined;
   if (isErrno(error, 'ENOENT', 'EACCES'))

@@ -54,7 +54,7 @@ const templates = {
   'login-shell': sourceText('../../etc/sshd/login-shell.conf', import.meta.url),
 } as const;
 
-const lockTimes = { waitMs: 20_000, foreignStaleMs: 120_000 } as const;
+const lockTimes = { timeoutMs: 20_000, foreignStaleMs: 120_000 } as const;
 
 /**
  * Makes the configuration of a kind of session for berth-sshd@NAME.service. The linter and sshd check the new contents
@@ -219,7 +219,7 @@ async function keepFormer(file: string, now: Date): Promise<string> {
 }
 
 /** Milliseconds; it takes some ten. */
-const patience = 20_000;
+const timeoutMs = 20_000;
 
 /**
  * The lines with which an sshd does not treat all who come through the balancers as one client, if ssh.yml has `balancers`.
@@ -235,7 +235,7 @@ async function balancerLimits(options: {
   if (balancers.length === 0) return [];
   // Before 9.3, sshd does not know -V, and prints its version all the same.
   const { stdout, stderr } = await runProgram(options.sshd, ['-V'], {
-    timeoutMs: patience,
+    timeoutMs,
   });
   return balancerLimitLines(balancers, `${stdout}\n${stderr}`);
 }

@@ -22,7 +22,7 @@ export interface SshdProgram {
 }
 
 /** Milliseconds; sshd takes some ten, unless a directory service hangs. */
-const patience = 20_000;
+const timeoutMs = 20_000;
 
 /**
  * The effective options for a connection, from `sshd -T`. Runs as root, because sshd reads the host keys, and with
@@ -50,7 +50,7 @@ function notOpenSsh(message: string): BerthError {
 }
 
 async function run(sshd: string, args: string[], config: string): Promise<string> {
-  const { error, stdout, stderr } = await runProgram(sshd, args, { timeoutMs: patience });
+  const { error, stdout, stderr } = await runProgram(sshd, args, { timeoutMs });
   if (error !== undefined) throw refused(sshd, config, stderr, error);
   return stdout;
 }
@@ -155,7 +155,7 @@ interface SshdVersion {
 
 async function versionOf(sshd: string, config: string): Promise<SshdVersion> {
   // A release without -V prints its usage, which begins with the version, too.
-  const { error, stderr } = await runProgram(sshd, ['-V'], { timeoutMs: patience });
+  const { error, stderr } = await runProgram(sshd, ['-V'], { timeoutMs });
   const [text, major, minor] = /\bOpenSSH_(\d+)\.(\d+)[^,\n]*/.exec(stderr) ?? [];
   if (text !== undefined) return { release: Number(major) * 100 + Number(minor), text };
   if (isErrno(error)) throw refused(sshd, config, stderr, error);

@@ -16,21 +16,21 @@ export interface ShadowLock {
  * link(2), containing the owner's PID (`do_lock_file` in shadow's lib/commonio.c). A lock of a dead process is
  * removed, as those tools do. Their lckpwdf(3) is not taken: all of them also check this file before they write.
  *
- * @param waitMs How long to wait for others; shadow's tools wait 15 s.
+ * @param timeoutMs How long to wait for others; shadow's tools wait 15 s.
  * @throws {BerthError} `lock-timeout`, `lock-unreadable`, and the errors of `writeError` for a full disk
  */
-export async function takeShadowLock(path: string, waitMs: number): Promise<ShadowLock> {
+export async function takeShadowLock(path: string, timeoutMs: number): Promise<ShadowLock> {
   const lock = `${path}.lock`;
   const temporary = temporaryName(path);
   try {
     await writeFile(temporary, `${process.pid}\0`, { flag: 'wx', mode: 0o600 });
-    const end = performance.now() + waitMs;
+    const end = performance.now() + timeoutMs;
     for (;;) {
       if (await tryLink(temporary, lock)) return { release: () => rm(lock, { force: true }) };
       const owner = await ownerOf(lock);
       if (owner === undefined) continue;
       if (isNoProcess(owner.pid)) await removeLockIfSame(lock, owner.identity, path);
-      else if (performance.now() > end) throw await timedOut(lock, owner.pid, waitMs);
+      else if (performance.now() > end) throw await timedOut(lock, owner.pid, timeoutMs);
       else await sleep(20 + Math.random() * 30);
     }
   } catch (cause) {
@@ -77,10 +77,10 @@ function unreadable(lock: string): BerthError {
   });
 }
 
-async function timedOut(lock: string, pid: number, waitMs: number): Promise<BerthError> {
+async function timedOut(lock: string, pid: number, timeoutMs: number): Promise<BerthError> {
   const command = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
   return new BerthError(
-    `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${waitMs / 1000} s`,
+    `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${timeoutMs / 1000} s`,
     {
       code: 'lock-timeout',
       hint: 'Try again. If that process is not a tool that manages accounts, the lock is stale. Remove it.',

@@ -3,7 +3,7 @@ import { isErrno } from '../errors/berth-error.ts';
 import { isRunning, processFacts, type ProcessFacts, type ProcessId } from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
-export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, waitMs: number])[];
+export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, timeoutMs: number])[];
 
 /** First as when a terminal is closed, then as at a shutdown, then SIGKILL. */
 export const signalSteps: SignalSteps = [
@@ -35,8 +35,8 @@ export async function endProcesses<Target extends SignalTarget>(
   steps: SignalSteps = signalSteps,
 ): Promise<EndResult<Target>> {
   const seen = new Map<string, Target>();
-  for (const [index, [signal, waitMs]] of steps.entries()) {
-    const end = performance.now() + waitMs;
+  for (const [index, [signal, timeoutMs]] of steps.entries()) {
+    const end = performance.now() + timeoutMs;
     const sent = new Set<string>();
     for (;;) {
       const found = await find();

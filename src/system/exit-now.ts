@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 
 /** How long to wait for pending operations, in milliseconds. A hung file system would block forever. */
-const patience = 100;
+const timeoutMs = 100;
 
 /**
  * Ends the process with this exit code, even if connections are open or a file system does not respond. exit(3) would wait
@@ -19,7 +19,7 @@ const patience = 100;
  * @param shell PID of that shell (`waitingShell` in scripts/outputs.ts); undefined: none waits
  */
 export function exitNow(code: number, shell?: string): void {
-  const end = performance.now() + patience;
+  const end = performance.now() + timeoutMs;
   const look = (): void => {
     if (!stuckThreads()) process.exit(code);
     if (performance.now() > end) {

@@ -19,7 +19,7 @@ import { processStartTime, procStatFields } from './process-start.ts';
 
 export interface LockOptions {
   /** How long to wait for other holders, in milliseconds. */
-  readonly waitMs: number;
+  readonly timeoutMs: number;
   /**
    * Age in milliseconds, by the file server's clock, from which a lock is removed if its holder cannot be looked
    * up: a process of another host, or another program. A holder must be done by then.
@@ -84,8 +84,8 @@ export async function takeLock(path: string, options: LockOptions): Promise<File
     }
     if (await removeDeadLock(path, options)) continue;
     const waitedMs = performance.now() - began;
-    if (waitedMs > options.waitMs) throw await timedOut(path, options);
-    await sleep(Math.min(pauseAfter(waitedMs), options.waitMs - waitedMs + 1));
+    if (waitedMs > options.timeoutMs) throw await timedOut(path, options);
+    await sleep(Math.min(pauseAfter(waitedMs), options.timeoutMs - waitedMs + 1));
   }
 }
 
@@ -97,7 +97,7 @@ export async function takeLock(path: string, options: LockOptions): Promise<File
  */
 export async function tryLock(path: string): Promise<FileLock | undefined> {
   try {
-    return await takeLock(path, { waitMs: 0, foreignStaleMs: 0 });
+    return await takeLock(path, { timeoutMs: 0, foreignStaleMs: 0 });
   } catch (thrown) {
     if (thrown instanceof BerthError && thrown.code === 'lock-timeout') return undefined;
     throw thrown;
@@ -251,7 +251,7 @@ async function timedOut(path: string, options: LockOptions): Promise<BerthError>
   const age = Math.max(0, Math.round((Date.now() - (seen?.modifiedMs ?? Date.now())) / 1000));
   return (
     options.timedOut?.(holder, age) ??
-    new BerthError(`no lock within ${options.waitMs} ms: ${holder} has had it for ${age} s`, {
+    new BerthError(`no lock within ${options.timeoutMs} ms: ${holder} has had it for ${age} s`, {
       code: 'lock-timeout',
       fields: { file: path },
     })

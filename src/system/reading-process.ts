@@ -35,14 +35,14 @@ const longestAnswer = 128 * 1024 * 1024;
  *
  * @param reader the function's name in `hooks/read-foreign-text.ts`; its type is the type argument
  * @param tooLarge the error if the process needs more time or memory
- * @param limitMs milliseconds, whatever processor time it got
+ * @param timeoutMs milliseconds, whatever processor time it got
  * @throws {BerthError} what the reader throws; `tooLarge`; `internal-error` if the process does not work
  */
 export async function inReadingProcess<Reader extends (...args: never[]) => unknown>(
   reader: string,
   args: Parameters<Reader>,
   tooLarge: (why: string) => BerthError,
-  limitMs = longestMs,
+  timeoutMs = longestMs,
 ): Promise<Awaited<ReturnType<Reader>>> {
   const node = [process.execPath, '--v8-pool-size=0', `--max-old-space-size=${mostMemory}`];
   const { ended, stdout, stderr } = await runBounded(
@@ -50,12 +50,12 @@ export async function inReadingProcess<Reader extends (...args: never[]) => unkn
     ['-c', limited, 'sh', ...node, programPath('hooks/read-foreign-text')],
     {
       env: {},
-      limitMs,
+      timeoutMs,
       input: JSON.stringify({ reader, args } satisfies ReadingRequest),
       keptLength: longestAnswer,
     },
   );
-  if (ended === 'late') throw tooLarge(`took more than ${(limitMs / 1000).toFixed(1)} s to read`);
+  if (ended === 'late') throw tooLarge(`took more than ${(timeoutMs / 1000).toFixed(1)} s to read`);
   if (ended === 'SIGKILL') throw tooLarge(`took more than ${mostSeconds} s to read`);
   if (ended === 'SIGABRT' || ended === 'SIGTRAP')
     throw tooLarge(`took more than ${mostMemory} MiB of memory to read`);

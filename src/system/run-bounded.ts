@@ -24,7 +24,7 @@ export interface BoundedOptions {
   /** The whole environment. */
   readonly env: NodeJS.ProcessEnv;
   /** Milliseconds. After this it gets SIGTERM, and then its process group SIGKILL. */
-  readonly limitMs: number;
+  readonly timeoutMs: number;
   /** How long after SIGTERM. 0: it gets only SIGKILL. Milliseconds. */
   readonly graceMs?: number;
   /** Where root notes that it has survived SIGKILL (`noteHung`). While it lives, no other one is started. */
@@ -48,7 +48,7 @@ export interface BoundedOptions {
 export async function runBounded(
   file: string,
   args: readonly string[],
-  { env, limitMs, user, input, ...options }: BoundedOptions,
+  { env, timeoutMs, user, input, ...options }: BoundedOptions,
 ): Promise<BoundedRun> {
   const { graceMs = usualGraceMs, note, failureOutput = false, keptLength = 16_384 } = options;
   const hung = note === undefined ? undefined : hungProcess(note);
@@ -65,7 +65,7 @@ export async function runBounded(
     return status ?? signal ?? undefined;
   };
   const closed = once(child, 'close').catch(() => undefined);
-  const ended = await within(limitMs);
+  const ended = await within(timeoutMs);
   if (ended === undefined) {
     if (graceMs > 0) child.kill('SIGTERM');
     if ((await within(graceMs)) === undefined && child.pid !== undefined) {

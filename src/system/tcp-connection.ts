@@ -102,7 +102,7 @@ interface SocketStatistics extends TcpConnection {
 }
 
 /** Milliseconds. Of 60,000 connections the kernel selects one in 20. */
-const limitMs = 2_000;
+const timeoutMs = 2_000;
 
 /** Bytes, of some ten thousand connections. */
 const mostBytes = 16 * 1024 * 1024;
@@ -120,7 +120,7 @@ export function tcpConnections(
   state: 'established' | 'connected' = 'established',
 ): readonly SocketStatistics[] | undefined {
   const { status, stdout } = runProgramSync('ss', ['-tHOnei', 'state', state, ...filter], {
-    timeoutMs: limitMs,
+    timeoutMs,
     maxBuffer: mostBytes,
     encoding: 'latin1',
   });

@@ -22,7 +22,7 @@ export interface ChangedGroupsInput extends PodTarget {
 }
 
 /** Time limit; the user waits meanwhile. Milliseconds. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 /** Longest wait for the node to end the pod. Milliseconds. */
 const endingMs = 10_000;
@@ -82,8 +82,8 @@ export async function handleChangedGroups(changed: ChangedGroupsInput): Promise<
 }
 
 async function removedIfAlone({ server, pod }: ChangedGroupsInput): Promise<boolean> {
-  const { signal } = deadlineIn(patienceMs);
-  return withApiClient(server, deadlineIn(2 * patienceMs + endingMs).signal, async (client) => {
+  const { signal } = deadlineIn(timeoutMs);
+  return withApiClient(server, deadlineIn(2 * timeoutMs + endingMs).signal, async (client) => {
     const { namespace, pod: name } = pod;
     const found = await readPod(client, { namespace, name });
     // Another login has deleted it.

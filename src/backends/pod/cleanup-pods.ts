@@ -27,7 +27,7 @@ import {
 } from '../../connections/open-connections.ts';
 
 /** Limit for listing pods: an unreachable cluster must not hold up sshd. Milliseconds. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 /** Limit for all work in the pods: on a busy node, listing the processes of a pod takes seconds. Milliseconds. */
 const sweepMs = 25_000;
 /** Each exec into a pod is a stream of its own and uses root's memory on the login node. */
@@ -79,7 +79,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
   const fatesOn = async (grant: PodGrant): Promise<PodExpiryResult[]> => {
     const { pods, count } = await withApiClient(
       grant.server,
-      deadlineIn(patienceMs).signal,
+      deadlineIn(timeoutMs).signal,
       (client) => listSessionPods(client, grant, site.settings.profiles),
     );
     const rest = count > pods.length ? [{ failed: tooMany(grant, pods.length, count) }] : [];

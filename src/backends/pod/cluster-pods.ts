@@ -8,7 +8,7 @@ import { readPod } from './read-pod.ts';
 export const notEndedPods = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /** How long the node of a pod may take to end it. Milliseconds. */
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 /**
  * Deletes a pod and waits for its end.
@@ -22,7 +22,7 @@ export async function endPod(client: ApiClient, pod: PodId): Promise<boolean> {
   const path = objectPath({ kind: 'Pod', metadata: { name, namespace } });
   const how = { preconditions: { uid }, gracePeriodSeconds: 1 };
   if (!(await deleteObject(client, { what, path, ...how }))) return false;
-  await waitForPodDeletion(client, pod, patienceMs);
+  await waitForPodDeletion(client, pod, timeoutMs);
   if ((await readPod(client, pod))?.metadata?.uid === uid) throw notEnded(what);
   return true;
 }

@@ -68,7 +68,7 @@ export interface SignalPod extends PodTarget {
 }
 
 /** Time limit. Milliseconds. */
-const patience = 5_000;
+const timeoutMs = 5_000;
 
 /**
  * Sends a signal to a command that runs in a pod.
@@ -80,7 +80,7 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
     server,
     pod,
     argv: signalArgv(nonce, signal),
-    signal: AbortSignal.timeout(patience),
+    signal: AbortSignal.timeout(timeoutMs),
   });
   if (exitCode === 0) return;
   throw new BerthError(

@@ -192,7 +192,7 @@ async function newGrant(
     const { namespace } = secret;
     const { boundTo, claims } = await retainSecret(client, secret, now());
     if (to === 'login')
-      await untilNotClosing(client, secret, claims, { waitMs: closingPatienceMs, now });
+      await untilNotClosing(client, secret, claims, { timeoutMs: closingPatienceMs, now });
     const { token, expiry } = await requestToken(client, {
       namespace,
       account: sessionServiceAccount,

@@ -149,15 +149,15 @@ async function signalAll(
 async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promise<void> {
   const all = await sweeper.look();
   const theirs = all.filter(({ mark = '' }) => closed.has(mark));
-  const [[signal, waitMs] = ['SIGHUP', 0] as const] = signalSteps;
+  const [[signal, graceMs] = ['SIGHUP', 0] as const] = signalSteps;
   await signalAll(sweeper, signal, theirs.filter(endsWithTerminal(all)));
-  if (sweeper.seen.size > 0) await sleep(waitMs);
+  if (sweeper.seen.size > 0) await sleep(graceMs);
 }
 
 /** As on the host: SIGHUP, SIGTERM, and then SIGKILL. */
 async function endOrphans(sweeper: Sweeper): Promise<void> {
-  for (const [index, [signal, waitMs]] of signalSteps.entries()) {
-    const end = performance.now() + waitMs;
+  for (const [index, [signal, graceMs]] of signalSteps.entries()) {
+    const end = performance.now() + graceMs;
     const sent = new Set<string>();
     for (;;) {
       const found = await orphans(await sweeper.look(), sweeper.open);

@@ -64,12 +64,12 @@ async function give(site: Site, user: User, file: string, content: object): Prom
 }
 
 /** How long a login waits for another one of the user. Milliseconds. */
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 /** One process of root's at a time is in the user's directory, where the user may keep it for ever. */
 async function inTurnAsUser<T>(site: Site, user: User, work: () => Promise<T>): Promise<T> {
   const lock = handoverLockPath(site, user.uid);
-  return await withUserLock(site, lock, patienceMs, () => asUserThenRoot(user, work));
+  return await withUserLock(site, lock, timeoutMs, () => asUserThenRoot(user, work));
 }
 
 /**

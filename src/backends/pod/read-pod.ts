@@ -28,7 +28,7 @@ export async function podEnd(
   { server, namespace }: PodGrant,
   name: string,
 ): Promise<number | undefined> {
-  const pod = await withApiClient(server, deadlineIn(patienceMs).signal, (client) =>
+  const pod = await withApiClient(server, deadlineIn(timeoutMs).signal, (client) =>
     readPod(client, { name, namespace }),
   ).catch(() => undefined);
   return pod && endOf(pod);
@@ -42,7 +42,7 @@ function endOf({ spec, status }: PodStatus): number | undefined {
 type PodMetadata = NonNullable<PodStatus['metadata']>;
 
 /** Time limit; the user waits meanwhile. Milliseconds. */
-const patienceMs = 3_000;
+const timeoutMs = 3_000;
 
 /**
  * Finds out from the pod why a session was cut or is silent: the exec stream itself does not tell.
@@ -56,7 +56,7 @@ export async function podLoss(
   isAnother: (metadata: PodMetadata) => boolean,
 ): Promise<BerthError | undefined> {
   try {
-    const pod = await withApiClient(server, deadlineIn(patienceMs).signal, (client) =>
+    const pod = await withApiClient(server, deadlineIn(timeoutMs).signal, (client) =>
       readPod(client, { name, namespace }),
     );
     const what = pod === undefined ? 'deleted' : fateOf(pod, isAnother);

@@ -240,7 +240,7 @@ function readIdle(file: string): number | undefined {
 }
 
 /** How long the cleanup waits for the home. Milliseconds. */
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 /**
  * Removes the notes about containers that ended, with the user's rights. In a process of its own, because a home on a file
@@ -257,7 +257,7 @@ async function removeContainerNotes(user: User, profiles: readonly string[]): Pr
   await runBounded('/bin/rm', ['-f', '--', ...paths], {
     env: {},
     user: { uid, gid },
-    limitMs: patienceMs,
+    timeoutMs,
     graceMs: 0,
     note: hungNotePath({ run: runDir }, uid, 'rm'),
   });

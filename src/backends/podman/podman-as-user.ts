@@ -37,7 +37,7 @@ export async function podmanAsUser(
   const user: PodmanOfUser = {
     podman: (words) => runPodman(host, words, timeoutMs),
     asOwner: (work) => asUserThenRoot(host.user, work),
-    waitMs: lockMs,
+    timeoutMs: lockMs,
   };
   await withRepairedStore(host, user, () => runPodman(host, args, timeoutMs));
 }
@@ -55,7 +55,7 @@ async function runPodman(
   const { ended, hung, stderr } = await runBounded('/usr/bin/prlimit', bounded, {
     env: { ...call.env },
     user: { uid, gid },
-    limitMs: timeoutMs,
+    timeoutMs,
     graceMs: 0,
     note: isRoot() ? hungNotePath({ run: runDir }, uid, 'podman') : undefined,
     keptLength: longestAnswer,

@@ -14,7 +14,7 @@ export interface PodmanOfUser {
   /** Runs work with the user's rights. */
   readonly asOwner: <T>(work: () => Promise<T>) => Promise<T>;
   /** For another process that repairs the store of this user. Milliseconds. */
-  readonly waitMs: number;
+  readonly timeoutMs: number;
 }
 
 /**
@@ -34,7 +34,7 @@ export async function withRepairedStore<T>(
     if (!isBrokenStore(error)) throw error;
   }
   const path = `${containerFilesDir(host.runtimeDir)}/repair.lock`;
-  const options = { waitMs: user.waitMs, foreignStaleMs: 60_000 };
+  const options = { timeoutMs: user.timeoutMs, foreignStaleMs: 60_000 };
   const lock = await user.asOwner(() => takeLock(path, options));
   try {
     // The last holder may have repaired it.

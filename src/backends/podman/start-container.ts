@@ -93,7 +93,7 @@ async function startContainer(input: StartContainerInput): Promise<Started> {
   const deadline = performance.now() + profile.deadlineMs;
   await makeDirectory(containerFilesDir(runtimeDir));
   const lock = await takeLock(`${containerFilesDir(runtimeDir)}/${name}.lock`, {
-    waitMs: profile.deadlineMs,
+    timeoutMs: profile.deadlineMs,
     foreignStaleMs,
     stopWaitingIf: () => running() !== undefined,
   });
@@ -115,7 +115,7 @@ async function startWithRepair(input: StartContainerInput, deadline: number): Pr
   const user: PodmanOfUser = {
     podman: (args) => runWithin(podmanCommand(host, args), deadline, profile),
     asOwner: (work) => work(),
-    waitMs: profile.deadlineMs,
+    timeoutMs: profile.deadlineMs,
   };
   await withRepairedStore(host, user, () => start(input, deadline));
 }

@@ -26,7 +26,7 @@ export async function joinOrSubmitAllocation(
   const [open] = await openJobs(slurm, before);
   if (open !== undefined) return open;
   const lock = await takeLock(`${allocationsDir(host.user.home)}/${name}.lock`, {
-    waitMs: submitMs,
+    timeoutMs: submitMs,
     foreignStaleMs: submitMs,
   });
   try {

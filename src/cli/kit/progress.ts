@@ -1,7 +1,7 @@
 import type { Terminal } from './terminal.ts';
 
 /** Shorter work shows no progress. Milliseconds. */
-const patience = 1000;
+const delayMs = 1000;
 
 /**
  * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is on standard
@@ -19,11 +19,11 @@ export async function withProgress<T>(
     const seconds = Math.round((performance.now() - started) / 1000);
     const text = what();
     if (text !== '') terminal.stderr.write(`\r\u001b[K${text} (${seconds} s)`);
-  }, patience);
+  }, delayMs);
   try {
     return await work();
   } finally {
     clearInterval(timer);
-    if (performance.now() - started >= patience) terminal.stderr.write('\r\u001b[K');
+    if (performance.now() - started >= delayMs) terminal.stderr.write('\r\u001b[K');
   }
 }

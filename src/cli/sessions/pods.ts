@@ -10,7 +10,7 @@ import { type Terminal, reportError } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 
 /** Time limit for the clusters, which are asked in parallel. Milliseconds. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 /** To delete a pod, and to wait until its node has ended it. Milliseconds. */
 const endingMs = 45_000;
 const atOnce = 8;
@@ -24,7 +24,7 @@ export async function readPods(terminal: Terminal): Promise<readonly PodSession[
   const targets = await knownTargets(terminal);
   if (targets.length === 0)
     terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
-  const { signal } = deadlineIn(patienceMs);
+  const { signal } = deadlineIn(timeoutMs);
   const work = targets.map(async (target): Promise<readonly PodSession[]> => {
     try {
       return await listClusterPods(target, signal, terminal.now());

@@ -32,7 +32,7 @@ import type {
 } from './host-status.ts';
 
 /** For the answer of a cluster, a check, and the profiles of all sessions. Milliseconds. */
-const limitMs = 500;
+const timeoutMs = 500;
 
 const sshFile = '/etc/berth/ssh.yml';
 /** What is left out for another user than root. */
@@ -75,7 +75,7 @@ export async function readStatus(version: string, nowMs: number): Promise<HostSt
     part('timers', () => readTimers(nowMs, skip)),
     asRoot('checks', async () => {
       const { quickChecks } = await import('../../doctor/quick-checks.ts');
-      const input = { site: site?.settings?.settings, ssh: sshSettings, uid, timeoutMs: limitMs };
+      const input = { site: site?.settings?.settings, ssh: sshSettings, uid, timeoutMs };
       return quickChecks({ ...input, nodeVersion: process.versions.node });
     }),
     hostRoles(clustersDir, sshSettings),
@@ -162,7 +162,7 @@ async function readClusters(
 ): Promise<readonly ClusterStatus[]> {
   if (site === undefined || site.settings.clusters.length === 0) return [];
   const { probeClusters } = await import('../../clusters/probe-clusters.ts');
-  return (await probeClusters(site.settings, { limitMs, now })).map(clusterStatus);
+  return (await probeClusters(site.settings, { timeoutMs, now })).map(clusterStatus);
 }
 
 /** As in the document: null if there is none. */
@@ -252,7 +252,7 @@ async function readSessions(
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
   const none = { balancerLog: () => '', onTooManySockets: () => undefined };
   const open = listSessions({ run: runDir, now: Date.now, ...none });
-  const until = AbortSignal.timeout(limitMs);
+  const until = AbortSignal.timeout(timeoutMs);
   const sessions = settings === undefined ? open : await withProfiles(open, settings, until);
   if (until.aborted) skip('sessions', 'sshd did not name all profiles in time');
   const byProfile = Map.groupBy(sessions, ({ profile, backend }) => `${profile} ${backend}`);

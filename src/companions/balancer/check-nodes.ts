@@ -15,8 +15,8 @@ export interface SilentNode {
 }
 
 /** Milliseconds for one node, from its connection to its first line. */
-const patience = 3_000;
-/** Connections at the same time; more than the nodes of nearly all sites, so that these take `patience` in all. */
+const timeoutMs = 3_000;
+/** Connections at the same time; more than the nodes of nearly all sites, so that these take `timeoutMs` in all. */
 const atOnce = 256;
 /** sshd may send other lines first (RFC 4253, 4.2). Bytes. */
 const mostRead = 1024;
@@ -69,13 +69,13 @@ function whatAnswers({ address, port }: Port): Promise<string | undefined> {
     const instead = (otherwise: string): string =>
       text === '' ? otherwise : `it said ${JSON.stringify(firstLine(text))} instead of SSH-2.0-`;
     const timer = setTimeout(() => {
-      const seconds = patience / 1000;
+      const seconds = timeoutMs / 1000;
       end(
         connected
           ? instead(`it accepted, and said nothing for ${seconds} seconds`)
           : `no answer within ${seconds} seconds`,
       );
-    }, patience);
+    }, timeoutMs);
     socket.setEncoding('latin1');
     socket.once('connect', () => (connected = true));
     socket.on('data', (part: string) => {

@@ -28,7 +28,7 @@ export type PlacedConfig =
   | { readonly change: 'changed'; readonly before: string; readonly kept: string };
 
 /** Milliseconds; haproxy takes some ten, and longer for names that do not resolve. */
-const patience = 60_000;
+const timeoutMs = 60_000;
 
 /**
  * Puts haproxy's configuration in place, after haproxy itself has accepted it. What it replaces is kept beside it.
@@ -113,7 +113,7 @@ function unsafe(file: string, found: string): BerthError {
 /** @param file whose name errors have, instead of the temporary one */
 async function assertAccepted(haproxy: string, candidate: string, file: string): Promise<void> {
   const { error, stderr } = await runProgram(haproxy, ['-c', '-f', candidate], {
-    timeoutMs: patience,
+    timeoutMs,
   });
   if (error === undefined) return;
   if (isErrno(error, 'ENOENT', 'EACCES'))

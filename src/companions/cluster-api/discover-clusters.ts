@@ -44,7 +44,7 @@ export async function discoverClusters(input: DiscoverInput): Promise<Discovered
   for (const directory of [input.caDir, input.clustersDir, dirname(input.config)])
     ensureRootDirectory(directory);
   const lock = await takeLock(join(dirname(input.config), '.discover.lock'), {
-    waitMs: 20_000,
+    timeoutMs: 20_000,
     foreignStaleMs: 120_000,
   });
   try {

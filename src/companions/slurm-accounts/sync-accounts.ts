@@ -69,8 +69,8 @@ const longestRunMs = 24 * 60 * 60_000;
 export async function syncAccounts(input: SlurmSyncInput): Promise<SlurmSyncReport> {
   const { accounts, stateDir, deadline } = input;
   const path = memoryPath(stateDir, accounts.cluster);
-  const waitMs = deadline.remaining();
-  const lock = await takeLock(`${path}.lock`, { waitMs, foreignStaleMs: longestRunMs });
+  const timeoutMs = deadline.remaining();
+  const lock = await takeLock(`${path}.lock`, { timeoutMs, foreignStaleMs: longestRunMs });
   try {
     const memory = readMemory(path);
     const planned = await planSync(input, memory);

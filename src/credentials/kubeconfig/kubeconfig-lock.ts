@@ -32,7 +32,7 @@ export async function withKubeconfigLock<T>(
 ): Promise<T> {
   const lock = await takeLock(`${file}.lock`, {
     ...staleLock(file, limits.log),
-    waitMs: limits.deadline.remaining() - toExplainMs,
+    timeoutMs: limits.deadline.remaining() - toExplainMs,
     timedOut: (holder, age) => locked(file, holder, age),
   });
   try {

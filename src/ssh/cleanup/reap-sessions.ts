@@ -25,7 +25,7 @@ export interface ReapOptions {
   /** Report what would be done, and change nothing. */
   readonly dryRun: boolean;
   /** How long to wait for another reaper. Milliseconds. */
-  readonly waitMs: number;
+  readonly timeoutMs: number;
   /** Starts the process that runs `reapEach`. */
   readonly start: StartReapProcess;
 }
@@ -57,7 +57,7 @@ export async function reapSessions(
   const lock = `${site.run}/reap.lock`;
   let held;
   try {
-    held = await takeLock(lock, { waitMs: options.waitMs, foreignStaleMs: 600_000 });
+    held = await takeLock(lock, { timeoutMs: options.timeoutMs, foreignStaleMs: 600_000 });
   } catch (error) {
     if (asBerthError(error, 'reap').code === 'lock-timeout')
       return { ...emptyReap, busy: true, unreached: 0 };

@@ -168,7 +168,7 @@ function merged(units: readonly DrainedUnit[]): readonly DrainedUnit[] {
 
 async function withDrainLock<T>(run: string, work: () => Promise<T>): Promise<T> {
   ensureRootDirectory(run);
-  const lock = await takeLock(`${run}/drain.lock`, { waitMs: lockMs, foreignStaleMs: 600_000 });
+  const lock = await takeLock(`${run}/drain.lock`, { timeoutMs: lockMs, foreignStaleMs: 600_000 });
   try {
     return await work();
   } finally {

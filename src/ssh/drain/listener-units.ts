@@ -9,7 +9,7 @@ const pattern = 'berth-sshd@*.service';
 const systemctl = '/usr/bin/systemctl';
 
 /** Longer than systemd's own limit for a unit (DefaultTimeoutStartSec, 90 s). Milliseconds. */
-const patience = 120_000;
+const timeoutMs = 120_000;
 
 /** A listener of sessions and its state. */
 export interface ListenerUnit {
@@ -70,7 +70,7 @@ export async function startUnits(names: readonly string[]): Promise<void> {
 
 async function run(args: readonly string[]): Promise<string> {
   const { error, stdout, stderr } = await runProgram(systemctl, ['--no-pager', ...args], {
-    timeoutMs: patience,
+    timeoutMs,
   });
   if (error === undefined) return stdout;
   const words = args.filter((word) => !word.startsWith('--')).join(' ');

@@ -95,7 +95,7 @@ async function open(input: OpenInput): Promise<number> {
     balancerLog: settings.balancerLog,
     sshConnection: input.env.SSH_CONNECTION,
     now: Math.floor(input.now() / 1000),
-    patienceMs: isSlow ? 6_000 : 2_500,
+    timeoutMs: isSlow ? 6_000 : 2_500,
   });
   for (const prepare of prepared) {
     // The connection is open all the same.

@@ -11,7 +11,7 @@ const mostBytes = 4096;
 const nogroup = 65_534;
 
 /** The directory is in memory, but its user can keep whoever reads there waiting. Milliseconds. */
-const limitMs = 2_000;
+const timeoutMs = 2_000;
 
 /**
  * What the logins of an open connection noted of their profiles, the oldest first. It is the user's word.
@@ -32,7 +32,7 @@ export async function notedProfiles(
   const read = ['/bin/dd', `if=${file}`, 'iflag=nofollow,nonblock', `bs=${mostBytes}`, 'count=1'];
   const { stdout } = await runBounded('/usr/bin/setpriv', [...rights, '--', ...read], {
     env: {},
-    limitMs,
+    timeoutMs,
     graceMs: 0,
     note: hungNotePath({ run: runDir }, uid, 'profiles'),
   });

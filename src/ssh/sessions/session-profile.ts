@@ -21,7 +21,7 @@ type Given = readonly [Profile, ...Profile[]] | 'host' | 'unknown';
 type Asked = ProfileRequest | 'host' | 'unknown';
 
 /** sshd -T takes some ten milliseconds of CPU; a directory service may hang. */
-const [atOnce, patienceMs] = [4, 5_000];
+const [atOnce, timeoutMs] = [4, 5_000];
 
 /** By user and address: sshd does not change its mind about a connection, and a program that waits looks again and again. */
 const known = new Map<string, Promise<Asked>>();
@@ -118,7 +118,7 @@ async function forcedCommand(
   const { error, stdout } = await runProgram(
     '/usr/sbin/sshd',
     ['-T', '-f', config, '-C', connection],
-    { timeoutMs: patienceMs, signal },
+    { timeoutMs, signal },
   );
   return error === undefined ? /^forcecommand (.*)$/m.exec(stdout)?.[1] : undefined;
 }

@@ -15,7 +15,7 @@ it('a process that its user traces keeps nobody waiting', async () => {
   const script = 'setsid python3 -c "$TRACER" $$ & while :; do sleep 0.1; done';
   const env = { PATH: '/usr/bin:/bin', TRACER: tracer };
   const started = performance.now();
-  const { ended, stdout } = await runBounded('/bin/sh', ['-c', script], { env, limitMs: 2_000 });
+  const { ended, stdout } = await runBounded('/bin/sh', ['-c', script], { env, timeoutMs: 2_000 });
   try {
     expect(ended).toBe('late');
     expect(performance.now() - started).toBeLessThan(10_000);

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const options = { waitMs: 200, foreignStaleMs: 60_000 };
+const options = { timeoutMs: 200, foreignStaleMs: 60_000 };
 const module = new URL('../../../src/system/file-lock.ts', import.meta.url).pathname;
 
 /** A process of its own; Node runs TypeScript as it stands. */
@@ -100,7 +100,7 @@ describe('a lock', () => {
 
   it('of a living process in a home is held until it is older than any holder may be', async () => {
     const held = await takeLock(path, options);
-    const inHome = { ...options, waitMs: 0, staleMs: 30_000 };
+    const inHome = { ...options, timeoutMs: 0, staleMs: 30_000 };
     await expect(takeLock(path, inHome)).rejects.toMatchObject({ code: 'lock-timeout' });
     await lutimes(path, 0, 0);
     const next = await takeLock(path, inHome);
@@ -141,7 +141,7 @@ describe('a lock', () => {
         import { readFileSync, writeFileSync } from 'node:fs';
         import { setTimeout as sleep } from 'node:timers/promises';
         for (let i = 0; i < 4; i++) {
-          const lock = await takeLock(${JSON.stringify(path)}, { waitMs: 20000, foreignStaleMs: 60000 });
+          const lock = await takeLock(${JSON.stringify(path)}, { timeoutMs: 20000, foreignStaleMs: 60000 });
           const n = Number(readFileSync(${JSON.stringify(counter)}, 'utf8'));
           await sleep(2);
           writeFileSync(${JSON.stringify(counter)}, String(n + 1));

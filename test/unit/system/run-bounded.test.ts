@@ -3,8 +3,8 @@ import { processStartTime } from '../../../src/system/process-start.ts';
 import { runBounded } from '../../../src/system/run-bounded.ts';
 
 const env = { PATH: '/usr/bin:/bin' };
-const run = (script: string, limitMs = 5_000) =>
-  runBounded('/bin/sh', ['-c', script], { env, limitMs });
+const run = (script: string, timeoutMs = 5_000) =>
+  runBounded('/bin/sh', ['-c', script], { env, timeoutMs });
 
 describe('a program that works on what a user can write', () => {
   it('gives its status and output', async () => {

@@ -94,7 +94,7 @@ const everyMs = 200;
  * Waits while another node deletes the pods that all nodes share: a session that starts in one of them would end with it.
  *
  * @param claims the answer to `writeClaim`
- * @param options.waitMs at most, for a node that fails meanwhile
+ * @param options.timeoutMs at most, for a node that fails meanwhile
  * @param options.now returns milliseconds since the epoch
  * @throws as `readClaims`
  */
@@ -102,9 +102,9 @@ export async function untilNotClosing(
   client: ApiClient,
   place: ClaimPlace,
   claims: NamespaceClaims | undefined,
-  { waitMs, now }: { readonly waitMs: number; readonly now: () => number },
+  { timeoutMs, now }: { readonly timeoutMs: number; readonly now: () => number },
 ): Promise<void> {
-  const end = performance.now() + waitMs;
+  const end = performance.now() + timeoutMs;
   let last = claims;
   while (last !== undefined && isClosingElsewhere(last, now()) && performance.now() < end) {
     await sleep(everyMs);
