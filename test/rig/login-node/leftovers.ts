@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
+import { ifMissing } from '../if-missing.ts';
 import type { SshHost } from './ssh-host.ts';
 
 /** What remains of a user's sessions on a host. */
@@ -82,14 +83,6 @@ async function namesIn(file: string): Promise<readonly string[]> {
   return (JSON.parse(text) as { id: string; names?: string[] }[]).map(
     ({ id, names }) => names?.[0] ?? id,
   );
-}
-
-/** An error handler that returns `instead` if a file or directory does not exist. */
-function ifMissing<T>(instead: T): (error: unknown) => T {
-  return (error) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead;
-    throw error;
-  };
 }
 
 async function filesIn(host: SshHost, directory: string): Promise<string[]> {

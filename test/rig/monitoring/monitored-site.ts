@@ -11,6 +11,7 @@ import { hookKubeconfig, installDirectory, Portal } from '../site/portal.ts';
 import type { Site } from '../site/site.ts';
 import { type TestUser, TestUsers } from '../site/test-users.ts';
 import { expireCredential, UserKubectl } from '../site/user-kubectl.ts';
+import { waitFor } from '../wait-for.ts';
 import { TimedServices } from './timed-services.ts';
 
 /** Users of the login node, by what their sessions are. */
@@ -83,6 +84,12 @@ export class MonitoredSite {
     await askBroker(broker, dana.uid, 'no token for anybody', true);
     await writeFile(portal.files.berth, config);
     for (const user of Object.values(sshUsers)) await login.host.ssh(user, ['echo hello']);
+    // Root counts a session that did not start when its connection closes, after the client has ended.
+    const { uid } = login.host.account(sshUsers.broken);
+    await waitFor({ what: 'the last connection to close', timeoutMs: 60_000 }, async () => {
+      const words = ['find', '/run/berth/connections', '-path', `*/${uid}/*`];
+      return (await login.host.asRoot(words)).stdout.length === 0 || undefined;
+    });
   }
 
   /** A pod of a session that no node can run. */

@@ -13,6 +13,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { ifMissing } from '../../../rig/if-missing.ts';
 import { waitFor } from '../../../rig/wait-for.ts';
 import { directoryOnHold } from '../../../rig/login-node/directory-on-hold.ts';
 import { overlayOnFuse } from '../../../rig/login-node/overlay-on-fuse.ts';
@@ -63,9 +64,10 @@ export async function silenceHome(
   daemon.stdout.on('data', (more: Buffer) => (output += more.toString()));
   const end = async (): Promise<void> => {
     for (const name of await readdir(connections)) {
-      // Those of other tests come and go.
-      const status = await stat(join(connections, name)).catch(() => undefined);
-      if (status?.uid === uid) await writeFile(join(connections, name, 'abort'), '1');
+      // Those of other tests come and go, and this one's goes by itself once its daemon has ended.
+      const status = await stat(join(connections, name)).catch(ifMissing(undefined));
+      if (status?.uid === uid)
+        await writeFile(join(connections, name, 'abort'), '1').catch(ifMissing(undefined));
     }
   };
   mounts.defer(async () => {
