@@ -131,7 +131,7 @@ describe('attacks on a login node with logind', () => {
       { timeout: 200_000 },
     );
     expect(init.exitCode, init.stdout.toString() + init.stderr).toBe(0);
-    await host.script('systemctl stop berth-reap.timer');
+    await host.script('systemctl stop berth-reap.timer berth-reap.service');
   });
   afterAll(() => host.stop());
 
@@ -193,10 +193,10 @@ describe('attacks on a login node with logind', () => {
     await host.script('rm -f /tmp/loot');
     const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
     process.kill(systemd, 'SIGSTOP');
-    const { stderr } = await host
+    const { stdout, stderr } = await host
       .asRoot([berth, 'reap'])
       .finally(() => process.kill(systemd, 'SIGCONT'));
-    expect.soft(stderr).toContain('systemd does not answer');
+    expect.soft(`${stdout.toString()}${stderr}`).toContain('systemd does not answer');
     expect(await host.script('cat /tmp/loot || true')).not.toContain('uid 4711');
   });
 
