@@ -175,5 +175,7 @@ it('refuses a plan that takes from more than a few and more than keep_percent al
 
 it('refuses a parent that is nowhere', () => {
   const rules = [{ account: 'lab', parent: 'typo' }];
-  expect(() => planned({ groups: {}, rules })).toThrow('account lab: its parent typo does not exist');
+  expect(() => planned({ groups: {}, rules })).toThrow(
+    'account lab: its parent typo does not exist',
+  );
 });
