@@ -1,6 +1,6 @@
 import type { LoginNodeAnswers } from './login-node-answers.ts';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../config/schema/profile/profile.ts';
 import { installedPath, withInstalledPaths } from '../installed-path.ts';
@@ -88,8 +88,11 @@ export async function loginNodeSetup(
   const names = { ...answers, cluster: answers.cluster?.name ?? '' };
   const [profile, rules] = profileSteps(names, present);
   const images = runsHere ? await imageSteps(answers, sshYml) : [];
+  const profilesDir = dirname(profile.path);
   const steps: SetupStep[] = [
     ...(cluster?.steps ?? []),
+    // `berth images pull` reads the profiles.
+    ...(existsSync(profilesDir) ? [] : [command('install', '-d', '-m', '0755', profilesDir)]),
     // No profile names what cannot be pulled. In an archive, podman looks for what a profile names.
     ...(answers.archive === undefined ? [rules, ...images, profile] : [rules, profile, ...images]),
     whole('/etc/security/berth-pam-env.conf', texts.pamEnv),

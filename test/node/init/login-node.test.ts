@@ -53,9 +53,11 @@ describe('berth init login-node', () => {
 
   it('says how to undo what it has done if a later step fails, and that undoes it', async () => {
     const before = await host.state();
+    await shell('rmdir /etc/berth/profiles 2>/dev/null || true');
     const failed = await host.init(
       `login-node --image localhost:1/none:1 --user alice --port ${port} --pull yes --start no --yes`,
     );
+    expect(failed.stderr).toContain('[registry-unreachable]');
     expect(failed.stderr).toContain('[init-step-failed]');
     const undo = undoCommands(failed.stdout, 'to undo this run');
     // No profile names what could not be pulled.
