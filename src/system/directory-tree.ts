@@ -46,9 +46,10 @@ export class DirectoryTree {
    * The text of a regular file; undefined if there is none.
    *
    * @param path in the directory, without `.` and `..`
+   * @param trusted nothing is read of a file that others can write, or that neither root nor the caller owns
    * @throws {BerthError} `site-directory-unsafe`; system errors
    */
-  read(path: string): string | undefined {
+  read(path: string, trusted = false): string | undefined {
     const entry = this.#entry(path, false);
     if (entry === undefined) return undefined;
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
@@ -57,6 +58,7 @@ export class DirectoryTree {
       return whileOpen(openSync(entry, flags), (file) => {
         const status = fstatSync(file);
         if (!status.isFile() || status.size > largestFile) throw unsafe(this.#shown(path));
+        if (trusted && !isTrusted(status)) return undefined;
         return readAtMostSync(file, status.size).toString('utf8');
       });
     } catch (error) {
@@ -171,8 +173,8 @@ function openFromRoot(path: string): number {
   }
 }
 
-/** Whether only root or the caller can have put the symlink there, and replace it. */
-function isTrusted(directory: Stats, link: Stats): boolean {
+/** Whether only root or the caller can have put the symlink there, and replace it. A file is judged as both. */
+function isTrusted(directory: Stats, link = directory): boolean {
   const own = [0, process.geteuid?.()];
   const { mode } = directory;
   return (

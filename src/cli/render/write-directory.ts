@@ -92,7 +92,8 @@ function isOwn(record: SumsOfFiles, path: string, text: string): boolean {
 }
 
 function readRecord(tree: DirectoryTree): SumsOfFiles {
-  const text = tree.read(recordName);
+  // Somebody else's would name files of others to be removed.
+  const text = tree.read(recordName, true);
   if (text === undefined) return new Map();
   try {
     const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);

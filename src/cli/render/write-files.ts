@@ -1,3 +1,4 @@
+import { escapedForTerminal } from '../../log.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import type { RenderedFile } from './write-directory.ts';
 
@@ -15,6 +16,6 @@ export async function writeFiles(
   const changes = await writeDirectory(directory, files);
   const lines = changes
     .filter(({ change }) => change !== 'unchanged')
-    .map(({ path, change }) => `${path}: ${change}\n`);
+    .map(({ path, change }) => `${escapedForTerminal(path)}: ${change}\n`);
   terminal.stdout.write(lines.length === 0 ? 'nothing to change\n' : lines.join(''));
 }

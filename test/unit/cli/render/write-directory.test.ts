@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -33,6 +33,22 @@ it('brings its own files up to date, and removes what is no longer wanted', asyn
   ]);
   expect(await textOf('index.html')).toBe('newer\n');
   await expect(textOf('parts/one.html')).rejects.toThrow('ENOENT');
+});
+
+it('removes nothing because of a record that is of somebody else, or that others can write', async () => {
+  const record = join(directory, '.berth-site.json');
+  await chmod(record, 0o666);
+  await expect(
+    writeDirectory(directory, [{ path: 'index.html', text: 'newer\n' }]),
+  ).rejects.toMatchObject({
+    code: 'site-file-edited',
+  });
+  await chmod(record, 0o644);
+  await chown(record, 54321, 54321);
+  expect(await writeDirectory(directory, [index])).toEqual([
+    { path: 'index.html', change: 'unchanged' },
+  ]);
+  expect(await textOf('parts/one.html')).toBe('one\n');
 });
 
 it.each([
