@@ -142,7 +142,7 @@ function spawnUntil(deadline: AbortSignal) {
   return (command: string, args: readonly string[], { env }: { env: NodeJS.ProcessEnv }) => {
     const child = startProgram(command, args, {
       env,
-      cwd: process.cwd(),
+      cwd: undefined,
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });

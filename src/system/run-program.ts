@@ -93,7 +93,7 @@ export function runProgramSync(
 /** Of standard input, output or error: a pipe to this process, this process's own, none, or that of a descriptor. */
 type Stream = 'pipe' | 'inherit' | 'ignore' | number;
 
-/** `cwd` is `/` by default; `detached`: in a session of its own. */
+/** `cwd` is `/` by default, and if undefined this process's; `detached`: in a session of its own. */
 export interface StartOptions<Input, Output, Errors> extends Pick<
   SpawnOptions,
   'cwd' | 'detached' | 'uid' | 'gid'

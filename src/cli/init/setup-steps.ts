@@ -47,7 +47,7 @@ export async function statusOf(
   const env = stepEnvironment(terminal);
   const child = startProgram(file, args, {
     env,
-    cwd: process.cwd(),
+    cwd: undefined,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.on('error', () => undefined).end(input);

@@ -2,6 +2,7 @@ import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import { countText } from '../../count-text.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
+import { shellWords } from '../../shell-words.ts';
 import { reportJson } from './documents.ts';
 import type { LoadedSlurmSyncSettings } from './load-settings.ts';
 import type { PlannedSync, SlurmSyncReport } from './sync-accounts.ts';
@@ -127,7 +128,8 @@ function writePlan(planned: PlannedSync, terminal: Terminal): void {
   const { url, people, commands } = planned;
   const read = `${countText(people.users.size, 'user')}, ${countText(people.groupNames.length, 'group')}`;
   terminal.stdout.write(`${escapedForTerminal(url)}: ${read}\n`);
-  for (const args of commands) terminal.stdout.write(`sacctmgr -i ${args.join(' ')}\n`);
+  for (const args of commands)
+    terminal.stdout.write(`sacctmgr -i ${escapedForTerminal(shellWords(args))}\n`);
   if (commands.length === 0) writeIdle('nothing to do', true, terminal);
   writeRemarks(planned, terminal);
 }

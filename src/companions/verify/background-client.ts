@@ -25,7 +25,7 @@ export class BackgroundClient {
     const [command = '', ...args] = argv;
     const child = startProgram(command, args, {
       env: { ...client.env, ...env },
-      cwd: process.cwd(),
+      cwd: undefined,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     return new BackgroundClient(child);

@@ -21,7 +21,7 @@ export interface ClientOptions {
 export function run(
   command: string,
   args: readonly string[],
-  { input = '', timeout = 90_000, env, cwd = process.cwd() }: ClientOptions = {},
+  { input = '', timeout = 90_000, env, cwd }: ClientOptions = {},
 ): Promise<ClientResult> {
   return new Promise((resolve, reject) => {
     const child = startProgram(command, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'] });

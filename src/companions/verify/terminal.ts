@@ -36,7 +36,7 @@ export class Terminal {
     const command = `stty rows ${rows} columns ${columns}; exec ${shellWords(argv)}`;
     const script = startProgram('script', ['-q', '-f', '-e', '-c', command, '/dev/null'], {
       env: { ...env, SHELL: '/bin/sh' },
-      cwd: process.cwd(),
+      cwd: undefined,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     return new Terminal(script, argv[0] ?? '');

@@ -59,7 +59,7 @@ export function parseJob(text: string, record: JobRecord, uid: number): SlurmJob
   // What follows is free text, of the user and of the site, and before it only the name of the job.
   const [known = ''] = text.split('\n   Command=');
   const field = (name: string): string =>
-    new RegExp(`^ +(?:\\S+=\\S* )*${name}=(\\S*)`, 'm').exec(known)?.[1] ?? '';
+    new RegExp(`^ +(?:[^\\s=]+=\\S* )*${name}=(\\S*)`, 'm').exec(known)?.[1] ?? '';
   const state = field('JobState');
   const isOwn = new RegExp(`^ +UserId=.*\\(${uid}\\) GroupId=`, 'm').test(known);
   if (state === '' || !isOwn || !isOf(record, field('SubmitTime'))) return undefined;

@@ -68,6 +68,13 @@ describe("scontrol's answer", () => {
    Command=(null)
    Comment=x BatchHost=evil
 `;
+  it('is read in linear time, whatever name the user gives the job', () => {
+    const name = `x\n   ${'a=a'.repeat(20_000)} `;
+    const began = performance.now();
+    expect(parseJob(shown.replace('JobName=x', `JobName=${name}`), record, 1000)).toBeDefined();
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+
   it('has the same, and nothing of what the user or the site has written', () => {
     expect(parseJob(shown, record, 1000)).toEqual({
       ...jobOf('SIGNALING', 'None', '8:00:00|None|0'),
