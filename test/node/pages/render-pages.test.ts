@@ -148,6 +148,7 @@ describe('berth render pages', () => {
 END
       setpriv --reuid ada --regid ada --clear-groups env HOME=${home} perl /run/swap.pl &
       until [ -e ${home}/ready ]; do sleep 0.1; done
+      chown root:root ${home}/site/.berth-site.json # As if root had written it: no other record is trusted.
       ${berth} render pages ${home}/site >/dev/null
       wait
       ls ${home} ${home}/site/sub ${home}/site/aside; cat /run/root-only/victim`);

@@ -187,13 +187,19 @@ describe('without any session', () => {
       ])
         options.push('-o', one);
       const client = spawn('ssh', [...options, '-L', `${local}:${path}`, 'ann@127.0.0.1'], {
-        stdio: 'ignore',
+        stdio: ['ignore', 'ignore', 'pipe'],
       });
+      let said = '';
+      client.stderr.on('data', (more: Buffer) => (said += more.toString()));
+      const alive = (): Promise<void> =>
+        client.exitCode === null
+          ? Promise.resolve()
+          : Promise.reject(new Error(`ssh ended with ${client.exitCode}: ${said}`));
       try {
         // sshd refuses a forward by closing it, so wait until the port is open.
         const ready = () =>
           execa('ss', ['-Hltn', `sport = :${local}`]).then(({ stdout }) => stdout || undefined);
-        await waitFor({ what: 'the forward', timeoutMs: 60_000, everyMs: 20 }, ready);
+        await waitFor({ what: 'the forward', timeoutMs: 60_000, everyMs: 20, alive }, ready);
         return await greeting(local);
       } finally {
         client.kill();
