@@ -107,7 +107,10 @@ describe('berth status with clusters', () => {
     for (const name of ['dead', 'lost'])
       expect(seen(name)).toMatchObject({
         ...{ status: 'failed', token: 'good', milliseconds: null },
-        error: { code: 'api-deadline', next: `berth doctor --cluster ${name}` },
+        error: {
+          code: 'api-deadline',
+          next: `Run \`berth doctor --cluster ${name}\`: it shows which step fails.`,
+        },
       });
   });
 
