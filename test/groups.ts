@@ -3,9 +3,9 @@
  * `npm run test:all` runs them, and CI runs those that have not passed as they are.
  */
 import { createHash } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { build } from 'esbuild';
 
 export interface Group {
@@ -69,16 +69,8 @@ export const groups: Readonly<Record<string, Group>> = {
   },
 };
 
-/** What programs are built of, and what tests read, beside the files that they import. */
-const shared = [
-  'etc/**',
-  'docs/**',
-  'packaging/**',
-  'scripts/**',
-  'src/**/*.{css,erb,py,sh}',
-  'test/rig/**',
-  'package-lock.json',
-];
+/** What programs are built of, and what tests read, beside the files that they import or name. */
+const shared = ['etc/**', 'packaging/**', 'scripts/**', 'test/rig/**', 'package-lock.json'];
 
 const repository = new URL('..', import.meta.url).pathname;
 const record = new URL('groups-passed.json', import.meta.url);
@@ -112,16 +104,34 @@ export async function keyOf(group: Group, cwd = repository): Promise<string> {
     packages: 'external',
     logLevel: 'error',
   });
+  const imported = Object.keys(metafile.inputs);
   const others = globSync(shared, { cwd, withFileTypes: true, exclude: ['**/__pycache__/**'] })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(cwd, join(entry.parentPath, entry.name)));
   const hash = createHash('sha256');
-  for (const path of [...Object.keys(metafile.inputs), ...others].sort())
+  // scripts/ names what is built into the programs.
+  const built = others.filter((path) => /^scripts\/.*\.ts$/.test(path));
+  const files = new Set([...imported, ...namedIn([...imported, ...built], cwd), ...others]);
+  for (const path of [...files].sort())
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(cwd, path)))
       .update('\0');
   return hash.digest('hex').slice(0, 16);
+}
+
+/** The files that modules name in a string: texts that programs contain, and pages that tests read. */
+function namedIn(modules: readonly string[], cwd: string): string[] {
+  return modules.flatMap((module) => {
+    const text = readFileSync(join(cwd, module), 'utf8');
+    const names = [...text.matchAll(/'([\w@.-][\w@./-]*\.\w+)'/g)].flatMap(([, name = '']) => [
+      join(dirname(module), name),
+      name,
+    ]);
+    return names.filter(
+      (path) => statSync(join(cwd, path), { throwIfNoEntry: false })?.isFile() === true,
+    );
+  });
 }
 
 /** The day on which a group passed as it is now. */

@@ -153,6 +153,28 @@ describe('attacks on a login node with logind', () => {
       timeout: 90_000,
     });
 
+  const forge = (more: string) =>
+    asAlice(
+      'sh',
+      '-ec',
+      `cp ${host.directory}/evil.so ${host.directory}/hook.sh /home/alice/
+      cd /var/lib/berth-ssh/users/4711
+      printf '[engine]\\nlock_type = "file"\\nenv = ["LD_PRELOAD=/home/alice/evil.so"${more}]\\n' >.config/containers/containers.conf
+      echo '[{"id":"${'7'.padStart(64, '0')}","names":["berth-minimal-99.1"],"image":"${'8'.padStart(64, '0')}","layer":"${'9'.padStart(64, '0')}","created":"2026-01-01T00:00:00Z"}]' >storage/overlay-containers/containers.json`,
+    );
+
+  it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
+    await forge('');
+    await host.script('rm -f /tmp/loot');
+    const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
+    process.kill(systemd, 'SIGSTOP');
+    const { stdout, stderr } = await host
+      .asRoot([berth, 'reap'])
+      .finally(() => process.kill(systemd, 'SIGCONT'));
+    expect.soft(`${stdout.toString()}${stderr}`).toContain('systemd does not answer');
+    expect(await host.script('cat /tmp/loot || true')).not.toContain('uid 4711');
+  });
+
   it('alice does not run code as root through the debugger of pam-session', async () => {
     const said: string[] = [];
     for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -167,16 +189,6 @@ describe('attacks on a login node with logind', () => {
     expect(await host.script('cat /root-was-here 2>/dev/null || true'), said.join('\n')).toBe('');
   });
 
-  const forge = (more: string) =>
-    asAlice(
-      'sh',
-      '-ec',
-      `cp ${host.directory}/evil.so ${host.directory}/hook.sh /home/alice/
-      cd /var/lib/berth-ssh/users/4711
-      printf '[engine]\\nlock_type = "file"\\nenv = ["LD_PRELOAD=/home/alice/evil.so"${more}]\\n' >.config/containers/containers.conf
-      echo '[{"id":"${'7'.padStart(64, '0')}","names":["berth-minimal-99.1"],"image":"${'8'.padStart(64, '0')}","layer":"${'9'.padStart(64, '0')}","created":"2026-01-01T00:00:00Z"}]' >storage/overlay-containers/containers.json`,
-    );
-
   it('alice does not read keys of an admin who types `berth reap`, and has not the login UID of the admin', async () => {
     await forge('');
     await host.script(
@@ -186,18 +198,6 @@ describe('attacks on a login node with logind', () => {
     expect(loot).toContain('uid 4711');
     expect.soft(loot).not.toContain('KEY hunter2');
     expect.soft(loot).not.toContain('loginuid 4712');
-  });
-
-  it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
-    await forge('');
-    await host.script('rm -f /tmp/loot');
-    const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
-    process.kill(systemd, 'SIGSTOP');
-    const { stdout, stderr } = await host
-      .asRoot([berth, 'reap'])
-      .finally(() => process.kill(systemd, 'SIGCONT'));
-    expect.soft(`${stdout.toString()}${stderr}`).toContain('systemd does not answer');
-    expect(await host.script('cat /tmp/loot || true')).not.toContain('uid 4711');
   });
 
   it('a process of root’s cleanup for alice has her login UID, and keeps it', async () => {

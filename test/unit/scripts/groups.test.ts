@@ -1,7 +1,6 @@
-import { globSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { filesOf, groupOf, groups, keyOf } from '../../groups.ts';
 
@@ -30,20 +29,21 @@ it('a key follows what the tests of its group import, and nothing else', async (
   }
 });
 
-it('a key follows the texts that programs contain', async () => {
-  const kinds = new Set(globSync('src/**/*.*').map((file) => extname(file)));
-  const texts = [...kinds].filter((kind) => !['.ts', '.md'].includes(kind));
-  expect(texts).toContain('.erb');
+it.each([
+  ['a text of a program', "sourceText('../two/text.erb', import.meta.url);", 'two/text.erb'],
+  ['a page', "codeBlocks('docs/page.md');", 'docs/page.md'],
+])('a key follows %s, and no other one', async (_, code, named) => {
   const directory = await mkdtemp(join(tmpdir(), 'berth-groups-'));
   try {
-    await mkdir(join(directory, 'src'));
-    await writeFile(join(directory, 'one.test.ts'), '');
-    const key = () => keyOf({ tests: ['one.test.ts'], programs: [] }, directory);
-    for (const kind of texts) {
-      const before = await key();
-      await writeFile(join(directory, 'src', `text${kind}`), '');
-      expect(await key(), kind).not.toBe(before);
-    }
+    for (const name of ['one', 'two', 'docs']) await mkdir(join(directory, name));
+    await writeFile(join(directory, 'one/one.test.ts'), code);
+    const key = () => keyOf({ tests: ['one/one.test.ts'], programs: [] }, directory);
+    await writeFile(join(directory, named), 'before');
+    const before = await key();
+    await writeFile(join(directory, 'docs/other.md'), '');
+    expect(await key()).toBe(before);
+    await writeFile(join(directory, named), 'after');
+    expect(await key()).not.toBe(before);
   } finally {
     await rm(directory, { recursive: true });
   }
