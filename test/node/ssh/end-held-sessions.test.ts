@@ -31,8 +31,8 @@ describe('berth sessions end', () => {
   it('tells and ends all, also where standard error is a file that never answers', async () => {
     const { home } = host.account('mal-b');
     const program = overlayOnFuse.replaceAll('/tmp/', `${home}/`);
-    const start = `setsid python3 ~/overlay.py >~/out 2>&1 </dev/null &
-until grep -q silent ~/out; do sleep 0.1; done
+    const start = `rm -f ~/out; setsid python3 ~/overlay.py >~/out 2>&1 </dev/null &
+until grep -qs silent ~/out; do sleep 0.1; done
 exec 2</proc/$(sed -n 's/silent //p' ~/out)/root${home}/overlay/sleep
 echo ready; exec sleep 1000`;
     const write = `cat >~/overlay.py; cat >~/.bashrc <<'X'\n${start}\nX`;

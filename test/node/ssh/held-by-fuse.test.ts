@@ -74,8 +74,9 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     const { uid, home } = host.account(user);
     // What the user can run on the host: with a shell there, or in a job on this node.
     const program = overlayOnFuse.replaceAll('/tmp/', `${home}/`);
-    const start = `cat >overlay.py; setsid python3 overlay.py wholly >out 2>&1 </dev/null &
-      until grep -q silent out; do sleep 0.1; done; sed -n 's/silent //p' out`;
+    const start = `cat >overlay.py; rm -f out
+      setsid python3 overlay.py wholly >out 2>&1 </dev/null &
+      until grep -qs silent out; do sleep 0.1; done; sed -n 's/silent //p' out`;
     const { stdout } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
       input: program,
     });

@@ -33,7 +33,7 @@ export async function holdDirectory(
   const { home } = host.account(user);
   const start = `cd ${home}; cat >hold.py; ${first}; rm -f held
     setsid python3 hold.py ${directory} >held 2>&1 </dev/null &
-    until grep -q silent held; do sleep 0.1; done
+    until grep -qs silent held; do sleep 0.1; done
     setsid mkdir ${directory}/new-$$ >/dev/null 2>&1 </dev/null & sleep 0.2`;
   const { exitCode, stderr } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
     input: directoryOnHold.replaceAll('/tmp/', `${home}/`),

@@ -36,7 +36,7 @@ export async function mountSilently(
   const { home } = host.account(user);
   const start = `cat >silent.py; rm -f silent.out
     setsid python3 silent.py ${directory} >silent.out 2>&1 </dev/null &
-    until grep -q silent silent.out; do sleep 0.1; done`;
+    until grep -qs silent silent.out; do sleep 0.1; done`;
   const { exitCode, stderr } = await host.asUser(user, ['timeout', '30', 'sh', '-c', start], {
     input: silentMount,
   });
