@@ -35,8 +35,16 @@ at_low_priority='
   {
     # Node alone keeps the turn of its user, on the descriptor of flock(1).
     exec 3>&-
-    # Keeps the slot while Node lives, but no longer than a minute: a file system of the user may hold Node for ever.
-    exec /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null
+    # A file system of the user may hold Node for ever, so it keeps the slot for a minute at most, and is killed after another:
+    # `berth reap` does the rest.
+    lives() {
+      /usr/bin/timeout 60 /usr/bin/tail -s 0.1 --pid=$$ -f /dev/null
+      [ $? = 124 ]
+    }
+    lives || exit
+    exec 8>&-
+    lives || exit
+    kill -KILL $$
   } </dev/null >/dev/null 2>&1 &
   exec 8>&- /usr/bin/nice -n 10 "$@"'
 

@@ -10,8 +10,15 @@ import {
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { sessionId } from '../../session-id.ts';
-import { directoryNames } from '../../system/if-present.ts';
-import { isRunning } from '../../system/processes.ts';
+import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
+import { directoryNames, textIfPresent } from '../../system/if-present.ts';
+import { procStatFields, processStartedAt } from '../../system/process-start.ts';
+import {
+  hasInitialVariable,
+  isRunning,
+  processFacts,
+  type ProcessId,
+} from '../../system/processes.ts';
 import {
   beginClosing,
   type ClosingConnection,
@@ -43,6 +50,9 @@ interface EndedConnections {
 
 /** After this, a cleanup by the PAM hook has certainly ended. Milliseconds. */
 const closingMs = 120_000;
+
+/** After this, a PAM close has certainly ended: it waits twice (close-queue.sh), and is then killed. */
+const longestCloseMs = 2 * 40_000 + closingMs + 20_000;
 
 /** @param ids some of `findGoneConnections` */
 export async function closeGoneConnections(
@@ -102,7 +112,23 @@ export async function closeGoneConnections(
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
 /**
- * Connections whose monitor has ended, and those whose cleanup has begun but was not completed. Also removes
+ * The monitor and PAM's close, if that takes too long, or if the monitor is stopped: users may stop all processes of their login session,
+ * root's too (KillSession of logind). Not one that a debugger has stopped.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function stuckProcesses(monitor: ProcessId, now: number): readonly SignalTarget[] {
+  const { pid } = monitor;
+  const children = textIfPresent(`/proc/${pid}/task/${pid}/children`) ?? '';
+  const closes = (children.match(/\d+/g) ?? [])
+    .flatMap((child) => processFacts(Number(child), (uid) => uid === 0) ?? [])
+    .filter((child) => hasInitialVariable(child.pid, 'PAM_TYPE=close_session'));
+  const isLate = closes.some((one) => now - (processStartedAt(one.pid) ?? now) > longestCloseMs);
+  return isLate || procStatFields(pid)?.[0] === 'T' ? [...closes, { ...monitor, uid: 0 }] : [];
+}
+
+/**
+ * Connections whose monitor has ended or is stuck, and those whose cleanup has begun but was not completed. Also removes
  * records that belong to no connection: leftovers of a killed hook, and records that name a process that is not sshd.
  */
 export function findGoneConnections(
@@ -116,7 +142,13 @@ export function findGoneConnections(
     const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
     const monitor = id === undefined ? undefined : parseConnectionId(id);
     const isServed = monitor !== undefined && runningMonitor(monitor) !== undefined;
-    if (isServed && name === id) continue;
+    if (isServed && name === id) {
+      const stuck = stuckProcesses(monitor, site.now());
+      if (stuck.length === 0) continue;
+      if (!dryRun) for (const one of stuck) signalProcess(one, 'SIGKILL');
+      gone.add(id);
+      continue;
+    }
     const old = ageOf(`${directory}/${name}`, site.now()) > closingMs;
     const isFalse =
       monitor === undefined ? id !== undefined || old : !isServed && isRunning(monitor);

@@ -1,6 +1,6 @@
 /**
  * What a user with a process of her own on a host with logind tries against root's programs:
- * to debug root's pam-session, which runs in the scope of her session, where logind lets her signal it (KillSession, SIGUSR1);
+ * to stop root's pam-session, or to debug it, which runs in the scope of her session, where logind lets her signal it (KillSession, SIGUSR1);
  * to read keys of the admin who types `berth reap`; to have another's login UID in the audit log.
  */
 import { copyFile, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { SystemdHost } from '../../rig/systemd/systemd-host.ts';
 const address = '127.18.78.1';
 const berth = join(installDirectory, 'berth');
 
-const exploit = String.raw`
+const findHooks = String.raw`
 import subprocess, os, sys, time, socket, json, base64, struct, re, glob
 def kill(sess, sig):
     return subprocess.run(['busctl','--system','call','org.freedesktop.login1','/org/freedesktop/login1','org.freedesktop.login1.Manager','KillSession','ssi',sess,'all',str(sig)],capture_output=True,text=True).returncode
@@ -32,6 +32,19 @@ def hooks():
             if c[0].endswith('/node') and 'close' in c: yield 'node', m.group(1)
             elif len(c)>2 and 'autogroup' in c[2]: yield 'slice', m.group(1)
             elif 'close' in c: yield 'wait', m.group(1)
+`;
+
+const stopClose = String.raw`
+${findHooks}
+end=time.time()+20
+while time.time()<end:
+    for _,sess in list(hooks()):
+        kill(sess,19); print('stopped', sess); sys.exit()
+sys.exit('no close in the session')
+`;
+
+const exploit = String.raw`
+${findHooks}
 end=time.time()+15; held=None
 # Step by step, with SIGSTOP and SIGCONT, to the moment at which root asks systemd for a scope, for no more than two seconds.
 while not held and time.time()<end:
@@ -114,6 +127,7 @@ describe('attacks on a login node with logind', () => {
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(host.directory, 'key')]);
     await copyFile(await savedBusybox(), join(host.directory, 'image.tar'));
     await writeFile(join(host.directory, 'exploit.py'), exploit);
+    await writeFile(join(host.directory, 'stop.py'), stopClose);
     await writeFile(join(host.directory, 'evil.c'), library);
     await writeFile(join(host.directory, 'hook.sh'), hook);
     await host.script(`export DEBIAN_FRONTEND=noninteractive
@@ -163,9 +177,25 @@ describe('attacks on a login node with logind', () => {
       echo '[{"id":"${'7'.padStart(64, '0')}","names":["berth-minimal-99.1"],"image":"${'8'.padStart(64, '0')}","layer":"${'9'.padStart(64, '0')}","created":"2026-01-01T00:00:00Z"}]' >storage/overlay-containers/containers.json`,
     );
 
+  it('what alice started ends, although she stops the close of her connection', async () => {
+    const attack = asAlice('python3', join(host.directory, 'stop.py'));
+    const session = ssh('(sleep 4242 >/dev/null 2>&1 &) ; sleep 2');
+    const { stdout, stderr } = await attack;
+    expect(stdout.toString(), stderr).toContain('stopped');
+    await session;
+    expect(await host.script('ls /run/berth/connections/4711')).not.toBe('');
+    const reap = await host.asRoot([berth, 'reap']);
+    expect(reap.stderr).toContain('by=reaper');
+    const left = await host.script(
+      'ls /run/berth/connections/4711; pgrep -fx "sleep 4242" || true',
+    );
+    expect(left).toBe('');
+  });
+
   it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
     await forge('');
-    await host.script('rm -f /tmp/loot');
+    // Without the last, all who have a storage are looked at once in an hour.
+    await host.script('rm -f /tmp/loot /run/berth/swept');
     const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
     process.kill(systemd, 'SIGSTOP');
     const { stdout, stderr } = await host
