@@ -104,6 +104,10 @@ export const logEvents = {
       ...ofSessions,
     },
   },
+  'FUSE connections aborted': {
+    when: 'A process of the user held up all who looked at it, the cleanup too.',
+    fields: { user, connections: 'numbers in /sys/fs/fuse/connections, separated by spaces' },
+  },
   'session ended at its limit': {
     when: '`berth reap` has ended a session.',
     fields: { ...ofLogin, limit: '`hard` or `idle`' },

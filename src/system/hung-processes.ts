@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
-import { isZombie, processStartTime, procStatFields } from './process-start.ts';
+import { statusField } from './proc-status.ts';
+import { allPids, processStatus } from './processes.ts';
 import { ensureRootDirectory } from './safe-directories.ts';
 
 /**
@@ -12,23 +12,25 @@ import { ensureRootDirectory } from './safe-directories.ts';
  * @param id of a process that has got SIGKILL, or of a process group
  */
 export function noteHung(file: string, id: number): void {
-  const hung = readdirSync('/proc').filter((name) => {
-    const fields = /^\d+$/.test(name) ? procStatFields(Number(name)) : undefined;
-    if (fields === undefined || isZombie(fields)) return false;
-    return name === String(id) || fields[2] === String(id);
-  });
+  const hung = allPids().filter((pid) => isPartOf(pid, id));
   if (hung.length === 0) return;
   ensureRootDirectory(dirname(file));
-  writePrivateFile(
-    file,
-    hung.map((pid) => `${pid}.${processStartTime(Number(pid)) ?? 0}\n`).join(''),
-  );
+  writePrivateFile(file, hung.map((pid) => `${pid} ${id}\n`).join(''));
 }
 
 /** PID of a process that `noteHung` has noted in this file and that still exists. */
 export function hungProcess(file: string): number | undefined {
   const noted = readPrivateFile(file, 0, 65_536) ?? '';
-  for (const [, pid, start] of noted.matchAll(/^(\d+)\.(\d+)$/gm))
-    if (processStartTime(Number(pid)) === start) return Number(pid);
+  for (const [, pid, id] of noted.matchAll(/^(\d+) (\d+)$/gm))
+    if (isPartOf(Number(pid), Number(id))) return Number(pid);
   return undefined;
+}
+
+/** Whether it runs, and is this process or in its group. As `status` says, for which nobody has to wait (`pidsByUid`). */
+function isPartOf(pid: number, id: number): boolean {
+  const status = processStatus(pid) ?? '';
+  const field = (name: string): string => statusField(status, name) ?? '';
+  // The first thread of a process may end before others.
+  const hasEnded = /^[ZX]?( |$)/.test(field('State')) && Number(field('Threads')) <= 1;
+  return !hasEnded && (pid === id || Number.parseInt(field('NSpgid')) === id);
 }

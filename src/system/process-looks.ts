@@ -1,4 +1,4 @@
-import { type ProcessFacts, runningProcesses } from './processes.ts';
+import { pidsByUid, type PidsByUid, pidsOf, type ProcessFacts, processFacts } from './processes.ts';
 
 type Wanted = (uid: number) => boolean;
 
@@ -9,47 +9,50 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Where processes are looked up. */
+interface ProcessSource {
+  /** As `pidsByUid`. */
+  readonly pids: () => PidsByUid;
+  /** As `processFacts`. */
+  readonly facts: (pid: number) => ProcessFacts | undefined;
+}
+
 /**
  * Looks at all processes of the host, for a program that looks after many users: on a node with thousands of processes, a
- * look for each user takes longer than all else.
+ * look for each user takes longer than all else. Of users who are not asked for, only the PIDs are looked at: a user's process can hold up
+ * all other looks at it (`pidsByUid`).
  */
 export class ProcessLooks {
   readonly #longestMs: number;
-  readonly #look: (wanted: Wanted) => Iterable<ProcessFacts>;
+  readonly #source: ProcessSource;
   #taken = -Infinity;
-  #byUid: ReadonlyMap<number, readonly ProcessFacts[]> = new Map();
+  #pids: PidsByUid = new Map();
   #waiting: Waiting[] = [];
 
   /**
-   * @param longestMs the age from which a recent look is taken again, milliseconds
-   * @param look default: `runningProcesses`
+   * @param longestMs the age from which a recent list of PIDs is taken again, milliseconds
+   * @param source default: /proc
    */
-  constructor(
-    longestMs: number,
-    look: (wanted: Wanted) => Iterable<ProcessFacts> = runningProcesses,
-  ) {
+  constructor(longestMs: number, source: ProcessSource = { pids: pidsByUid, facts: processFacts }) {
     this.#longestMs = longestMs;
-    this.#look = look;
+    this.#source = source;
   }
 
   /**
-   * The processes with one of these real UIDs, not root's, in a look that may have been taken before. It may lack what has
+   * The processes with one of these real UIDs, in a list of PIDs that may have been taken before. It may lack what has
    * started since, so it is not for a decision to end something.
    */
   recent(wanted: Wanted): readonly ProcessFacts[] {
     const now = performance.now();
     if (now - this.#taken > this.#longestMs) {
-      this.#byUid = Map.groupBy(
-        this.#look((uid) => uid !== 0),
-        ({ uid }) => uid,
-      );
+      this.#pids = this.#source.pids();
       this.#taken = now;
     }
-    return ofUids(this.#byUid, wanted);
+    return this.#factsOf(this.#pids, wanted);
   }
 
   /**
-   * The processes with one of these real UIDs, in a look that begins after the call. All that ask for one in the same turn of
+   * The processes with one of these real UIDs, in a list of PIDs that is taken after the call. All that ask for one in the same turn of
    * the event loop share it.
    *
    * @throws system errors about /proc
@@ -65,18 +68,16 @@ export class ProcessLooks {
     const waiting = this.#waiting;
     this.#waiting = [];
     try {
-      const all = this.#look((uid) => waiting.some(({ wanted }) => wanted(uid)));
-      const byUid = Map.groupBy(all, ({ uid }) => uid);
-      for (const { wanted, resolve } of waiting) resolve(ofUids(byUid, wanted));
+      const pids = this.#source.pids();
+      for (const { wanted, resolve } of waiting) resolve(this.#factsOf(pids, wanted));
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     }
   }
-}
 
-function ofUids(
-  byUid: ReadonlyMap<number, readonly ProcessFacts[]>,
-  wanted: Wanted,
-): readonly ProcessFacts[] {
-  return [...byUid].flatMap(([uid, processes]) => (wanted(uid) ? processes : []));
+  #factsOf(byUid: PidsByUid, wanted: Wanted): readonly ProcessFacts[] {
+    return pidsOf(byUid, wanted)
+      .flatMap((pid) => this.#source.facts(pid) ?? [])
+      .filter(({ uid }) => wanted(uid));
+  }
 }

@@ -60,21 +60,45 @@ export function* runningProcesses(
   wanted: (uid: number) => boolean = () => true,
 ): Generator<ProcessFacts> {
   // Root may run with any effective UID, as sshd does while it reads a user's keys.
-  const canSkip = !wanted(0);
-  for (const name of readdirSync('/proc')) {
-    if (!/^[0-9]+$/.test(name)) continue;
-    if (canSkip) {
-      const uid = effectiveUid(name);
-      if (uid !== 0 && !wanted(uid)) continue;
-    }
-    const facts = processFacts(Number(name), wanted);
+  for (const pid of wanted(0) ? allPids() : pidsOf(pidsByUid(), wanted)) {
+    const facts = processFacts(pid, wanted);
     if (facts !== undefined) yield facts;
   }
 }
 
+export type PidsByUid = ReadonlyMap<number, readonly number[]>;
+
+export function pidsOf(byUid: PidsByUid, wanted: (uid: number) => boolean): readonly number[] {
+  return [...byUid].flatMap(([uid, pids]) => (wanted(uid) ? pids : []));
+}
+
+/**
+ * The PIDs of all users, by UID: the effective one, but the real one of what root's setuid programs run. The kernel always answers: a
+ * process whose execve(2) waits for a FUSE file system of its user holds `exec_update_lock`, and `stat`, `environ` and `exe` in /proc wait
+ * for that, but not stat(2), `status` and `cgroup`.
+ */
+export function pidsByUid(): PidsByUid {
+  return Map.groupBy(allPids(), (pid) => effectiveUid(pid) || realUid(processStatus(pid)));
+}
+
+export function allPids(): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map(Number);
+}
+
 /** NaN for a process that has ended. */
-function effectiveUid(pid: string): number {
+function effectiveUid(pid: number): number {
   return ifReadable(() => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid) ?? Number.NaN;
+}
+
+/** proc_pid_status(5); undefined for a process that has ended. */
+export function processStatus(pid: number): string | undefined {
+  return readProc(pid, 'status');
+}
+
+function realUid(status = ''): number {
+  return Number.parseInt(statusField(status, 'Uid') ?? '');
 }
 
 /** A process and its ancestors, as far as they are known. @param most how many of them are looked at */
@@ -98,9 +122,9 @@ export function processFacts(
   pid: number,
   wanted: (uid: number) => boolean = () => true,
 ): ProcessFacts | undefined {
-  const status = readProc(pid, 'status');
+  const status = processStatus(pid);
   if (status === undefined) return undefined;
-  const uid = Number.parseInt(statusField(status, 'Uid') ?? '');
+  const uid = realUid(status);
   if (!wanted(uid)) return undefined;
   const fields = procStatFields(pid);
   if (fields === undefined || isZombie(fields)) return undefined;

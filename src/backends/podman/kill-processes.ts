@@ -4,6 +4,8 @@ import { directoryNames, ifReadable } from '../../system/if-present.ts';
 import { mountLines, type ProcessId } from '../../system/processes.ts';
 import { belongs, type BerthProcess, type ProcessOwner, userProcesses } from './user-processes.ts';
 
+type ProcessIds = Pick<ProcessOwner, 'uid' | 'subordinate'>;
+
 /** Where Linux shows FUSE connections (fusectl), each with its user as owner. */
 const fuseConnections = '/sys/fs/fuse/connections';
 
@@ -34,7 +36,7 @@ export async function killProcesses<Found extends BerthProcess>(
   const inUse = new Set(others.flatMap(mounts));
   const theirs = new Set(left.flatMap(mounts));
   // One that is unmounted while a file of it is open is in no list of mounts.
-  const waiting = directoryNames(fuseConnections).filter((one) => isWaitedFor(one, owner));
+  const waiting = waitedFor(owner);
   const over = waiting.filter((one) => !inUse.has(one));
   const fuse = waiting.filter((one) => inUse.has(one) && theirs.has(one));
   if (over.length === 0) return { left, fuse };
@@ -51,11 +53,22 @@ function fuseMounts(pid: number, owner: number): readonly string[] {
 }
 
 /** The kernel makes the user who mounted it the owner, and nobody can mount for a UID outside of their user namespace. */
-function isWaitedFor(connection: string, owner: ProcessOwner): boolean {
+function isWaitedFor(connection: string, owner: ProcessIds): boolean {
   const directory = `${fuseConnections}/${connection}`;
   const uid = ifReadable(() => statSync(directory).uid);
   if (uid === undefined || !belongs(uid, owner)) return false;
   return Number(ifReadable(() => readFileSync(`${directory}/waiting`, 'latin1'))) > 0;
+}
+
+function waitedFor(owner: ProcessIds): readonly string[] {
+  return directoryNames(fuseConnections).filter((one) => isWaitedFor(one, owner));
+}
+
+/** Aborts all FUSE connections of a user that somebody waits for. @returns their numbers */
+export function abortWaitedFor(owner: ProcessIds): readonly string[] {
+  const waiting = waitedFor(owner);
+  for (const one of waiting) abort(one);
+  return waiting;
 }
 
 function abort(connection: string): void {

@@ -13,7 +13,6 @@ import {
   withAncestors,
   namespaceInode,
   processArguments,
-  isRunning,
   type ProcessFacts,
   runningProcesses,
 } from '../../system/processes.ts';
@@ -118,7 +117,7 @@ const sshdPrograms = [
  */
 export function userProcesses(owner: ProcessOwner, looks?: ProcessLooks): readonly BerthProcess[] {
   const wanted = (uid: number): boolean => belongs(uid, owner);
-  const found = looks?.recent(wanted).filter(isRunning) ?? [...runningProcesses(wanted)];
+  const found = looks?.recent(wanted) ?? [...runningProcesses(wanted)];
   return withParts(owner, found);
 }
 
@@ -128,7 +127,7 @@ export async function currentUserProcesses(
   looks?: ProcessLooks,
 ): Promise<readonly BerthProcess[]> {
   const found = await looks?.fresh((uid) => belongs(uid, owner));
-  return found === undefined ? userProcesses(owner) : withParts(owner, found.filter(isRunning));
+  return found === undefined ? userProcesses(owner) : withParts(owner, found);
 }
 
 function withParts(owner: ProcessOwner, found: readonly ProcessFacts[]): readonly BerthProcess[] {
@@ -222,7 +221,10 @@ export function receivesHangup(process_: BerthProcess, all: readonly BerthProces
 }
 
 /** Whether a real UID is the user's, or one of their containers'. */
-export function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean {
+export function belongs(
+  uid: number,
+  { uid: own, subordinate }: Pick<ProcessOwner, 'uid' | 'subordinate'>,
+): boolean {
   return uid === own || subordinate.some(({ start, count }) => uid >= start && uid < start + count);
 }
 

@@ -86,7 +86,7 @@ export async function openSessions(): Promise<readonly Session[]> {
     run: runDir,
     now: Date.now,
     balancerLog: () => '',
-    onTooManySockets: () => undefined,
+    warn: () => undefined,
   });
 }
 
@@ -110,14 +110,11 @@ async function readSessions(
       return '';
     }
   };
-  const onTooManySockets = (): void => {
-    terminal.stderr.write(`${tooManySockets}\n`);
-  };
   const sessions = listSessions({
     run: runDir,
     now: terminal.now,
     balancerLog,
-    onTooManySockets,
+    warn: (text) => terminal.stderr.write(text),
   });
   if (settings === undefined || sessions.length === 0) return sessions;
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
@@ -131,10 +128,6 @@ async function readSessions(
 const unknownLines = (path = ''): string =>
   `warning: no line of ${path} has a form that Berth knows, so FROM may be the address of a balancer\n` +
   'next: use the log-format of `berth render balancer`, and a syslog template with RFC 3339 or traditional times\n';
-
-const tooManySockets =
-  'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +
-  "next: search the balancer's log for the `source_port` that `ss -tnp` shows as the port of sshd's peer";
 
 /** On standard error, as kubectl says it: an empty list is not an error. */
 export function nothingFoundText(

@@ -250,7 +250,7 @@ async function readSessions(
   if (!isSshHost(sshFile)) return [];
   const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
-  const none = { balancerLog: () => '', onTooManySockets: () => undefined };
+  const none = { balancerLog: () => '', warn: () => undefined };
   const open = listSessions({ run: runDir, now: Date.now, ...none });
   const until = AbortSignal.timeout(timeoutMs);
   const sessions = settings === undefined ? open : await withProfiles(open, settings, until);

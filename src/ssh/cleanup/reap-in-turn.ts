@@ -66,7 +66,12 @@ interface TurnLimits {
   readonly slow?: ReadonlySet<number>;
   /** The note of a user whose process has survived SIGKILL (`noteHung`). While it exists, the user is not handled. */
   readonly noteOf: (uid: number) => string;
+  /** Called when the users that a process is at have taken `waitMs`. */
+  readonly onWait?: (uids: readonly number[]) => Promise<void>;
 }
+
+/** What few cleanups take, unless they wait for a user. Milliseconds. */
+const waitMs = 20_000;
 
 /**
  * Reaps users in another process. A user can manipulate their storage, mounts or processes so that a process that reads them
@@ -77,7 +82,7 @@ interface TurnLimits {
  */
 export async function* reapInTurn(
   uids: readonly number[],
-  { turnMs, roundMs, slow = new Set(), noteOf }: TurnLimits,
+  { turnMs, roundMs, slow = new Set(), noteOf, onWait }: TurnLimits,
   start: StartReapProcess,
 ): AsyncGenerator<ReapedUser> {
   const over = performance.now() + roundMs;
@@ -100,12 +105,13 @@ export async function* reapInTurn(
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const before = left.length;
     const limit = { isRound: false };
+    let at = part.slice(0, 1);
     const next = (): Promise<IteratorResult<string> | undefined> => {
       const rest = over - performance.now();
       limit.isRound = rest <= turnMs;
-      return within(Math.min(turnMs, rest), lines.next());
+      const waiting = setTimeout(() => void onWait?.(at), waitMs);
+      return within(Math.min(turnMs, rest), lines.next()).finally(() => clearTimeout(waiting));
     };
-    let at = part.slice(0, 1);
     let line = await next();
     while (line?.done === false) {
       const told = toldIn(line.value);
@@ -174,7 +180,7 @@ export async function reapEach(
 ): Promise<void> {
   const { dryRun, alone = false } = options;
   const looks = new ProcessLooks(recentMs);
-  const services = Map.groupBy(userServices(looks), (service) => service.uid);
+  const services = Map.groupBy(userServices(), (service) => service.uid);
   const tell = (what: unknown): void => options.tell(`${JSON.stringify(what)}\n`);
   let last: readonly number[] = [];
   const isAt = (...at: number[]): void => {

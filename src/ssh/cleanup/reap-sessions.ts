@@ -1,11 +1,15 @@
 import { lstatSync } from 'node:fs';
+import { abortWaitedFor } from '../../backends/podman/kill-processes.ts';
 import { countText } from '../../count-text.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { userOfUid } from '../../identity/nss.ts';
+import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { runningProcesses } from '../../system/processes.ts';
+import { pidsByUid } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import { silentUsers } from '../../system/silent-users.ts';
 import {
   connectionsDir,
   hungNotePath,
@@ -95,6 +99,9 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
     roundMs: reapTimeoutMs,
     slow: last.slow,
     noteOf: notesOf(site),
+    onWait: async (waiting: readonly number[]): Promise<void> => {
+      if (!dryRun) await answerLooks(site, waiting);
+    },
   };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
@@ -110,6 +117,16 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   const unreached = next.unreached.size;
   const failed = [...report.failed, ...(unreached === 0 ? [] : [roundLate(unreached)])];
   return { busy: false, ...report, failed, unreached };
+}
+
+/** Aborts what processes of these users wait for in execve(2), and with them all who look at them. */
+async function answerLooks(site: SessionContext, uids: readonly number[]): Promise<void> {
+  const silent = silentUsers();
+  for (const user of uids.flatMap((uid) => (silent.has(uid) ? (userOfUid(uid) ?? []) : []))) {
+    const subordinate = await subordinateRanges(user);
+    const connections = abortWaitedFor({ uid: user.uid, subordinate }).join(' ');
+    site.log.info('FUSE connections aborted', { user: user.name, connections });
+  }
 }
 
 function roundLate(unreached: number): BerthError {
@@ -154,8 +171,8 @@ function candidates(site: SessionContext, dryRun: boolean): readonly number[] {
     add(storage);
     if (!dryRun) writePrivateFile(`${site.run}/swept`, '');
   } else {
-    const stored = new Set(storage);
-    for (const { uid } of runningProcesses((one) => stored.has(String(one)))) add([String(uid)]);
+    const running = pidsByUid();
+    add(storage.filter((name) => running.has(Number(name))));
   }
   return [...uids];
 }

@@ -9,8 +9,8 @@ import { openConnections } from '../../connections/open-connections.ts';
 import { connectionRecordPath, connectionsDir } from '../../connections/state-paths.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
-import type { ProcessLooks } from '../../system/process-looks.ts';
-import { runningProcesses } from '../../system/processes.ts';
+import { pidsByUid } from '../../system/processes.ts';
+import { silentUsers } from '../../system/silent-users.ts';
 import {
   tcpConnections,
   type TcpConnection,
@@ -70,12 +70,20 @@ export interface ListSessionsInput {
   readonly now: () => number;
   /** Contents of the balancer's log, to look for the addresses of clients. Called if there is one to look for. */
   readonly balancerLog: () => string;
-  /** Called if there are too many TCP connections to look up the ends of those of sshd. */
-  readonly onTooManySockets: () => void;
+  /** Called with what could not be found out, and what to do next. */
+  readonly warn: (text: string) => void;
 }
 
 /** Bytes of the kernel's lists of TCP connections: of about 450,000, in some seconds. */
 const mostOfTcpLists = 64 * 1024 * 1024;
+
+const tooManySockets =
+  'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +
+  "next: search the balancer's log for the `source_port` that `ss -tnp` shows as the port of sshd's peer\n";
+
+const silentText = (uids: string): string =>
+  `warning: what sessions of these UIDs run is not shown, because a process of theirs in execve(2) waits for a FUSE file system: ${uids}\n` +
+  'next: end these sessions with `berth sessions end`; `berth reap` aborts the file system\n';
 
 interface OpenConnection extends ConnectionOwner {
   readonly id: string;
@@ -89,16 +97,18 @@ interface OpenConnection extends ConnectionOwner {
  * @returns the oldest first
  */
 export function listSessions(input: ListSessionsInput): readonly Session[] {
-  const { run, now, balancerLog, onTooManySockets } = input;
+  const { run, now, balancerLog, warn } = input;
   const connections = openConnectionsOfAll(run);
-  const usages = connectionUsages(connections);
+  const silent = connections.length === 0 ? new Set() : silentUsers();
+  if (silent.size > 0) warn(silentText([...silent].join(', ')));
+  const usages = connectionUsages(connections, (uid) => !silent.has(uid));
   const clientOf = clients(balancerLog);
   // The hook has looked it up where addresses matter.
   const monitors = connections.flatMap(({ monitor, record }) =>
     record.peer === undefined ? monitor.pid : [],
   );
   const { connections: ends, complete } = tcpConnectionsOf(monitors, { mostBytes: mostOfTcpLists });
-  if (!complete) onTooManySockets();
+  if (!complete) warn(tooManySockets);
   const placed = connections.map((one) => ({
     ...one,
     record: { ...one.record, ...(complete ? ends.get(one.monitor.pid) : {}) },
@@ -222,18 +232,16 @@ const ownUnits = new Set(['dbus.service', 'dbus-broker.service']);
 /**
  * The services of users' managers. Containers and sessions are in scopes, which whoever asks for one fills with processes of
  * its own; the processes of a service are started by the manager.
- *
- * @param looks where a recent look is enough
  */
-export function userServices(looks?: ProcessLooks): readonly UserService[] {
+export function userServices(): readonly UserService[] {
   const found = new Map<string, UserService>();
-  const isUser = (uid: number): boolean => uid !== 0;
-  for (const { pid, uid: owner } of looks?.recent(isUser) ?? runningProcesses(isUser)) {
-    const unit = userManagerUnit(pid, owner);
-    if (unit?.endsWith('.service') !== true || ownUnits.has(unit)) continue;
-    const key = `${owner} ${unit}`;
-    const processes = (found.get(key)?.processes ?? 0) + 1;
-    found.set(key, { uid: owner, unit, processes });
-  }
+  for (const [uid, pids] of pidsByUid())
+    for (const pid of uid === 0 ? [] : pids) {
+      const unit = userManagerUnit(pid, uid);
+      if (unit?.endsWith('.service') !== true || ownUnits.has(unit)) continue;
+      const key = `${uid} ${unit}`;
+      const processes = (found.get(key)?.processes ?? 0) + 1;
+      found.set(key, { uid, unit, processes });
+    }
   return [...found.values()];
 }

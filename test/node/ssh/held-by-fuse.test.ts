@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../rig/wait-for.ts';
 import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
 import { abortFuse, showFuseConnections } from '../../rig/login-node/fuse-connections.ts';
+import { execOnFuse } from '../../rig/login-node/exec-on-fuse.ts';
 import { overlayOnFuse } from '../../rig/login-node/overlay-on-fuse.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -94,6 +95,30 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
     expect(listed.stdout.toString()).toContain('fuse-ann');
     await session.kill();
     await gone('fuse-ann', () => Promise.resolve());
+  });
+
+  it('a program whose start waits for a FUSE file system holds up neither the list of sessions nor the cleanup of others', async () => {
+    const other = await LiveSession.startReady(host, 'fuse-bob', 'cat');
+    const session = LiveSession.start(host, 'fuse-ann', [
+      `exec python3 - <<'END'\n${execOnFuse}\nEND`,
+    ]);
+    await session.waitForOutput('silent');
+
+    const berth = `${installDirectory}/berth`;
+    const list = await host.asRoot([berth, 'sessions', 'list'], { timeout: 60_000 });
+    expect(list.stdout.toString()).toMatch(/fuse-ann[^]*fuse-bob|fuse-bob[^]*fuse-ann/);
+    expect(list.stderr).toContain(`waits for a FUSE file system: ${host.account('fuse-ann').uid}`);
+    // Not pkill, which reads what does not answer.
+    const kill =
+      'cd /run/berth/connections; for one in */*; do one=${one#*/}; kill -9 ${one%.*}; done';
+    await host.asRoot(['sh', '-c', kill]);
+    await Promise.all([session.kill(), other.kill()]);
+
+    const reap = await host.asRoot([berth, 'reap'], { timeout: 60_000 });
+    expect(reap.exitCode, reap.stderr).toBe(0);
+    expect(reap.stderr).toMatch(/FUSE connections aborted/);
+    for (const user of ['fuse-ann', 'fuse-bob'])
+      expect(await findLeftovers(host, user)).toEqual(noLeftovers);
   });
 
   it('a link of the user to such a file system, in place of notes, holds up neither the reaper nor a plan', async () => {

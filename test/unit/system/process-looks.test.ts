@@ -7,12 +7,23 @@ const facts = (pid: number, uid: number): ProcessFacts => ({
   pids: [pid],
 });
 
+const pidsOf = (processes: readonly ProcessFacts[]): Map<number, number[]> =>
+  new Map(
+    [...Map.groupBy(processes, ({ uid }) => uid)].map(([uid, all]) => [
+      uid,
+      all.map(({ pid }) => pid),
+    ]),
+  );
+
 /** Looks at these processes, and how many there have been. */
 function looksAt(processes: readonly ProcessFacts[]): { looks: ProcessLooks; count: () => number } {
   let count = 0;
-  const looks = new ProcessLooks(60_000, (wanted) => {
-    count += 1;
-    return processes.filter(({ uid }) => wanted(uid));
+  const looks = new ProcessLooks(60_000, {
+    pids: () => {
+      count += 1;
+      return pidsOf(processes);
+    },
+    facts: (wanted) => processes.find(({ pid }) => pid === wanted),
   });
   return { looks, count: () => count };
 }
@@ -27,9 +38,25 @@ describe('a recent look', () => {
     expect(count()).toBe(1);
   });
 
+  it('looks at no process of another user, which might not answer', () => {
+    const looked: number[] = [];
+    const looks = new ProcessLooks(60_000, {
+      pids: () => pidsOf([facts(10, 1000), facts(11, 1001)]),
+      facts: (pid) => {
+        looked.push(pid);
+        return facts(pid, 1000);
+      },
+    });
+    expect(looks.recent((one) => one === 1000)).toHaveLength(1);
+    expect(looked).toEqual([10]);
+  });
+
   it('is taken again when it is too old', () => {
     let uid = 1000;
-    const looks = new ProcessLooks(-1, () => [facts(10, uid)]);
+    const looks = new ProcessLooks(-1, {
+      pids: () => new Map([[uid, [10]]]),
+      facts: (pid) => facts(pid, uid),
+    });
     expect(looks.recent(() => true)).toHaveLength(1);
     uid = 1001;
     expect(looks.recent((one) => one === 1001)).toHaveLength(1);
@@ -60,9 +87,12 @@ describe('a fresh look', () => {
 
   it('fails for all who wait for it, and the next may succeed', async () => {
     let fails = true;
-    const looks = new ProcessLooks(60_000, () => {
-      if (fails) throw new Error('no /proc');
-      return [facts(10, 1000)];
+    const looks = new ProcessLooks(60_000, {
+      pids: () => {
+        if (fails) throw new Error('no /proc');
+        return new Map([[1000, [10]]]);
+      },
+      facts: (pid) => facts(pid, 1000),
     });
     const both = await Promise.allSettled([looks.fresh(() => true), looks.fresh(() => true)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
