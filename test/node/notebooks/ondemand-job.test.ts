@@ -1,5 +1,7 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../rig/free-ports.ts';
+import { takePort } from '../../rig/jupyterhub/take-port.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { pythonEnvironment } from '../../rig/python-environment.ts';
@@ -8,6 +10,7 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 
 const user = 'app-ann';
+const other = 'app-bob';
 const apps = '/var/www/ood/apps/sys';
 const notebook = { ...standardProfile, pull: 'missing', backend: 'pod', lifetime: '8h' };
 const login = {
@@ -18,20 +21,34 @@ const login = {
   },
 };
 
-/** What ood_core's basic template defines before it sources before.sh, and what it does afterwards. */
+/**
+ * What ood_core's basic template defines before it sources before.sh and after.sh, and what it does afterwards.
+ * Arguments: the app, the session's directory, the port that find_port finds, and the script.
+ */
 const job = `set -e
-cd session
-for file in before script; do
+mkdir "$2"
+cd "$2"
+for file in before script after; do
   ruby -rerb -e 'print ERB.new(STDIN.read, trim_mode: "-").result' <"$1/template/$file.sh.erb" >$file.sh
 done
 cp "$1"/template/*.py .
-host=127.0.0.1
-find_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
+exec >output.log 2>&1
+set +e
+host=127.0.0.1 free=$3 script=$4
+find_port() { echo "$free"; }
 create_passwd() { tr -cd a-zA-Z0-9 </dev/urandom | head -c "$1"; }
+clean_up() {
+  pkill -P "$SCRIPT_PID"
+  pkill -P $$
+  exit "\${1:-0}"
+}
 source before.sh
-bash ./script.sh &
+bash "$script" &
+SCRIPT_PID=$!
+source after.sh
 (umask 077; echo "$host $port $password" >connection)
-wait
+wait "$SCRIPT_PID" || clean_up 1
+clean_up
 `;
 
 let host: SshHost;
@@ -43,7 +60,7 @@ beforeAll(async () => {
   const environment = await pythonEnvironment('jupyter', requirements);
   host = await SshHost.start({
     mode: 'plain',
-    users: { [user]: [] },
+    users: { [user]: [], [other]: [] },
     profiles: { notebook, login },
   });
   const setup = `mkdir -p /opt/jupyter && mount --bind ${environment} /opt/jupyter &&
@@ -63,6 +80,20 @@ async function asRoot(argv: readonly string[]): Promise<string> {
   return stdout.toString();
 }
 
+/** Runs the job of a session, as OnDemand's script. @returns how it ended */
+function runJob(session: string, port: number, script = './script.sh') {
+  const words = [`${apps}/berth-jupyter-job`, session, `${port}`, script];
+  return host.asUser(user, ['bash', '-c', job, 'bash', ...words]);
+}
+
+/** What a job says that ends without a connection file. */
+async function endOf(session: string, port: number, script?: string): Promise<string> {
+  expect((await runJob(session, port, script)).exitCode).toBe(1);
+  const directory = `${host.account(user).home}/${session}`;
+  expect(await asRoot(['ls', directory])).not.toContain('connection');
+  return asRoot(['cat', `${directory}/output.log`]);
+}
+
 describe('an app that runs in a job', () => {
   it('is written by the command of the page, beside one for pods', () => {
     expect(written).toHaveLength(4);
@@ -70,9 +101,26 @@ describe('an app that runs in a job', () => {
     expect(written[1]).toContain('template/script.sh.erb: new');
   });
 
+  it('ends if another user of the node has its port, and the portal does not learn of that', async () => {
+    const { port } = await freePorts(['port']);
+    const taker = await takePort(host, other, port, 1);
+    expect(await taker.outcome).toBe('listening');
+    expect(await endOf('taken', port)).toContain(
+      `berth: cannot start the server at port ${port}: somebody else listens there (UID ${host.account(other).uid})\n`,
+    );
+    expect(await taker.end()).toEqual([]);
+  });
+
+  it('ends if its server has ended, and says so', async () => {
+    const { port } = await freePorts(['port']);
+    expect(await endOf('ended', port, '/dev/null')).toContain(
+      `berth: cannot start the server at port ${port}: it has ended\n`,
+    );
+  });
+
   it("is Jupyter in the profile's image, and lets in who has the password", async () => {
-    await host.asUser(user, ['mkdir', 'session']);
-    const running = host.asUser(user, ['bash', '-c', job, 'bash', `${apps}/berth-jupyter-job`]);
+    const { port: free } = await freePorts(['port']);
+    const running = runJob('session', free);
     const connection = `${host.account(user).home}/session/connection`;
     const [address, port, password = ''] = await waitFor(
       { what: 'the connection file', timeoutMs: 60_000 },
@@ -87,9 +135,7 @@ describe('an app that runs in a job', () => {
       return (await execa('curl', [...argv, url + path], { reject: false })).stdout;
     };
     const jar = `${host.directory}/cookies`;
-    await waitFor({ what: 'Jupyter', timeoutMs: 60_000, everyMs: 300 }, async () =>
-      (await answer('/api')) === '200' ? true : undefined,
-    );
+    expect(await answer('/api')).toBe('200');
 
     // Nobody else of the node can listen at its other addresses, to which the name of the node may lead the portal.
     const taker = `import socket

@@ -183,14 +183,18 @@ container+=(--mount "type=bind,source=$PWD,target=/ood,readonly")
 workdir=${homeIsMounted(profile) ? '$HOME' : '/'}
 in_container ${server.argv.map(bashWord).join(' ')}
 `;
+  const template = {
+    'before.sh.erb': erbText(before),
+    'script.sh.erb': erbText(run),
+    'after.sh.erb': erbText(sourceText('./ondemand/after.sh', import.meta.url)),
+    ...server.files,
+  };
   return [
     {
       path: 'submit.yml.erb',
       text: submitFile({ run_script: 'bash ./script.sh', script }),
     },
-    { path: 'template/before.sh.erb', text: erbText(before) },
-    { path: 'template/script.sh.erb', text: erbText(run) },
-    ...Object.entries(server.files).map(([name, text]) => ({ path: `template/${name}`, text })),
+    ...Object.entries(template).map(([name, text]) => ({ path: `template/${name}`, text })),
   ];
 }
 
@@ -253,6 +257,7 @@ function podSeconds({ timeouts: { hardMs } }: Profile): number {
 
 function serverOf({ kind, command = '', profile }: OndemandApp): Server {
   const { idleMs } = profile.timeouts;
+  const passwordView = sourceText('./ondemand/web-view.html.erb', import.meta.url);
   switch (kind) {
     case 'jupyter':
       return {
@@ -280,7 +285,7 @@ function serverOf({ kind, command = '', profile }: OndemandApp): Server {
         proxy: 'rnode',
         argv: ['sh', '/ood/rstudio.sh'],
         files: { 'rstudio.sh': sourceText('./ondemand/rstudio.sh', import.meta.url) },
-        view: sourceText('./ondemand/web-view.html.erb', import.meta.url),
+        view: passwordView,
       };
     case 'web':
       return {
@@ -289,7 +294,7 @@ function serverOf({ kind, command = '', profile }: OndemandApp): Server {
         proxy: 'rnode',
         argv: ['sh', '-c', command],
         files: {},
-        view: sourceText('./ondemand/web-view.html.erb', import.meta.url),
+        view: passwordView,
       };
   }
 }
