@@ -1,7 +1,9 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../rig/free-ports.ts';
+import { runInKernel } from '../../rig/jupyterhub/hub-user.ts';
 import { takePort } from '../../rig/jupyterhub/take-port.ts';
+import { listeningPorts } from '../../rig/login-node/listening-ports.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { pythonEnvironment } from '../../rig/python-environment.ts';
@@ -94,6 +96,19 @@ async function endOf(session: string, port: number, script?: string): Promise<st
   return asRoot(['cat', `${directory}/output.log`]);
 }
 
+/** Logs in and runs Python in a new kernel, as the server's page does. */
+async function runCell(url: string, password: string, code: string): Promise<string> {
+  const body = new URLSearchParams({ password });
+  const login = await fetch(`${url}/login`, { method: 'POST', body, redirect: 'manual' });
+  const cookies = login.headers.getSetCookie().map((one) => one.replace(/;.*/, ''));
+  // No other page could send the same text in a cookie and in a header.
+  const headers = { cookie: [...cookies, '_xsrf=x'].join('; '), 'x-xsrftoken': 'x' };
+  const kernel = await fetch(`${url}/api/kernels`, { method: 'POST', headers, body: '{}' });
+  const { id } = (await kernel.json()) as { id: string };
+  const channels = `${url.replace('http', 'ws')}/api/kernels/${id}/channels`;
+  return runInKernel(channels, code, headers);
+}
+
 describe('an app that runs in a job', () => {
   it('is written by the command of the page, beside one for pods', () => {
     expect(written).toHaveLength(4);
@@ -153,6 +168,10 @@ s.bind(("::", ${port}))`;
     expect(await answer('/api/contents/session', '--cookie', jar)).toBe('200');
     // Another page of the portal cannot write with the user's cookie.
     expect(await answer('/api/contents', '--cookie', jar, '--request', 'POST')).toBe('403');
+
+    expect(await runCell(url, password, 'print(6 * 7)')).toBe('42\n');
+    // Of the server, and one that ipykernel has for the output of forked processes: it takes only messages with its key.
+    expect(await listeningPorts(host, user)).toHaveLength(2);
 
     const seen = `for p in $(pgrep -u ${user}); do tr '\\0' '\\n' </proc/$p/cmdline; cat /proc/$p/environ; done`;
     const { stdout } = await host.asRoot(['sh', '-c', seen]);

@@ -5,6 +5,7 @@ import { installHubJobs, jobsDirectory, renderHub } from '../../rig/jupyterhub/h
 import type { HubUser } from '../../rig/jupyterhub/hub-user.ts';
 import { takePort } from '../../rig/jupyterhub/take-port.ts';
 import { processesOf } from '../../rig/login-node/leftovers.ts';
+import { listeningPorts } from '../../rig/login-node/listening-ports.ts';
 import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import { Browser, type Page } from '../../rig/site/browser.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
@@ -82,6 +83,8 @@ describe('a notebook in a job of its user, where nobody sees the jobs of others'
       'import os; open("made", "w"); print(os.getuid(), os.getgid(), len(os.sched_getaffinity(0)), os.environ["BERTH_PROFILE"], os.getcwd())';
     const { uid, gid, home } = host.account(alice);
     expect(await user.runCell(code)).toBe(`${uid} ${gid} 1 notebook ${home}\n`);
+    // Of the server, and one that ipykernel has for the output of forked processes: it takes only messages with its key.
+    expect(await listeningPorts(host, alice)).toHaveLength(2);
     const { stdout } = await host.asRoot(['stat', '-c', '%U:%G', `${home}/made`]);
     expect(stdout.toString()).toBe(`${alice}:${alice}\n`);
     const queue = await slurm.as(alice, ['squeue', '--noheader', '--format=%u %j %T']);

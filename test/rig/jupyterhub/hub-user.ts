@@ -80,7 +80,7 @@ export class HubUser {
     if (kernel.status !== 201) throw new Error(`${kernel.status} ${kernel.text}`);
     const { id } = JSON.parse(kernel.text) as { id: string };
     const address = `${this.#url.replace('http', 'ws')}${base}api/kernels/${id}/channels?token=${this.token}`;
-    return executed(address, code);
+    return runInKernel(address, code);
   }
 
   #serverPath(server: string): string {
@@ -89,8 +89,18 @@ export class HubUser {
   }
 }
 
-/** Jupyter's messaging protocol 5.3, over a WebSocket. */
-function executed(address: string, code: string): Promise<string> {
+/**
+ * Runs code by Jupyter's messaging protocol 5.3, over a WebSocket.
+ *
+ * @param address of the kernel's channels
+ * @param headers of the request that opens the WebSocket
+ * @returns what the code printed
+ */
+export function runInKernel(
+  address: string,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const id = randomUUID();
   const header = {
     msg_id: id,
@@ -100,7 +110,7 @@ function executed(address: string, code: string): Promise<string> {
     version: '5.3',
   };
   const content = { code, silent: false, store_history: false, allow_stdin: false };
-  const socket = new WebSocket(address);
+  const socket = new WebSocket(address, { headers });
   let output = '';
   return new Promise((resolve, reject) => {
     socket.onopen = () =>

@@ -4,6 +4,7 @@ The hub makes a certificate for each start, and leads nobody to a server that do
 batchspawner-singleuser, which chooses a port that others can take until the server listens.
 """
 
+import atexit
 import base64
 import json
 import os
@@ -11,6 +12,7 @@ import runpy
 import shutil
 import socket
 import sys
+import tempfile
 import urllib.request
 from urllib.parse import urlsplit
 
@@ -68,5 +70,10 @@ told = urllib.request.Request(
 )
 urllib.request.urlopen(told, timeout=60).close()
 
-sys.argv = sys.argv[1:]
+# Other users of the node can connect to every TCP port of a kernel, but not to sockets in a directory that is the user's.
+# The home may be on a file system without sockets, and their paths must be shorter than 108 characters.
+runtime_directory = os.environ["JUPYTER_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="jupyter-", dir="/tmp")
+atexit.register(shutil.rmtree, runtime_directory, ignore_errors=True)
+
+sys.argv = [*sys.argv[1:], "--KernelManager.transport=ipc"]
 runpy.run_path(shutil.which(sys.argv[0]), run_name="__main__")
