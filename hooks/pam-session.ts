@@ -34,7 +34,17 @@ async function end(code: number): Promise<void> {
 tuneStartup(process.env);
 process.umask(0o022);
 spool.open();
+let due = 0;
+const limit = (milliseconds: number): NodeJS.Timeout => {
+  due = performance.now() + milliseconds;
+  return setTimeout(giveUp, milliseconds).unref();
+};
 const giveUp = (): void => {
+  // It was stopped, as its user can do (KillSession of logind): a session would begin of which root knows nothing.
+  if (performance.now() > due + 1_000) {
+    limit(1_000);
+    return;
+  }
   log.warning('pam-session stopped because it took too long', {
     code: 'pam-session-deadline',
     user: process.env.PAM_USER,
@@ -42,7 +52,7 @@ const giveUp = (): void => {
   });
   void end(75);
 };
-let timer = setTimeout(giveUp, timeoutMs).unref();
+const timer = limit(timeoutMs);
 void pamSession({
   args: process.argv.slice(2),
   env: process.env,
@@ -52,6 +62,6 @@ void pamSession({
   now: Date.now,
   onSlow: () => {
     clearTimeout(timer);
-    timer = setTimeout(giveUp, Math.max(timeoutMs, clusterPatience)).unref();
+    limit(Math.max(timeoutMs, clusterPatience));
   },
 }).then(end);

@@ -13,13 +13,15 @@ longest=40
 in_scope='
   if [ -d /run/systemd/system ]; then
     systemd=org.freedesktop.systemd1 looks=0
+    read -r random </proc/sys/kernel/random/uuid
+    scope=berth-close-$random.scope
     if /usr/bin/timeout 2 /usr/bin/busctl --system call $systemd /org/freedesktop/systemd1 $systemd.Manager \
-      StartTransientUnit "ssa(sv)a(sa(sv))" berth-close-$$.scope fail \
+      StartTransientUnit "ssa(sv)a(sa(sv))" $scope fail \
       4 Description s "Cleanup after an SSH connection" Slice s berth-close.slice PIDs au 1 $$ \
       CollectMode s inactive-or-failed 0
     then
       # systemd moves it after it has answered.
-      until /usr/bin/grep -q "/berth-close-$$[.]scope$" /proc/self/cgroup || [ $looks = 50 ]; do
+      until /usr/bin/grep -qF "/$scope" /proc/self/cgroup || [ $looks = 50 ]; do
         /bin/sleep 0.02
         looks=$((looks + 1))
       done

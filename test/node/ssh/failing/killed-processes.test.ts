@@ -82,6 +82,8 @@ describe('when programs of a login are stopped and killed', () => {
       pam: 'session optional pam_exec.so quiet /bin/sh /etc/stop-and-run-hook',
       etc: {
         'stop-and-run-hook': `[ "$PAM_TYPE" = open_session ] && rm /run/stop 2>&- && echo $$ >/run/stopped && kill -STOP $$
+[ "$PAM_TYPE" = open_session ] && read -r delay </run/delay 2>&- &&
+  { sleep "$delay"; kill -STOP $$; echo x >>/run/stops; sleep 5; kill -CONT $$; } </dev/null >/dev/null 2>&1 &
 exec ${installDirectory}/hooks/pam-session\n`,
       },
       profiles: { base: { ...container, lifetime: 'user', grace: '0s' } },
@@ -145,6 +147,21 @@ exec ${installDirectory}/hooks/pam-session\n`,
     await asRoot(`${berth} reap`);
     expect(await recorded()).toEqual([]);
     await asRoot(`kill -0 ${[first, ...others].map((id) => id.split('.')[0]).join(' ')}`);
+  });
+
+  it('a hook that is stopped for longer than its limit records the connection all the same', async () => {
+    const delays = Array.from({ length: 12 }, (_, index) => (0.03 + index * 0.003).toFixed(3));
+    const sessions: LiveSession[] = [];
+    for (const [index, delay] of delays.entries()) {
+      await asRoot(`echo ${delay} >/run/delay`);
+      sessions.push(LiveSession.start(host, 'ada', ['echo ready; exec cat']));
+      await asRoot(`until [ "$(cat /run/stops | wc -l)" -gt ${index} ]; do sleep 0.02; done`);
+    }
+    await asRoot('rm /run/delay');
+    for (const session of sessions) await session.waitForOutput('ready');
+    expect(await recorded()).toHaveLength(sessions.length);
+    for (const session of sessions) await session.kill();
+    await expect.poll(recorded).toEqual([]);
   });
 
   it(`nothing is left after ${repetitions(12, 200)} times at seeded moments`, async () => {
