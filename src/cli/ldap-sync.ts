@@ -229,7 +229,7 @@ function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
         configMaps,
         holdReasons: Object.fromEntries(held),
         failures: failed.map(documentError),
-        ...(error === undefined ? {} : { error: documentError(error) }),
+        ...(error && { error: documentError(error) }),
       };
     }),
   };

@@ -63,9 +63,10 @@ async function proxyAgent(
     },
     {
       name: 'user',
-      ...(clientCertificate === undefined
-        ? {}
-        : { certData: base64(clientCertificate.cert), keyData: base64(clientCertificate.key) }),
+      ...(clientCertificate && {
+        certData: base64(clientCertificate.cert),
+        keyData: base64(clientCertificate.key),
+      }),
     },
   );
   const options: RequestOptions = {};

@@ -21,7 +21,7 @@ export function readLoginRecord(stateDir: string, user: string): LoginRecord {
     const value = JSON.parse(text ?? '{}') as Partial<LoginRecord>;
     return {
       clusters: Array.isArray(value.clusters) ? value.clusters : [],
-      ...(value.kubeconfigs instanceof Object ? { kubeconfigs: value.kubeconfigs } : {}),
+      ...(value.kubeconfigs instanceof Object && { kubeconfigs: value.kubeconfigs }),
     };
   } catch {
     // Incomplete after a power failure, or not owned by root: it is ignored.

@@ -63,8 +63,8 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
   const hook: ApiServer = {
     url: cluster.server.endpoint,
     token: first.token,
-    ...(ca === undefined ? {} : { ca }),
-    ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
+    ...(ca !== undefined && { ca }),
+    ...(written.tlsServerName !== undefined && { tlsServerName: written.tlsServerName }),
   };
   await checkToken(hook, account, deps.deadline);
   await writeEntries(input, written.entry, first.token, deps);
@@ -126,7 +126,7 @@ function adminServer(
     file,
     endpoint,
     onlyCluster: true,
-    ...(context === undefined ? {} : { context }),
+    ...(context !== undefined && { context }),
   };
   return kubectlAccess(values, choice, deadline);
 }
@@ -147,9 +147,9 @@ function serverEntry(
     entry: {
       ...ca,
       server: server.endpoint,
-      ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+      ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
     },
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...(tlsServerName !== undefined && { tlsServerName }),
   };
 }
 
@@ -174,7 +174,7 @@ async function writeEntries(
           user: { name, value: { token } },
           context: { name: context, value: { cluster: name, user: name } },
           // In the same file, the current context may be the management cluster's.
-          ...(admin.kind === 'kubeconfig' ? { currentContextIfUnset: context } : {}),
+          ...(admin.kind === 'kubeconfig' && { currentContextIfUnset: context }),
         },
       ],
       file,

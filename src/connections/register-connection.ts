@@ -99,7 +99,7 @@ async function recordOf({
     ...pam,
     opened: now,
     session,
-    ...(hostProcesses ? { hostProcesses } : {}),
+    ...(hostProcesses && { hostProcesses }),
     ...places,
     unit,
   };

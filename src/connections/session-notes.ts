@@ -139,7 +139,7 @@ function parseNotes(
   return {
     started: started.slice(0, mostCounted),
     failed: failed.slice(0, mostCounted),
-    ...(exit === undefined ? {} : { exit }),
+    ...(exit !== undefined && { exit }),
   };
 }
 

@@ -228,7 +228,7 @@ async function connected(server: LdapServer, options: LdapConnectOptions): Promi
 
 function tlsOptions(host: string, ca: string | undefined): object {
   return {
-    ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+    ...(!/^[\d.]+$|:/.test(host) && { servername: host }),
     host,
     ca: trustedCas(ca),
     // Set explicitly, or NODE_TLS_REJECT_UNAUTHORIZED could disable it.

@@ -39,7 +39,7 @@ export async function searchAll(
     const paging = new PagedResultsControl({
       // Critical: a server without paged results must return an error, not a part.
       critical: true,
-      value: { size: pageSize, ...(cookie === undefined ? {} : { cookie }) },
+      value: { size: pageSize, ...(cookie && { cookie }) },
     });
     const request = new SearchRequest({
       messageId: connection.nextId(),

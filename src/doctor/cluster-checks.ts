@@ -236,7 +236,7 @@ function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
     user: user ?? anybody,
     cluster,
     now,
-    ...(cluster.pullSecret === undefined ? {} : { dockerConfig: '{"auths":{}}' }),
+    ...(cluster.pullSecret && { dockerConfig: '{"auths":{}}' }),
   });
 }
 

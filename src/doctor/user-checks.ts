@@ -148,7 +148,7 @@ function serverOfUsers(
   { server: { endpoint, caFile } }: ClusterSettings,
   token: string,
 ): ApiServer {
-  return { url: endpoint, token, ...(caFile === undefined ? {} : { ca: readTrusted(caFile) }) };
+  return { url: endpoint, token, ...(caFile !== undefined && { ca: readTrusted(caFile) }) };
 }
 
 /** The file belongs to the user: its token is used only if it is one that the hook would have written. */

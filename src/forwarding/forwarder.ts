@@ -95,7 +95,7 @@ export class Forwarder {
       begin: {
         directory,
         agent: agent !== undefined,
-        ...(cookie === undefined ? {} : { x11: { display: x11?.display, cookie } }),
+        ...(cookie !== undefined && { x11: { display: x11?.display, cookie } }),
       },
     });
     const late = new Promise<string>((resolve) => {
@@ -112,10 +112,11 @@ export class Forwarder {
     }
     const display = displayOf(word.display);
     return {
-      ...(agent === undefined ? {} : { SSH_AUTH_SOCK: `${directory}/agent` }),
-      ...(display === undefined
-        ? {}
-        : { DISPLAY: `localhost:${display}.0`, XAUTHORITY: `${directory}/Xauthority` }),
+      ...(agent !== undefined && { SSH_AUTH_SOCK: `${directory}/agent` }),
+      ...(display !== undefined && {
+        DISPLAY: `localhost:${display}.0`,
+        XAUTHORITY: `${directory}/Xauthority`,
+      }),
     };
   }
 

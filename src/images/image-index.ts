@@ -110,7 +110,7 @@ function imageOf(record: Readonly<Record<string, unknown>>): StoredImage {
       ...(typeof digest === 'string' ? [digest] : []),
       ...digests.flatMap(([name, value]) => (name.startsWith('manifest') ? [String(value)] : [])),
     ]),
-    ...(typeof layer === 'string' && layer !== '' ? { layer } : {}),
+    ...(typeof layer === 'string' && layer !== '' && { layer }),
   };
 }
 

@@ -141,7 +141,7 @@ function accessOf({ kubeconfig, context }: ClusterAnswers) {
     file: kubeconfig,
     endpoint: '',
     onlyCluster: true,
-    ...(context === undefined ? {} : { context }),
+    ...(context !== undefined && { context }),
   };
   const read = (path: string) => readTrusted(resolve(dirname(kubeconfig), path));
   return readContext(values, choice, read);
@@ -202,11 +202,11 @@ function clusterFile(
     cluster: name,
     context: name,
     bin: kubectl,
-    ...(usernamePrefix === '' ? {} : { username_prefix: usernamePrefix }),
-    ...(namespacePrefix === '' ? {} : { namespace_prefix: namespacePrefix }),
+    ...(usernamePrefix !== '' && { username_prefix: usernamePrefix }),
+    ...(namespacePrefix !== '' && { namespace_prefix: namespacePrefix }),
     // Without OIDC, Berth writes tokens of a ServiceAccount; on a login node none.
     auth: { type: purpose === 'portal' && credentials === 'oidc' ? 'oidc' : 'managed' },
-    server: { endpoint, ...(caFile === undefined ? {} : { cert_authority_file: caFile }) },
+    server: { endpoint, ...(caFile !== undefined && { cert_authority_file: caFile }) },
   };
   const head = [
     '# A cluster for OnDemand and Berth, made by `berth init`. You may edit it.',

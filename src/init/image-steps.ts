@@ -35,7 +35,7 @@ export async function imageSteps(
   const isReplaced = present !== undefined && !isStored && ids.length === 1;
   const named = names.includes(image) && !isReplaced ? [] : [image];
   const argv = ['berth', 'images', 'pull', '--from-archive', file, ...named];
-  return [{ argv, ...(isStored ? { unless: stored } : {}) }];
+  return [{ argv, ...(isStored && { unless: stored }) }];
 }
 
 /** ID of the image of this name in the store. An archive may have a newer one. */

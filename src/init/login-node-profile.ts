@@ -76,7 +76,7 @@ export function profileSteps(
     {
       ...whole(profileFile(backend), profileText(answers)),
       formerTexts: present.image === '' ? [] : [profileText(present)],
-      ...(present.image === image ? {} : { askedBy: '--image' }),
+      ...(present.image !== image && { askedBy: '--image' }),
     },
     { ...whole(sshYml, sshText(backend)), formerTexts: others.map(sshText) },
   ];
@@ -117,6 +117,6 @@ function sshText(backend: Backend): string {
   const noManager = backend === 'podman' && !hasSystemd();
   return exampleWith(sshExample, {
     rules: `rules:\n  - profile: ${profileNames[backend]}`,
-    ...(noManager ? { podman: 'podman:\n  cgroup_manager: cgroupfs' } : {}),
+    ...(noManager && { podman: 'podman:\n  cgroup_manager: cgroupfs' }),
   });
 }

@@ -203,9 +203,9 @@ async function kindStep(answers: KindAnswers, present: KindAnswers): Promise<Fil
   return {
     ...whole(wanted.file, wanted.text),
     formerTexts: [former.text],
-    ...(isDeepStrictEqual(addresses, present.addresses) ? {} : { askedBy: '--address' }),
-    ...(port === present.port ? {} : { askedBy: '--port' }),
-    ...(mode === present.mode ? {} : { askedBy: '--mode' }),
+    ...(!isDeepStrictEqual(addresses, present.addresses) && { askedBy: '--address' }),
+    ...(port !== present.port && { askedBy: '--port' }),
+    ...(mode !== present.mode && { askedBy: '--mode' }),
     // The admin has been asked.
     writtenBy: [
       'sshd',

@@ -148,7 +148,7 @@ function portalStep(
     mode: 0o640,
     kind: 'edit',
     secret: true,
-    ...(losesHook ? { keptBy: '--keep-hook' } : {}),
+    ...(losesHook && { keptBy: '--keep-hook' }),
   };
 }
 

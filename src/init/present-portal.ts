@@ -37,7 +37,7 @@ export function presentPortal(file: string): PresentPortal {
     token: exchange === true ? 'exchange' : exchange === false ? (token ?? 'id') : '',
     exchangeScope: exchange_scope ?? '',
     hookKubeconfig: defaults?.admin?.kubeconfig ?? defaultSettings.adminKubeconfig,
-    ...(typeof hook_env === 'string' ? { hookEnv: hook_env } : {}),
+    ...(typeof hook_env === 'string' && { hookEnv: hook_env }),
   };
 }
 
@@ -73,12 +73,12 @@ export function presentCluster(name: string): PresentCluster {
   const own = typeof context === 'string' ? context : hookContext(name);
   const access =
     typeof kubeconfig === 'string'
-      ? { kubeconfig, ...(typeof context === 'string' ? { context } : {}) }
+      ? { kubeconfig, ...(typeof context === 'string' && { context }) }
       : contextNames(hookKubeconfig).has(own)
         ? { kubeconfig: hookKubeconfig, context: own }
         : undefined;
   return {
-    ...(typeof prefix === 'string' ? { namespacePrefix: prefix } : {}),
+    ...(typeof prefix === 'string' && { namespacePrefix: prefix }),
     access,
   };
 }

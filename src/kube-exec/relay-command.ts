@@ -71,7 +71,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
     },
     {
       heartbeat: input.heartbeat,
-      ...(nonce === undefined ? {} : { marks: new ExitMarkers(nonce, input.target) }),
+      ...(nonce !== undefined && { marks: new ExitMarkers(nonce, input.target) }),
     },
   );
   for (const output of Object.values(outputs)) {

@@ -80,7 +80,7 @@ export function readContext(
       url,
       ca,
       tlsServerName,
-      ...(cluster['insecure-skip-tls-verify'] === true ? { insecureSkipTlsVerify: true } : {}),
+      ...(cluster['insecure-skip-tls-verify'] === true && { insecureSkipTlsVerify: true }),
       token,
       ...(cert === undefined || key === undefined ? {} : { clientCertificate: { cert, key } }),
     },

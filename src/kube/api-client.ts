@@ -72,7 +72,7 @@ export function apiClient(
   const headers = {
     accept: 'application/json',
     'user-agent': userAgent(server.session),
-    ...(server.token === undefined ? {} : { authorization: `Bearer ${server.token}` }),
+    ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }),
   };
   let connection: Promise<Connection> | undefined;
   let closed = false;
@@ -91,11 +91,11 @@ export function apiClient(
         path: prefix + request.path,
         headers: {
           ...headers,
-          ...(request.accept === undefined ? {} : { accept: request.accept }),
-          ...(request.contentType === undefined ? {} : { 'content-type': request.contentType }),
+          ...(request.accept !== undefined && { accept: request.accept }),
+          ...(request.contentType !== undefined && { 'content-type': request.contentType }),
         },
-        ...(request.body === undefined ? {} : { body: request.body }),
-        ...(request.onData === undefined ? {} : { onData: request.onData }),
+        ...(request.body !== undefined && { body: request.body }),
+        ...(request.onData && { onData: request.onData }),
         largestBody,
       });
     } catch (thrown) {

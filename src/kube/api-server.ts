@@ -36,7 +36,7 @@ export function addressOfUrl(base: URL): Address {
 export function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
   const name = server.tlsServerName ?? host;
   return {
-    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
+    ...(!/^[\d.]+$|:/.test(name) && { servername: name }),
     ca: trustedCas(server.ca),
     ...(server.clientCertificate ?? {}),
     rejectUnauthorized: server.insecureSkipTlsVerify !== true,

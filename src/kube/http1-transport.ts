@@ -43,9 +43,9 @@ function roundTrip(
   const { method, path } = exchange;
   const headers = {
     ...exchange.headers,
-    ...(exchange.body === undefined
-      ? {}
-      : { 'content-length': String(Buffer.byteLength(exchange.body)) }),
+    ...(exchange.body !== undefined && {
+      'content-length': String(Buffer.byteLength(exchange.body)),
+    }),
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(base, { agent, method, path, headers, signal }, (incoming) => {

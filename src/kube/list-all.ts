@@ -88,16 +88,16 @@ async function* pagesOf(
   do {
     const query = new URLSearchParams({
       limit: String(limit),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(token === undefined ? {} : { continue: token }),
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+      ...(token !== undefined && { continue: token }),
     });
     let answer;
     try {
       answer = await client.send({
         method: 'GET',
         path: `${path}?${query.toString()}`,
-        ...(options.metadataOnly === true ? { accept: metadataOnly } : {}),
+        ...(options.metadataOnly === true && { accept: metadataOnly }),
       });
     } catch (thrown) {
       // Users can make objects of a megabyte and more: a single one always fits.

@@ -128,9 +128,9 @@ function withoutManagedFields(object: LiveObject): LiveObject {
     ...without(object, ['status']),
     metadata: {
       ...metadata,
-      ...(annotations === undefined
-        ? {}
-        : { annotations: without(annotations as object, [lastApplied]) }),
+      ...(annotations !== undefined && {
+        annotations: without(annotations as object, [lastApplied]),
+      }),
     },
   } as LiveObject;
 }
@@ -158,7 +158,7 @@ export function maskSecretValues(
     ),
   });
   return {
-    ...(before === undefined ? {} : { before: masked(before, after, 'before') }),
+    ...(before && { before: masked(before, after, 'before') }),
     after: masked(after, before, 'after'),
   };
 }

@@ -37,9 +37,7 @@ export async function requestToken(
       kind: 'TokenRequest',
       spec: {
         expirationSeconds: lifetimeSeconds,
-        ...(boundTo === undefined
-          ? {}
-          : { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', ...boundTo } }),
+        ...(boundTo && { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', ...boundTo } }),
       },
     }),
   });

@@ -139,7 +139,7 @@ async function remember(
   const data = {
     users: String(people.users.size),
     groups: String(people.groupNames.length),
-    ...(held.size === 0 ? {} : { held: JSON.stringify(Object.fromEntries(held)) }),
+    ...(held.size > 0 && { held: JSON.stringify(Object.fromEntries(held)) }),
   };
   if (!sameData(live?.data, data)) await writeConfigMap(client, memory, data, live);
 }

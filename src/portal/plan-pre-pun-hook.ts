@@ -153,7 +153,7 @@ async function planFilesOf(
   const kubeconfig: PlannedChange = {
     what: plan.path,
     action,
-    ...(action === 'update' ? { before } : {}),
+    ...(action === 'update' && { before }),
     after,
   };
   const caches = clusters.filter(({ credentials }) => credentials.mode !== 'legacy');

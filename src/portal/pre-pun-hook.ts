@@ -221,7 +221,7 @@ function logBootstrap(
   const repaired = result.namespace === 'kept' && result.applied.length > 0;
   log.info(`namespace ${result.namespace}` as const, {
     ...fields,
-    ...(repaired ? { repaired: result.applied.join(', ') } : {}),
+    ...(repaired && { repaired: result.applied.join(', ') }),
   });
 }
 

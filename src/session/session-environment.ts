@@ -31,7 +31,7 @@ export function sessionEnvironment(
     SHELL: inside.shell,
     ...Object.fromEntries(passed),
     ...profileEnvironment(profile, (template) => fillTemplate(template, user)),
-    ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
+    ...(connection !== undefined && { BERTH_CONNECTION: connection }),
   };
 }
 
@@ -62,7 +62,7 @@ export function profileEnvironment(
 ): Readonly<Record<string, string>> {
   const set = Object.entries(environment.set).map(([key, value]) => [key, fill(value)] as const);
   return {
-    ...(slurm === undefined ? {} : { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
+    ...(slurm && { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
     ...Object.fromEntries(set),
     BERTH_PROFILE: name,
   };

@@ -90,7 +90,7 @@ async function inspected(
     hostKeys,
     certificates,
     problems,
-    ...(profile === undefined ? {} : { profile }),
+    ...(profile !== undefined && { profile }),
     pid: running?.pid,
     accepted: acceptedCodes(await readFile(file, 'utf8')),
   };

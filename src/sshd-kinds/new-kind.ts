@@ -168,7 +168,7 @@ async function checked(
     text,
     lint,
     change: before === undefined ? 'new' : before === text ? 'unchanged' : 'changed',
-    ...(before === undefined ? {} : { former: { text: before } }),
+    ...(before !== undefined && { former: { text: before } }),
   };
 }
 

@@ -82,7 +82,7 @@ export async function checkPath(path: string): Promise<PathCheck> {
   ]);
   return {
     real,
-    ...(open === undefined ? {} : { open, linkable }),
+    ...(open && { open, linkable }),
     unsafe,
   };
 }

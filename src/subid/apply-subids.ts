@@ -84,7 +84,7 @@ async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<Staged
   const status = await ifExists(stat(target));
   const options = {
     mode: (status?.mode ?? 0o644) & 0o7777,
-    ...(status === undefined ? {} : { owner: { uid: status.uid, gid: status.gid } }),
+    ...(status && { owner: { uid: status.uid, gid: status.gid } }),
   };
   const fresh = await stageFile(
     target,

@@ -64,7 +64,7 @@ export async function planSubidsForAccounts(
       subuid: { ...subuid, lines: files.subuid.lines },
       subgid: { ...subgid, lines: files.subgid.lines },
     },
-    ...(storage === undefined ? {} : { directories: planStorageDirs(storage, users) }),
+    ...(storage !== undefined && { directories: planStorageDirs(storage, users) }),
   };
 }
 

@@ -159,7 +159,7 @@ export async function ownerAndMode(path: string): Promise<WriteOptions | undefin
   const { uid, gid, mode } = status;
   // A service without the right to change owners may write its own files.
   const own = uid === process.geteuid?.() && gid === process.getegid?.();
-  if (status.isFile()) return { mode: mode & 0o777, ...(own ? {} : { owner: { uid, gid } }) };
+  if (status.isFile()) return { mode: mode & 0o777, ...(!own && { owner: { uid, gid } }) };
   throw new BerthError(`${path} is not a regular file, and was not changed`, {
     code: 'init-file-unsafe',
     fields: { file: path },

@@ -47,8 +47,8 @@ export async function probeServer(
         response.destroy();
         resolve({
           ourDate: (started + Date.now()) / 2,
-          ...(Number.isFinite(date) ? { date } : {}),
-          ...(Number.isFinite(ends) ? { certificateEnds: ends } : {}),
+          ...(Number.isFinite(date) && { date }),
+          ...(Number.isFinite(ends) && { certificateEnds: ends }),
         });
       },
     );

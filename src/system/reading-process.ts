@@ -65,6 +65,6 @@ export async function inReadingProcess<Reader extends (...args: never[]) => unkn
   const { message, cause, ...details } = error;
   throw new BerthError(message, {
     ...details,
-    ...(cause === undefined ? {} : { cause: new Error(cause) }),
+    ...(cause !== undefined && { cause: new Error(cause) }),
   });
 }

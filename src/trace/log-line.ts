@@ -32,7 +32,7 @@ function syslogLine(line: string, now: number): LogLine | undefined {
   if (when === undefined) return undefined;
   const time = /^\d/.test(when) ? Date.parse(when) : traditionalTime(when, now);
   if (Number.isNaN(time)) return undefined;
-  return { time, host, source, ...(pid === undefined ? {} : { pid: Number(pid) }), text };
+  return { time, host, source, ...(pid !== undefined && { pid: Number(pid) }), text };
 }
 
 /** A day, for clocks that differ. Milliseconds. */
@@ -64,8 +64,8 @@ function journalLine(entry: Readonly<Record<string, unknown>>): LogLine | undefi
     time,
     host: textOf(entry._HOSTNAME) ?? '',
     source: textOf(entry.SYSLOG_IDENTIFIER) ?? '',
-    ...(Number.isNaN(pid) ? {} : { pid }),
-    ...(uid === 0 ? {} : { uid }),
+    ...(!Number.isNaN(pid) && { pid }),
+    ...(uid !== 0 && { uid }),
     text,
   };
 }

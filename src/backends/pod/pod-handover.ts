@@ -173,7 +173,7 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
     {
       code: 'pod-access-missing',
       hint,
-      ...(cluster === undefined ? {} : { fields: { cluster } }),
+      ...(cluster !== undefined && { fields: { cluster } }),
     },
   );
 }

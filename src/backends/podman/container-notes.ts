@@ -104,7 +104,7 @@ export function parseNote(text: string): ContainerNote | undefined {
   if (typeof profile !== 'string' || !/^[a-z0-9-]{1,63}$/.test(profile)) return undefined;
   if (typeof since !== 'number' || !(since > 0 && since < 8e15)) return undefined;
   const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
-  return { host, profile, since, ...(isPort ? { port } : {}) };
+  return { host, profile, since, ...(isPort && { port }) };
 }
 
 /** The line for the user, with the time in the time zone of this node. */

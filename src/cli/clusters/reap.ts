@@ -119,18 +119,16 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     namespaceSelector: args['namespace-selector'],
     podSelector,
     maxPods: limit(args['max-pods'], 'max-pods'),
-    ...(after === undefined
-      ? {}
-      : {
-          unused: {
-            after: parseSeconds(after, 'unused-after', unusedFor),
-            max: limit(args['max-namespaces'] ?? 10, 'max-namespaces'),
-            deleteClaims: args['delete-claims'],
-            ...lastLoginOf(args),
-            ...namesOf(args),
-            ...prometheusOf(args),
-          },
-        }),
+    ...(after !== undefined && {
+      unused: {
+        after: parseSeconds(after, 'unused-after', unusedFor),
+        max: limit(args['max-namespaces'] ?? 10, 'max-namespaces'),
+        deleteClaims: args['delete-claims'],
+        ...lastLoginOf(args),
+        ...namesOf(args),
+        ...prometheusOf(args),
+      },
+    }),
     deadline: deadlineIn(timeoutMs).signal,
     lastDeletion: deadlineIn(timeoutMs * deletingShare).signal,
   };

@@ -78,7 +78,7 @@ async function pull(
   const options = {
     env: terminal.env,
     timeoutMs,
-    ...(authFile === undefined ? {} : { authFile: resolve(authFile) }),
+    ...(authFile !== undefined && { authFile: resolve(authFile) }),
   };
   if (archive !== undefined && named.length > 1)
     throw usageError(helpOf, '--from-archive takes one IMAGE, or none');

@@ -131,7 +131,7 @@ async function podQuestions(name: string): Promise<Question[]> {
     {
       option: 'cluster',
       text: 'Name of the cluster, as on the portal',
-      ...(name === '' ? {} : { fallback: name }),
+      ...(name !== '' && { fallback: name }),
       problem: clusterName,
     },
     {

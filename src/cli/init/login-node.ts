@@ -156,7 +156,7 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
   const setup = await loginNodeSetup(
     {
       backend,
-      ...(backend === 'pod' ? { cluster: await podClusterAnswers(answers, args) } : {}),
+      ...(backend === 'pod' && { cluster: await podClusterAnswers(answers, args) }),
       partition: answers.get('partition') ?? '',
       policies: (args.policies ?? answers.get('apply')) === 'yes',
       image: answers.get('image') ?? '',

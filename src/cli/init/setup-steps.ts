@@ -121,7 +121,7 @@ export function stepFields(step: OpenStep, result: StepResult): SetupFile | Setu
   return {
     file: path,
     change,
-    ...(change === 'unchanged' ? {} : { patch: patchOf(step) }),
+    ...(change !== 'unchanged' && { patch: patchOf(step) }),
     ...result,
   };
 }

@@ -53,7 +53,7 @@ function drainedDocument({ deadline, ...state }: DrainState): Documents['NodeSta
   return {
     ...state,
     since: timestamp(state.since),
-    ...(deadline === undefined ? {} : { deadline: timestamp(deadline) }),
+    ...(deadline !== undefined && { deadline: timestamp(deadline) }),
   };
 }
 

@@ -84,7 +84,7 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
     by: await admin(),
     reason: args.reason,
     now,
-    ...(seconds === undefined ? {} : { deadline: now + seconds }),
+    ...(seconds !== undefined && { deadline: now + seconds }),
   };
   const openAt = async ({ units }: DrainState): Promise<number> =>
     drainedSessions(await openSessions(), units).length;

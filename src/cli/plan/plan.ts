@@ -83,7 +83,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
     files: await siteFilesOf(args),
     profile,
     command,
-    ...(port === undefined ? {} : { port: checkPort(port) }),
+    ...(port !== undefined && { port: checkPort(port) }),
   });
   const account = lookupUser(user, { minimumUid: 1 });
   const run = () => userAccessFinding(account, port);

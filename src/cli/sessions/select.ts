@@ -45,7 +45,7 @@ export function filterOf(args: FilterArguments): SessionFilter {
     users: args.user,
     profiles: args.profile,
     from: args.from,
-    ...(idle === undefined ? {} : { idleOverSeconds: parseSeconds(idle, 'idle-over', bounds) }),
+    ...(idle !== undefined && { idleOverSeconds: parseSeconds(idle, 'idle-over', bounds) }),
   };
 }
 

@@ -79,7 +79,7 @@ export function sessionsText(
   if (format === 'json') {
     const fields = {
       ...fieldsOf(sessions, node),
-      ...(pods === undefined ? {} : { pods: pods.map(podDocument) }),
+      ...(pods && { pods: pods.map(podDocument) }),
       services,
     };
     return documentText('SessionList', fields);

@@ -68,7 +68,7 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
         login: resolve(login),
         settings: '/etc/berth/ssh.yml',
         overlay,
-        ...(pam === undefined ? {} : { pam: resolve(pam) }),
+        ...(pam !== undefined && { pam: resolve(pam) }),
         users: args.user ?? [],
         groups: args.group ?? [],
         addresses: args.address ?? [],

@@ -101,7 +101,7 @@ async function runNew(
         dryRun: args['dry-run'],
         overwrite: args.overwrite,
         profile,
-        ...(banner === undefined ? {} : { banner: resolve(banner) }),
+        ...(banner !== undefined && { banner: resolve(banner) }),
         addresses: args.address ?? [],
         hostKeys: (args['host-key'] ?? []).map((key) => resolve(key)),
         accepted: args.accept ?? [],

@@ -181,14 +181,12 @@ function clusterStatus({ cluster, token, answer, error }: ProbedCluster): Cluste
     token: token?.state ?? null,
     tokenIssued: time(token?.issued),
     tokenExpires: time(token?.expires),
-    ...(error === undefined
-      ? {}
-      : {
-          error: {
-            ...documentError(error),
-            ...(token?.state === 'expired' && { next: tokenSetupCommand(cluster) }),
-          },
-        }),
+    ...(error && {
+      error: {
+        ...documentError(error),
+        ...(token?.state === 'expired' && { next: tokenSetupCommand(cluster) }),
+      },
+    }),
   };
 }
 

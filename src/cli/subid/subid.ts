@@ -123,7 +123,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
       base: idOf(args, 'base', 1),
       size: idOf(args, 'size', 1),
     },
-    ...(args.directories ? { storage: args.storage ?? (await storageOfSite()) } : {}),
+    ...(args.directories && { storage: args.storage ?? (await storageOfSite()) }),
     prefix: args.prefix,
   };
 }

@@ -213,7 +213,7 @@ async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<Rot
   const named = args['service-account'];
   return {
     lifetimeSeconds: parseSeconds(args.lifetime, 'lifetime', lifetimes),
-    ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
+    ...(named !== undefined && { serviceAccount: serviceAccount(named) }),
     deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
     log: lineLogger((line) => terminal.stderr.write(`${line}\n`)),
     dryRun: args['dry-run'],
@@ -289,7 +289,7 @@ function tokensJson(outcomes: readonly RotateOutcome[], dryRun: boolean): string
       file,
       user,
       serviceAccount: `${account.namespace}/${account.name}`,
-      ...(oldExpires === undefined ? {} : { oldExpires: timestamp(oldExpires) }),
+      ...(oldExpires !== undefined && { oldExpires: timestamp(oldExpires) }),
       expires: timestamp(expires),
     };
   });

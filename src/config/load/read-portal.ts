@@ -39,7 +39,7 @@ export function readPortal(file: string, candidates = apacheFiles): PortalSource
   })[0];
   return {
     file,
-    ...(text === undefined ? {} : { yml: portalFromYaml(portalYml(text, file)) }),
+    ...(text !== undefined && { yml: portalFromYaml(portalYml(text, file)) }),
     apache,
   };
 }

@@ -198,7 +198,7 @@ export function parseAdmissionParameters(
     // A registry or directory includes all that is in it.
     images: (data.images ?? ['*']).map((one) => one.replace(/\/\*$/, '')),
     maxLifetime: data.max_lifetime ?? '168h',
-    ...(defaultLifetime === null ? {} : { defaultLifetime }),
+    ...(defaultLifetime !== null && { defaultLifetime }),
     maxGracePeriod: data.max_grace_period ?? '5m',
     defaultResources: defined(data.default_resources ?? { cpu: '1', memory: '1Gi' }),
     serviceAccounts: data.service_accounts ?? [],
@@ -220,7 +220,7 @@ function defined({ cpu, memory }: { cpu?: Quantity | undefined; memory?: Quantit
   readonly memory?: string;
 } {
   return {
-    ...(cpu === undefined ? {} : { cpu: String(cpu) }),
-    ...(memory === undefined ? {} : { memory: String(memory) }),
+    ...(cpu !== undefined && { cpu: String(cpu) }),
+    ...(memory !== undefined && { memory: String(memory) }),
   };
 }

@@ -125,15 +125,13 @@ function settingsOf(options: LdapOptions, source: Source): LdapSettings {
       gid: groups.gid ?? 'gidNumber',
       member: groups.member ?? memberAttributes[schema],
     },
-    ...(maps === undefined
-      ? {}
-      : {
-          configMaps: {
-            namespace: maps.namespace ?? 'k8-ldap-configmap',
-            userPrefix: maps.user_prefix ?? '',
-            maps: [...new Set(maps.maps ?? (['user-uid', 'user-gid'] as const))],
-          },
-        }),
+    ...(maps && {
+      configMaps: {
+        namespace: maps.namespace ?? 'k8-ldap-configmap',
+        userPrefix: maps.user_prefix ?? '',
+        maps: [...new Set(maps.maps ?? (['user-uid', 'user-gid'] as const))],
+      },
+    }),
   };
 }
 

@@ -15,24 +15,22 @@ export function namespaceSettings({
   const hub = jupyterhub && {
     namespace: jupyterhub.namespace,
     serviceAccount: jupyterhub.service_account,
-    ...(jupyterhub.groups === undefined ? {} : { groups: jupyterhub.groups }),
+    ...(jupyterhub.groups && { groups: jupyterhub.groups }),
   };
   return {
-    ...(hub === undefined ? {} : { jupyterhub: hub }),
-    ...(egress ? { networkEgress: { networks: egress.networks ?? [] } } : {}),
-    ...(claims.length === 0
-      ? {}
-      : {
-          volumeClaims: claims.map(
-            ({ name, size, storage_class: storageClass, access_modes: modes }) => ({
-              name,
-              size: String(size),
-              ...(storageClass === undefined ? {} : { storageClass }),
-              accessModes: modes ?? ['ReadWriteOnce'],
-            }),
-          ),
+    ...(hub !== undefined && { jupyterhub: hub }),
+    ...(egress && { networkEgress: { networks: egress.networks ?? [] } }),
+    ...(claims.length > 0 && {
+      volumeClaims: claims.map(
+        ({ name, size, storage_class: storageClass, access_modes: modes }) => ({
+          name,
+          size: String(size),
+          ...(storageClass !== undefined && { storageClass }),
+          accessModes: modes ?? ['ReadWriteOnce'],
         }),
-    ...(userRoles === undefined ? {} : { userRoles: [...new Set(userRoles)] }),
-    ...(userRoleResources === undefined ? {} : { userRoleResources }),
+      ),
+    }),
+    ...(userRoles && { userRoles: [...new Set(userRoles)] }),
+    ...(userRoleResources && { userRoleResources }),
   };
 }

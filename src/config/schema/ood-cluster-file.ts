@@ -106,11 +106,12 @@ export function parseOodCluster(
     kubeconfig: {
       cluster,
       context: text(job, 'v2.job', 'context') ?? cluster,
-      ...(kubeconfig !== undefined && 'path' in kubeconfig ? { file: kubeconfig.path } : {}),
+      ...(kubeconfig !== undefined && 'path' in kubeconfig && { file: kubeconfig.path }),
     },
-    ...(kubeconfig !== undefined && 'problem' in kubeconfig
-      ? { configFileError: bad('v2.job.config_file', kubeconfig.problem, configFileHint) }
-      : {}),
+    ...(kubeconfig !== undefined &&
+      'problem' in kubeconfig && {
+        configFileError: bad('v2.job.config_file', kubeconfig.problem, configFileHint),
+      }),
     namespacePrefix,
     usernamePrefix,
     file,

@@ -108,7 +108,7 @@ export function parseSshSettings(
     registryAuth: data.registry_auth,
     balancerLog: data.balancer_log,
     logFormat: data.log_format ?? 'logfmt',
-    ...(data.self_service === false ? {} : { selfService: data.self_service ?? 'berth' }),
+    ...(data.self_service !== false && { selfService: data.self_service ?? 'berth' }),
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {
       podman: podman.podman ?? '/usr/bin/podman',
@@ -116,7 +116,7 @@ export function parseSshSettings(
       nsenter: podman.nsenter ?? '/usr/bin/nsenter',
       init: podman.init ?? '/usr/libexec/podman/catatonit',
       cgroupManager: podman.cgroup_manager ?? 'systemd',
-      ...(mountProgram === null ? {} : { mountProgram }),
+      ...(mountProgram !== null && { mountProgram }),
     },
   };
   const problems = [...contradictions(options)];

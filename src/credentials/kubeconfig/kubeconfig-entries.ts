@@ -78,7 +78,7 @@ export function execUser(command: string, args: readonly string[] = []): JsonObj
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1',
       command,
-      ...(args.length === 0 ? {} : { args }),
+      ...(args.length > 0 && { args }),
       interactiveMode: 'Never',
       provideClusterInfo: true,
     },
@@ -91,7 +91,7 @@ export function clusterEntry(server: {
   readonly caFile?: string;
 }): JsonObject {
   return {
-    ...(server.caFile === undefined ? {} : { 'certificate-authority': server.caFile }),
+    ...(server.caFile !== undefined && { 'certificate-authority': server.caFile }),
     server: server.endpoint,
   };
 }

@@ -29,7 +29,7 @@ export function oodPortalWith(
   const settings = oidcSettings(present, cookies);
   if (exported === undefined || settings === undefined) return undefined;
   const keys: Keys = {
-    ...(hook === undefined ? {} : { pun_pre_hook_root_cmd: hook }),
+    ...(hook !== undefined && { pun_pre_hook_root_cmd: hook }),
     pun_pre_hook_exports: exportsWith(exported),
   };
   let edited = text === '' || text.endsWith('\n') ? text : `${text}\n`;

@@ -18,7 +18,7 @@ export function mergePullSecrets(desired: KubeObject, live: LiveObject): KubeObj
     ...desired,
     metadata: {
       ...desired.metadata,
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
     },
     imagePullSecrets: [...theirs, ...missing],
   };

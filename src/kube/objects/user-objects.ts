@@ -181,7 +181,7 @@ function volumeClaim(
     metadata: { name, namespace, labels: { [userVolumeLabel]: 'true' } },
     spec: {
       accessModes,
-      ...(storageClass === undefined ? {} : { storageClassName: storageClass }),
+      ...(storageClass !== undefined && { storageClassName: storageClass }),
       resources: { requests: { storage: size } },
     },
   };

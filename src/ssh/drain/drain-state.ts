@@ -60,7 +60,7 @@ function stateOf(value: unknown): DrainState {
     by: typeof by === 'string' ? by : '',
     reason: typeof reason === 'string' ? reason : '',
     units: Array.isArray(units) ? units.flatMap(unitOf) : [],
-    ...(typeof deadline === 'number' ? { deadline } : {}),
+    ...(typeof deadline === 'number' && { deadline }),
   };
 }
 

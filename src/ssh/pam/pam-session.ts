@@ -116,9 +116,9 @@ async function open(input: OpenInput): Promise<number> {
  */
 function placesOf({ client, peer, local }: ConnectionRecord): LogEventFields<'session opened'> {
   return {
-    ...(client === undefined ? {} : { client: endpointText(client) }),
-    ...(peer === undefined ? {} : { peer: endpointText(peer) }),
-    ...(local === undefined ? {} : { port: local.port }),
+    ...(client && { client: endpointText(client) }),
+    ...(peer && { peer: endpointText(peer) }),
+    ...(local && { port: local.port }),
   };
 }
 

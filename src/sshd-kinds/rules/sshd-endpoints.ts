@@ -43,5 +43,5 @@ function splitAddress(text: string): { readonly address: string; readonly port?:
   const [, bracketed, plain = '', port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? [];
   const address = bracketed ?? (plain === '' ? text : plain);
   const known = /^[0-9.]+$/.test(address) || address.includes(':');
-  return { address: known ? address : '*', ...(port === undefined ? {} : { port: Number(port) }) };
+  return { address: known ? address : '*', ...(port !== undefined && { port: Number(port) }) };
 }

@@ -200,7 +200,7 @@ export function unlistedFindings(
       message: `${whom}, and NSS does not list all accounts of ${services.join(', ')}, so those were not checked`,
       closedBy:
         'run berth sshd lint --user NAME for one of these accounts of each shell and group; remove a service without accounts from passwd in /etc/nsswitch.conf',
-      ...(line === undefined ? {} : { place: `${line.file}:${line.line}` }),
+      ...(line && { place: `${line.file}:${line.line}` }),
     },
   ];
 }

@@ -61,7 +61,7 @@ export function podSession(
   const opening = {
     words,
     env: environment,
-    ...(before === '' ? {} : { before }),
+    ...(before !== '' && { before }),
     groups,
   };
   return { argv: withExitMarker(nonce, { tty }), tty, opening };

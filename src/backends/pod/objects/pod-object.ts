@@ -91,18 +91,16 @@ export function podObject(input: PodInput): PodObject {
       labels: {
         [podLabels.managedBy]: 'berth',
         [podLabels.profile]: profile.name,
-        ...(forAllNodes ? {} : { [podLabels.loginHost]: hostLabel(input.loginHost) }),
+        ...(!forAllNodes && { [podLabels.loginHost]: hostLabel(input.loginHost) }),
         ...(forAllNodes || connection === undefined ? {} : { [podLabels.connection]: connection }),
       },
       annotations: {
         [podAnnotations.passwd]: passwdFile(user, profile.shell),
         [podAnnotations.group]: groupFile(user, input.groupNames),
         [lifetimeAnnotation]: ofProfile.lifetime,
-        ...(connection === undefined
-          ? {}
-          : {
-              'kubernetes.io/description': `Made by the SSH session ${sessionId(connection, input.loginHost)}`,
-            }),
+        ...(connection !== undefined && {
+          'kubernetes.io/description': `Made by the SSH session ${sessionId(connection, input.loginHost)}`,
+        }),
       },
     },
     spec: {

@@ -72,7 +72,7 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
   return {
     kind: 'waiting',
     text: fetchesAgain ? 'pulling the image again' : 'starting on its node',
-    ...(waiting?.message === undefined ? {} : { detail: waiting.message }),
+    ...(waiting?.message !== undefined && { detail: waiting.message }),
   };
 }
 

@@ -58,12 +58,12 @@ export function profilePod(profile: Profile, fill: (template: string) => string)
       ...mounts.map(({ name, target, readOnly }) => ({
         name,
         mountPath: target,
-        ...(readOnly ? { readOnly } : {}),
+        ...(readOnly && { readOnly }),
       })),
       ...identity.mounts,
     ],
     securityContext: {
-      ...(pod.supplementalGroupsPolicy === 'Strict' ? { supplementalGroupsPolicy: 'Strict' } : {}),
+      ...(pod.supplementalGroupsPolicy === 'Strict' && { supplementalGroupsPolicy: 'Strict' }),
       runAsNonRoot: true,
       seccompProfile: { type: 'RuntimeDefault' },
     },
@@ -71,12 +71,12 @@ export function profilePod(profile: Profile, fill: (template: string) => string)
     activeDeadlineSeconds: Math.ceil(longestLife(profile) / 1000),
     lifetime: goDuration(longestLife(profile)),
     spec: {
-      ...(profile.hostname === undefined ? {} : hostname(fill(profile.hostname))),
-      ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
-      ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations.map(toleration) }),
-      ...(pod.priorityClass === undefined ? {} : { priorityClassName: pod.priorityClass }),
-      ...(pod.runtimeClass === undefined ? {} : { runtimeClassName: pod.runtimeClass }),
-      ...(pod.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pod.pullSecret }] }),
+      ...(profile.hostname !== undefined && hostname(fill(profile.hostname))),
+      ...(Object.keys(pod.nodeSelector).length > 0 && { nodeSelector: pod.nodeSelector }),
+      ...(pod.tolerations.length > 0 && { tolerations: pod.tolerations.map(toleration) }),
+      ...(pod.priorityClass !== undefined && { priorityClassName: pod.priorityClass }),
+      ...(pod.runtimeClass !== undefined && { runtimeClassName: pod.runtimeClass }),
+      ...(pod.pullSecret !== undefined && { imagePullSecrets: [{ name: pod.pullSecret }] }),
     },
   };
 }
@@ -120,8 +120,8 @@ function volumeSource(volume: PodVolume): Readonly<Record<string, unknown>> {
 /** Requests and limits are always set, because quotas and policies require them. */
 function resources({ limits, pod }: Profile): ProfilePod['resources'] {
   const limited = {
-    ...(limits.cpus === undefined ? {} : { cpu: String(limits.cpus) }),
-    ...(limits.memory === undefined ? {} : { memory: String(limits.memory) }),
+    ...(limits.cpus !== undefined && { cpu: String(limits.cpus) }),
+    ...(limits.memory !== undefined && { memory: String(limits.memory) }),
     ...Object.fromEntries(
       Object.entries(pod.extended).map(([name, count]) => [name, String(count)]),
     ),

@@ -155,7 +155,7 @@ export async function expirePod(
     if (due <= now && !asked) return ended || (await isLast()) ? await remove() : { due: again };
     if (!joined || (closed.length === 0 && !asked)) return { due };
     const alone = since !== undefined && !lingers;
-    const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
+    const sweep = { open: openNow, ...(lingers && { hangUp: closed }) };
     const swept = await killLeftovers(grant, name, sweep, signal).catch((thrown: unknown) => {
       // The home may be unavailable, for example: then the next session could not start in the pod either.
       if (alone && thrown instanceof BerthError && thrown.code === 'pod-cleanup-failed')

@@ -50,7 +50,7 @@ export async function writeClaim(
   const text = state === undefined ? null : claimText(state, place.name, now);
   const annotations = {
     [claimAnnotation(place.loginHost)]: text,
-    ...(closed === undefined ? {} : { [lastClosedAnnotation]: String(Math.floor(closed / 1000)) }),
+    ...(closed !== undefined && { [lastClosedAnnotation]: String(Math.floor(closed / 1000)) }),
   };
   return await patch(client, place, { annotations }, now);
 }

@@ -81,7 +81,7 @@ export function profileChoices(profile: Profile): ProfileChoiceOffer[] {
     ...batchWords.flatMap((key) => {
       const allowed = words[key];
       if (allowed === undefined) return [];
-      return [{ variable: variableOf(key), ...(allowed === 'any' ? {} : { values: allowed }) }];
+      return [{ variable: variableOf(key), ...(allowed !== 'any' && { values: allowed }) }];
     }),
   ];
 }

@@ -220,7 +220,7 @@ function slurmCall(
       LC_ALL: 'C.UTF-8',
       // strftime(3): seconds since the epoch.
       SLURM_TIME_FORMAT: '%s',
-      ...(slurm === undefined ? {} : { SLURM_CONF: `${slurm.config}/slurm.conf` }),
+      ...(slurm && { SLURM_CONF: `${slurm.config}/slurm.conf` }),
     },
   };
 }

@@ -69,7 +69,7 @@ export function sshToJob(
     EscapeChar: 'none',
     LogLevel: 'ERROR',
     // At the end, the exit status that the client has received, or that nothing answers. OpenSSH has this since 8.5.
-    ...(log === undefined ? {} : logVerbose),
+    ...(log !== undefined && logVerbose),
     ConnectTimeout: '15',
     ProxyCommand: `/usr/bin/python3 -I -S -c '${dial}'${log === undefined ? '' : ` 2>>${log}`}`,
     ProxyUseFdpass: 'yes',
@@ -107,14 +107,15 @@ export function sshToJob(
     ],
     env: {
       PATH: '/usr/bin:/bin',
-      ...(agent === undefined ? {} : { SSH_AUTH_SOCK: agent }),
-      ...(connection === undefined
-        ? {}
-        : { BERTH_CONNECTION: connection, [sessionVariable]: sessionId(connection) }),
+      ...(agent !== undefined && { SSH_AUTH_SOCK: agent }),
+      ...(connection !== undefined && {
+        BERTH_CONNECTION: connection,
+        [sessionVariable]: sessionId(connection),
+      }),
       BERTH_GATE: `${word} ${port} ${node}`,
       [prefix + umaskName]: umask.toString(8),
-      ...(env.TERM === undefined ? {} : { TERM: env.TERM }),
-      ...(x11 === undefined ? {} : { DISPLAY: x11.display, XAUTHORITY: x11.authority }),
+      ...(env.TERM !== undefined && { TERM: env.TERM }),
+      ...(x11 && { DISPLAY: x11.display, XAUTHORITY: x11.authority }),
       ...Object.fromEntries(Object.entries(env).map(([name, value]) => [prefix + name, value])),
     },
   };
