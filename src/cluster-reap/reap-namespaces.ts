@@ -56,9 +56,7 @@ export async function reapNamespaces(
       options.deleteClaims
         ? new Set<string>()
         : namespacesOf(client, '/api/v1/persistentvolumeclaims', 'listing the claims'),
-      options.prometheus === undefined
-        ? undefined
-        : namespacesWithPods(options.prometheus, options.after),
+      options.prometheus && namespacesWithPods(options.prometheus, options.after),
     ]);
     const plan = planNamespaceReap({
       namespaces: round.namespaces,

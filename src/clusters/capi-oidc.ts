@@ -29,7 +29,7 @@ export async function readOidc(
     if (answer.status !== 200)
       throw apiError(`reading the Cluster ${namespace}/${cluster}`, answer);
     const found = capiClusterOf(answer.body);
-    return found === undefined ? undefined : await controlPlaneOidc(client, found);
+    return found && (await controlPlaneOidc(client, found));
   });
 }
 

@@ -62,7 +62,7 @@ export async function objectsFinding(
   if (isWithoutRight(live)) return notTried;
   if (live.status !== 200 && live.status !== 404) throw apiError(`reading namespace ${name}`, live);
   const found = live.status === 200 ? (live.body as LiveObject) : undefined;
-  const verdict = found === undefined ? undefined : await verdictOn(client, owner, found, members);
+  const verdict = found && (await verdictOn(client, owner, found, members));
   if (verdict === 'refused') return skipped(`namespace ${name} does not belong to the user`);
   const exists = verdict === 'ours' && found?.metadata.deletionTimestamp === undefined;
   const wrong = (answer: ApiResponse): boolean => (exists ? isRefused(answer) : isInvalid(answer));

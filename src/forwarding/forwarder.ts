@@ -84,7 +84,7 @@ export class Forwarder {
    */
   async own(): Promise<Readonly<Record<string, string>>> {
     const { agent, x11, log } = this.#input;
-    const cookie = x11 === undefined ? undefined : await this.#cookie(x11);
+    const cookie = x11 && (await this.#cookie(x11));
     if (agent === undefined && cookie === undefined) return {};
     const { connections, ended } = await this.#opened();
     const directory = `/tmp/berth-${randomBytes(12).toString('hex')}`;

@@ -15,7 +15,7 @@ export function displayAddress(display: number, uid: number): string | undefined
   const found = loopbackListeners().find(
     (socket) => socket.uid === uid && socket.local.port === 6000 + display,
   );
-  return found === undefined ? undefined : hostOf(found);
+  return found && hostOf(found);
 }
 
 function hostOf({ local }: TcpSocket): string {

@@ -85,7 +85,7 @@ function change(
   after: LiveObject,
 ): PlannedChange {
   const shown = maskSecretValues(
-    before === undefined ? undefined : withoutManagedFields(before),
+    before && withoutManagedFields(before),
     withoutManagedFields(after),
   );
   const same =

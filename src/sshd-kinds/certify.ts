@@ -103,7 +103,7 @@ async function plan(
     authority,
     principals: input.principals,
   };
-  const needed = present === undefined ? undefined : renewalReason(present, wanted, input.now);
+  const needed = present && renewalReason(present, wanted, input.now);
   return {
     hostKey,
     publicKey,

@@ -60,10 +60,7 @@ export function ldapSettingsOf(
     );
   const ldap = parseLdap(section, configFile, place);
   const ca = ldap.caFile === undefined ? undefined : readTrusted(ldap.caFile);
-  const password =
-    ldap.bind === undefined
-      ? undefined
-      : readPassword(ldap.bind.passwordFile, groupMayRead ? 0o037 : 0o077);
+  const password = ldap.bind && readPassword(ldap.bind.passwordFile, groupMayRead ? 0o037 : 0o077);
   return {
     ldap,
     minimumUid: minimumUid ?? defaultSettings.minimumUid,

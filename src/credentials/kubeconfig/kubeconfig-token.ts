@@ -24,7 +24,7 @@ export function replaceToken(text: string, user: string, token: string, file: st
       fields: { file },
     });
   }
-  const list = root === undefined ? undefined : pairOf(root, 'users')?.value;
+  const list = root && pairOf(root, 'users')?.value;
   const item = isSeq(list) ? list.items[index] : undefined;
   const fields = isMap(item) ? pairOf(item, 'user')?.value : undefined;
   const value = isMap(fields) ? pairOf(fields, 'token')?.value : undefined;

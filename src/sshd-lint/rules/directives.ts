@@ -63,7 +63,7 @@ export function directivePlace(
   const found = directives.find(
     (one) => one.keyword === wanted && matchesConnection(one, connection) === true,
   );
-  return found === undefined ? undefined : `${found.file}:${found.line}`;
+  return found && `${found.file}:${found.line}`;
 }
 
 /** Accounts that sshd or PAM names; they are linted even if they are system accounts. */

@@ -50,7 +50,7 @@ export function pamReach(
     passedBy: (line) => {
       const at = lines.indexOf(line);
       const jump = jumps.find(({ from, to }) => from < at && at < to);
-      return jump === undefined ? undefined : lines[jump.from];
+      return jump && lines[jump.from];
     },
   };
 }

@@ -78,7 +78,7 @@ export class UserClaims {
     const claims = await writeClaim(this.#client, this.#place, 'closing', now);
     this.#announced = performance.now();
     if (claims !== undefined) await correctClaims(this.#client, this.#place, claims, now);
-    const until = claims === undefined ? undefined : sharedUntil(claims, now);
+    const until = claims && sharedUntil(claims, now);
     const nodes = new Set(claims?.valid.keys());
     if (until !== undefined) return { since: undefined, until, nodes };
     return { since: Math.max(since, Math.min(claims?.lastClosed ?? 0, now)), until, nodes };

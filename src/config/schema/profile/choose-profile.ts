@@ -107,7 +107,7 @@ function choiceOf(
   const profile = settings.profiles.get(name);
   const broken = settings.broken.get(name);
   const groups = (profile ?? broken)?.groups;
-  const group = groups === undefined ? undefined : sharedGroup(groups, request);
+  const group = groups && sharedGroup(groups, request);
   if (groups !== undefined && group === undefined) return undefined;
   const reason = group === undefined ? because : `${because}; the user is in ${group}`;
   if (profile !== undefined) return { kind: 'profile', profile, reason };
