@@ -105,13 +105,9 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   'balancer-kind': () => namesInBalancerYml('kinds'),
   balancer: () => namesInBalancerYml('balancers'),
   image: async () => {
-    const [{ loadSshSettings }, { wantedImages }, { imageStoreDir, readIndex }] = await Promise.all(
-      [
-        import('../config/load/load-ssh-settings.ts'),
-        import('../images/wanted-images.ts'),
-        import('../images/store-transaction.ts'),
-      ],
-    );
+    const { loadSshSettings } = await import('../config/load/load-ssh-settings.ts');
+    const { wantedImages } = await import('../images/wanted-images.ts');
+    const { imageStoreDir, readIndex } = await import('../images/store-transaction.ts');
     const settings = await loadSshSettings({});
     const stored = readIndex(imageStoreDir(settings)).images.flatMap(({ names }) => names);
     const wanted = wantedImages(settings.profiles).map(({ image }) => image);

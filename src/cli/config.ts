@@ -21,10 +21,8 @@ const showCommand = command({
   epilogue:
     '`clusters.NAME.KEY` takes precedence over `defaults.KEY`, and both over hook.env. Secrets are shown as ***. `berth explain KEY` says what a key does; `berth doctor` checks the values.',
   run: async (args, { stdout }) => {
-    const [{ settingsFiles, shownSettings }, { defaultsOf }] = await Promise.all([
-      import('../config/load/shown-settings.ts'),
-      import('./kit/configuration-keys.ts'),
-    ]);
+    const { settingsFiles, shownSettings } = await import('../config/load/shown-settings.ts');
+    const { defaultsOf } = await import('./kit/configuration-keys.ts');
     const { configFile, overlay } = await siteFilesOf(args);
     const files = settingsFiles(configFile, overlay);
     const set = shownSettings(files, overlay);

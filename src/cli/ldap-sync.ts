@@ -100,19 +100,11 @@ async function run(
   terminal: Terminal,
   { started: now, clusters }: { readonly started: number; readonly clusters: string[] },
 ): Promise<LdapSyncReport> {
-  const [
-    { syncFromLdap },
-    { loadLdapSettings },
-    { deadlineIn },
-    { parseSeconds },
-    { keepHeapSmall },
-  ] = await Promise.all([
-    import('../ldap/sync-clusters.ts'),
-    import('../config/load/load-ldap-settings.ts'),
-    import('../system/deadline.ts'),
-    import('./kit/parse-seconds.ts'),
-    import('../system/keep-heap-small.ts'),
-  ]);
+  const { syncFromLdap } = await import('../ldap/sync-clusters.ts');
+  const { loadLdapSettings } = await import('../config/load/load-ldap-settings.ts');
+  const { deadlineIn } = await import('../system/deadline.ts');
+  const { parseSeconds } = await import('./kit/parse-seconds.ts');
+  const { keepHeapSmall } = await import('../system/keep-heap-small.ts');
   keepHeapSmall();
   const overlay = await overlayOf(args);
   const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);

@@ -51,10 +51,8 @@ async function reap(
   args: ArgumentsOf<typeof options>,
   terminal: Terminal,
 ): Promise<number | undefined> {
-  const [{ reapSessions }, { assertRoot }] = await Promise.all([
-    import('../ssh/cleanup/reap-sessions.ts'),
-    import('../system/as-user.ts'),
-  ]);
+  const { reapSessions } = await import('../ssh/cleanup/reap-sessions.ts');
+  const { assertRoot } = await import('../system/as-user.ts');
   assertRoot();
   const textfile = optionalOutputFile('--textfile', args.textfile);
   const settings = await loadSsh(args);

@@ -42,10 +42,8 @@ async function trace(
   args: ArgumentsOf<typeof options & typeof words>,
   terminal: Terminal,
 ): Promise<number> {
-  const [{ SessionLines, mostLines }, { readJournal, readLogFile }] = await Promise.all([
-    import('../trace/session-lines.ts'),
-    import('../trace/read-lines.ts'),
-  ]);
+  const { SessionLines, mostLines } = await import('../trace/session-lines.ts');
+  const { readJournal, readLogFile } = await import('../trace/read-lines.ts');
   const traced = parseSessionId(args.session);
   if (traced === undefined) throw notAnId(args.session);
   const found = new SessionLines(traced);

@@ -124,8 +124,8 @@ async function placesOf(
   input: { readonly log: string; readonly told: TcpConnection | undefined; readonly now: number },
 ): Promise<Places> {
   const { log, told, now } = input;
-  const [{ holdsConnection, tcpConnectionsOf }, { clientsInLog, readBalancerLog }] =
-    await Promise.all([import('../system/tcp-connection.ts'), import('./balancer-log.ts')]);
+  const { holdsConnection, tcpConnectionsOf } = await import('../system/tcp-connection.ts');
+  const { clientsInLog, readBalancerLog } = await import('./balancer-log.ts');
   let connection = told !== undefined && holdsConnection(monitor, told) ? told : undefined;
   if (connection === undefined) {
     const { connections, complete } = tcpConnectionsOf([monitor], { mostBytes: mostOfTcpLists });

@@ -22,10 +22,8 @@ export async function probeServer(
     readonly agent?: Agent;
   },
 ): Promise<ServerFacts> {
-  const [{ request }, { TLSSocket }] = await Promise.all([
-    import('node:https'),
-    import('node:tls'),
-  ]);
+  const { request } = await import('node:https');
+  const { TLSSocket } = await import('node:tls');
   const started = Date.now();
   return new Promise((resolve, reject) => {
     const outgoing = request(

@@ -128,10 +128,8 @@ async function noteLimits(
   grant: PodGrant,
   pod: string,
 ): Promise<void> {
-  const [{ writeLimitNote }, { podEnd }] = await Promise.all([
-    import('../limit-notes.ts'),
-    import('./read-pod.ts'),
-  ]);
+  const { writeLimitNote } = await import('../limit-notes.ts');
+  const { podEnd } = await import('./read-pod.ts');
   const endsAt = profile.timeouts.hardMs === undefined ? undefined : await podEnd(grant, pod);
   await writeLimitNote(host, { profile: profile.name, place: `pod ${pod}`, endsAt });
 }

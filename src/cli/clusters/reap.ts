@@ -100,11 +100,9 @@ export const clustersReapCommand = command({
 });
 
 async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
-  const [{ reapCluster }, { deadlineIn }, { keepHeapSmall }] = await Promise.all([
-    import('../../cluster-reap/reap-cluster.ts'),
-    import('../../system/deadline.ts'),
-    import('../../system/keep-heap-small.ts'),
-  ]);
+  const { reapCluster } = await import('../../cluster-reap/reap-cluster.ts');
+  const { deadlineIn } = await import('../../system/deadline.ts');
+  const { keepHeapSmall } = await import('../../system/keep-heap-small.ts');
   keepHeapSmall();
   const targets = await clusterTargets(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)

@@ -25,10 +25,8 @@ export const explainCommand = command({
   epilogue:
     'A log line has the code as code=CODE (journalctl -t berth). A command and a session print it in brackets after the message.',
   run: async ({ word }, { stdout }) => {
-    const [texts, { keysNamed }] = await Promise.all([
-      import('./explain-text.ts'),
-      import('../kit/configuration-keys.ts'),
-    ]);
+    const texts = await import('./explain-text.ts');
+    const { keysNamed } = await import('../kit/configuration-keys.ts');
     const { explained, explainText, explanations, keysText } = texts;
     const keys = word === undefined ? [] : keysNamed(word);
     if (keys.length === 0) {

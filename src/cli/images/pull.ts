@@ -56,17 +56,10 @@ async function pull(
 ): Promise<void> {
   assertRoot();
   const { image: named = [], 'from-archive': archive, timeout } = args;
-  const [
-    { planPull, pullImages },
-    { loadArchive, planLoad },
-    { wantedImages },
-    { readImageArchive },
-  ] = await Promise.all([
-    import('../../images/pull-images.ts'),
-    import('../../images/load-archive.ts'),
-    import('../../images/wanted-images.ts'),
-    import('../../images/image-archive.ts'),
-  ]);
+  const { planPull, pullImages } = await import('../../images/pull-images.ts');
+  const { loadArchive, planLoad } = await import('../../images/load-archive.ts');
+  const { wantedImages } = await import('../../images/wanted-images.ts');
+  const { readImageArchive } = await import('../../images/image-archive.ts');
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await loadSsh(args);
   const wanted = wantedImages(site.profiles);

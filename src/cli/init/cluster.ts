@@ -37,11 +37,9 @@ export const initClusterCommand = command({
 });
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const [{ clusterSetup }, { hookEnvFileIn, presentPortal }, { runSetup }] = await Promise.all([
-    import('../../init/cluster-setup.ts'),
-    import('../../init/present-portal.ts'),
-    import('./run-setup.ts'),
-  ]);
+  const { clusterSetup } = await import('../../init/cluster-setup.ts');
+  const { hookEnvFileIn, presentPortal } = await import('../../init/present-portal.ts');
+  const { runSetup } = await import('./run-setup.ts');
   const asking = asker('berth init cluster', args, terminal);
   const { name, kubeconfig, credentials, apply, context } = args;
   const answers = await asking.answers(questions, { name, kubeconfig, credentials, apply });

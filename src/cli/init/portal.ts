@@ -76,12 +76,10 @@ export const initPortalCommand = command({
 });
 
 async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
-  const [{ portalSetup }, { presentPortal }, { oscReport }, { runSetup }] = await Promise.all([
-    import('../../init/portal-setup.ts'),
-    import('../../init/present-portal.ts'),
-    import('../../init/osc-report.ts'),
-    import('./run-setup.ts'),
-  ]);
+  const { portalSetup } = await import('../../init/portal-setup.ts');
+  const { presentPortal } = await import('../../init/present-portal.ts');
+  const { oscReport } = await import('../../init/osc-report.ts');
+  const { runSetup } = await import('./run-setup.ts');
   const asking = asker('berth init portal', args, terminal);
   const { audience, 'subject-prefix': subjectPrefix, 'ca-file': caFile } = args;
   const config = configFileOf(args);

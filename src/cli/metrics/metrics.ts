@@ -25,15 +25,12 @@ export const metricsCommand = command({
 });
 
 async function metrics(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const [{ assertRoot }, { tryLock }, { foldSpool }, { metricsText }, { hostGauges }, safe] =
-    await Promise.all([
-      import('../../system/as-user.ts'),
-      import('../../system/file-lock.ts'),
-      import('../../metrics/fold-spool.ts'),
-      import('../../metrics/rules/totals.ts'),
-      import('./host-gauges.ts'),
-      import('../../system/safe-directories.ts'),
-    ]);
+  const { assertRoot } = await import('../../system/as-user.ts');
+  const { tryLock } = await import('../../system/file-lock.ts');
+  const { foldSpool } = await import('../../metrics/fold-spool.ts');
+  const { metricsText } = await import('../../metrics/rules/totals.ts');
+  const { hostGauges } = await import('./host-gauges.ts');
+  const safe = await import('../../system/safe-directories.ts');
   assertRoot();
   const textfile = optionalOutputFile('--textfile', args.textfile);
   const now = terminal.now();

@@ -109,10 +109,8 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
 
 async function status({ output }: { readonly output: string }, terminal: Terminal): Promise<void> {
   assertRoot();
-  const [{ drainFiles, readDrainState }, { listenerUnits }] = await Promise.all([
-    import('../../ssh/drain/drain-state.ts'),
-    import('../../ssh/drain/listener-units.ts'),
-  ]);
+  const { drainFiles, readDrainState } = await import('../../ssh/drain/drain-state.ts');
+  const { listenerUnits } = await import('../../ssh/drain/listener-units.ts');
   const { statusJson, statusText } = await import('./node-text.ts');
   const { drainedSessions } = await import('./node-wait.ts');
   const units = await listenerUnits();

@@ -41,10 +41,8 @@ export const planCommand = command({
 
 async function plan(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, cluster, output } = args;
-  const [{ planPrePunHook }, { writePlan }] = await Promise.all([
-    import('../../portal/plan-pre-pun-hook.ts'),
-    import('./plan-text.ts'),
-  ]);
+  const { planPrePunHook } = await import('../../portal/plan-pre-pun-hook.ts');
+  const { writePlan } = await import('./plan-text.ts');
   const files = await siteFilesOf(args);
   const sections = await withProgress(
     terminal,
@@ -65,16 +63,12 @@ const checkTimeoutMs = 5_000;
 
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, profile, command, tty, port, output } = args;
-  const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
-    import('../../doctor/ssh-checks.ts'),
-    import('../../ssh/open/plan-session.ts'),
-    import('./session-plan-text.ts'),
-  ]);
-  const [{ lookupUser }, { userAccessFinding }, { runCheck }] = await Promise.all([
-    import('../../identity/nss.ts'),
-    import('../../doctor/ssh-user-checks.ts'),
-    import('../../check-result.ts'),
-  ]);
+  const { checkPodman } = await import('../../doctor/ssh-checks.ts');
+  const { planSession } = await import('../../ssh/open/plan-session.ts');
+  const { writeSessionPlan } = await import('./session-plan-text.ts');
+  const { lookupUser } = await import('../../identity/nss.ts');
+  const { userAccessFinding } = await import('../../doctor/ssh-user-checks.ts');
+  const { runCheck } = await import('../../check-result.ts');
   const plan = await planSession({
     username: user,
     tty,

@@ -178,10 +178,8 @@ interface Chosen extends SessionsAndPods {
 }
 
 async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
-  const [{ filterAll, findSessions }, { sessionsIn }] = await Promise.all([
-    import('../../ssh/sessions/find-sessions.ts'),
-    import('./pods.ts'),
-  ]);
+  const { filterAll, findSessions } = await import('../../ssh/sessions/find-sessions.ts');
+  const { sessionsIn } = await import('./pods.ts');
   const words = (args.session ?? []).map(String);
   if (args.all === words.length > 0) throw whichSessions();
   const all = await readAll(args, words, terminal);
@@ -199,10 +197,8 @@ async function withoutOwn(
   all: readonly Session[],
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
-  const [{ ownSession }, { isInPod }] = await Promise.all([
-    import('../../ssh/sessions/find-sessions.ts'),
-    import('../../backends/pod/list-cluster-pods.ts'),
-  ]);
+  const { ownSession } = await import('../../ssh/sessions/find-sessions.ts');
+  const { isInPod } = await import('../../backends/pod/list-cluster-pods.ts');
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };
   terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);

@@ -17,10 +17,8 @@ const atOnce = 8;
 
 /** The pods of sessions on all clusters. The error of a cluster is reported, and the others are listed. */
 export async function readPods(terminal: Terminal): Promise<readonly PodSession[]> {
-  const [{ listClusterPods }, { deadlineIn }] = await Promise.all([
-    import('../../backends/pod/list-cluster-pods.ts'),
-    import('../../system/deadline.ts'),
-  ]);
+  const { listClusterPods } = await import('../../backends/pod/list-cluster-pods.ts');
+  const { deadlineIn } = await import('../../system/deadline.ts');
   const targets = await knownTargets(terminal);
   if (targets.length === 0)
     terminal.stderr.write('no cluster allows SSH sessions (ssh_sessions in berth.yml)\n');
@@ -71,11 +69,9 @@ export async function endPodsAndReport(
   pods: readonly PodSession[],
   terminal: Terminal,
 ): Promise<void> {
-  const [{ endPodSession }, { deadlineIn }, { mapConcurrent }] = await Promise.all([
-    import('../../backends/pod/list-cluster-pods.ts'),
-    import('../../system/deadline.ts'),
-    import('../../system/map-concurrent.ts'),
-  ]);
+  const { endPodSession } = await import('../../backends/pod/list-cluster-pods.ts');
+  const { deadlineIn } = await import('../../system/deadline.ts');
+  const { mapConcurrent } = await import('../../system/map-concurrent.ts');
   const targets = new Map((await sessionTargets(terminal)).map((target) => [target.name, target]));
   const lines: string[] = [];
   await withProgress(

@@ -95,10 +95,8 @@ async function readSessions(
   terminal: Terminal,
   settings: SshSettings | undefined,
 ): Promise<readonly Session[]> {
-  const [{ listSessions }, { hasBalancerLines, readBalancerLog }] = await Promise.all([
-    import('../../ssh/sessions/list-sessions.ts'),
-    import('../../connections/balancer-log.ts'),
-  ]);
+  const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
+  const { hasBalancerLines, readBalancerLog } = await import('../../connections/balancer-log.ts');
   const balancerLog = (): string => {
     try {
       const path = settings?.balancerLog;

@@ -68,10 +68,8 @@ export const sessionsCommand = group('sessions', 'List, show and end SSH session
 type Found = SessionsAndPods & { readonly services: readonly UserService[] };
 
 async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): Promise<void> {
-  const [{ filterAll }, { userServices }] = await Promise.all([
-    import('../../ssh/sessions/find-sessions.ts'),
-    import('../../ssh/sessions/list-sessions.ts'),
-  ]);
+  const { filterAll } = await import('../../ssh/sessions/find-sessions.ts');
+  const { userServices } = await import('../../ssh/sessions/list-sessions.ts');
   const { sessionsText } = await import('./sessions-output.ts');
   const filter = filterOf(args);
   // A service has no profile, address or terminal.
@@ -110,10 +108,8 @@ async function show(
   args: ArgumentsOf<typeof showOptions & typeof showWords>,
   terminal: Terminal,
 ): Promise<void> {
-  const [{ findSessions }, { podsDetails, sessionsDetails, sessionsText }] = await Promise.all([
-    import('../../ssh/sessions/find-sessions.ts'),
-    import('./sessions-output.ts'),
-  ]);
+  const { findSessions } = await import('../../ssh/sessions/find-sessions.ts');
+  const { podsDetails, sessionsDetails, sessionsText } = await import('./sessions-output.ts');
   const words = args.session.map(String);
   const { areAllAsked, ...all } = await readAll(args, words, terminal);
   const { sessions, pods } = findSessions(all, words);

@@ -82,12 +82,9 @@ async function runNew(
   terminal: Terminal,
 ): Promise<void> {
   checkPort(args.port);
-  const [{ newKind }, { isNodeDrained, kindUnit }, { newKindText, newKindJson }] =
-    await Promise.all([
-      import('../../sshd-kinds/new-kind.ts'),
-      import('../../sshd-kinds/kind.ts'),
-      import('./lint-report.ts'),
-    ]);
+  const { newKind } = await import('../../sshd-kinds/new-kind.ts');
+  const { isNodeDrained, kindUnit } = await import('../../sshd-kinds/kind.ts');
+  const { newKindText, newKindJson } = await import('./lint-report.ts');
   const { name, port, profile, mode, banner } = args;
   const overlay = (await overlayOf(args))?.resolve;
   const made = await withProgress(

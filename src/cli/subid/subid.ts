@@ -59,10 +59,8 @@ const planCommand = command({
   epilogue:
     'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
   run: async (args, terminal) => {
-    const [{ planSubids }, { writeSubidPlan }] = await Promise.all([
-      import('../../subid/plan-subids.ts'),
-      import('./subid-report.ts'),
-    ]);
+    const { planSubids } = await import('../../subid/plan-subids.ts');
+    const { writeSubidPlan } = await import('./subid-report.ts');
     return writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal);
   },
 });
@@ -89,10 +87,8 @@ const applyCommand = command({
   epilogue:
     'Existing lines are not changed. Use the same --first-uid, --base and --size on every node.',
   run: async (args, terminal) => {
-    const [{ applySubids }, { writeSubidResult }] = await Promise.all([
-      import('../../subid/apply-subids.ts'),
-      import('./subid-report.ts'),
-    ]);
+    const { applySubids } = await import('../../subid/apply-subids.ts');
+    const { writeSubidResult } = await import('./subid-report.ts');
     const bounds = { least: '0s', most: '1h' };
     const result = await applySubids({
       ...(await inputOf(args)),

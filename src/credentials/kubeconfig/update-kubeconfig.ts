@@ -132,10 +132,8 @@ async function replace(
   user: User,
   options: { readonly deadline: Deadline; readonly log: Logger; readonly file?: string },
 ): Promise<KubeconfigPlan> {
-  const [{ stageFile, writeAtomically }, { withKubeconfigLock }] = await Promise.all([
-    import('../../system/atomic-file.ts'),
-    import('./kubeconfig-lock.ts'),
-  ]);
+  const { stageFile, writeAtomically } = await import('../../system/atomic-file.ts');
+  const { withKubeconfigLock } = await import('./kubeconfig-lock.ts');
   const staged = await stageFile(source.target, plan.newText, {
     mode: plan.mode,
     // It has no data of the user's yet.
