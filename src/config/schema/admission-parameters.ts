@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys } from './schema-parts.ts';
 import { configProblemsError, type Locate, noPosition } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type Quantity, quantity } from './quota-schema.ts';
@@ -74,53 +75,39 @@ export interface AdmissionParameters {
   readonly stampers: readonly string[];
 }
 
-const text = z
-  .string()
-  .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
-const name = z
-  .string()
-  .check(z.regex(/^[A-Za-z0-9._:/@-]{1,253}$/, 'must consist of letters, digits and . _ : / @ -'));
+const text = matching(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes');
+const name = matching(
+  /^[A-Za-z0-9._:/@-]{1,253}$/,
+  'must consist of letters, digits and . _ : / @ -',
+);
 /** Other names are in Docker Hub: their full form is `docker.io/library/NAME`. */
-const image = z
-  .string()
-  .check(
-    z.regex(
-      /^(?:\*|(?:localhost|[A-Za-z0-9-]*[.:][A-Za-z0-9.:-]*)(?:\/[A-Za-z0-9._:@-]+)*(?:\/\*)?)$/,
-      "must be '*', or a registry or a part of one, such as registry.example.org, localhost/* or docker.io/library",
-    ),
-  );
+const image = matching(
+  /^(?:\*|(?:localhost|[A-Za-z0-9-]*[.:][A-Za-z0-9.:-]*)(?:\/[A-Za-z0-9._:@-]+)*(?:\/\*)?)$/,
+  "must be '*', or a registry or a part of one, such as registry.example.org, localhost/* or docker.io/library",
+);
 const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
 const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
-const directory = z.string().check(
-  z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro if read-only'),
-  z.refine(
-    (one) => !crooked.test(one),
-    'must not contain . or .. components, nor special characters except * and {user}',
-  ),
+const straight = z.refine<string>(
+  (one) => !crooked.test(one),
+  'must not contain . or .. components, nor special characters except * and {user}',
 );
-const served = z.string().check(
-  z.regex(new RegExp(`^[A-Za-z0-9._-]+:${path}$`), 'must be SERVER:/PATH'),
-  z.refine(
-    (one) => !crooked.test(one),
-    'must not contain . or .. components, nor special characters except * and {user}',
-  ),
-);
-const lifetime = z
+const directory = z
   .string()
   .check(
-    z.regex(
-      /^(?=.*[1-9])([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$/,
-      'must be a time such as 8h or 1h30m',
-    ),
+    z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro if read-only'),
+    straight,
   );
-const annotationKey = z
+const served = z
   .string()
-  .check(
-    z.regex(
-      /^(?:[A-Za-z0-9.-]{1,253}\/)?(?:[A-Za-z0-9._-]{1,63}|(?<=\/)\*)$/,
-      'must be the key of an annotation or DOMAIN/*',
-    ),
-  );
+  .check(z.regex(new RegExp(`^[A-Za-z0-9._-]+:${path}$`), 'must be SERVER:/PATH'), straight);
+const lifetime = matching(
+  /^(?=.*[1-9])([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$/,
+  'must be a time such as 8h or 1h30m',
+);
+const annotationKey = matching(
+  /^(?:[A-Za-z0-9.-]{1,253}\/)?(?:[A-Za-z0-9._-]{1,63}|(?<=\/)\*)$/,
+  'must be the key of an annotation or DOMAIN/*',
+);
 /** A pod with the token of one of these could make the next one, for ever. */
 const podMakers = ['berth-session', 'berth-user'];
 const podAccount = name.check(
@@ -129,38 +116,34 @@ const podAccount = name.check(
     `must not be ${podMakers.join(' or ')}: a pod with a token of an account that may create pods could create the next one, beyond max_lifetime and the end of the account`,
   ),
 );
-const account = z
-  .string()
-  .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
+const account = matching(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount');
 
 /** `admission.yml` as it is written. */
-export const admissionSchema = z.strictObject({
-  contact: z.optional(text),
-  host_paths: z.optional(z.array(directory)),
-  nfs: z.optional(z.array(served)),
-  csi_drivers: z.optional(z.array(name)),
-  storage_classes: z.optional(z.array(name)),
-  load_balancer_classes: z.optional(z.array(name)),
-  annotations: z.optional(z.array(annotationKey)),
-  claim_annotations: z.optional(z.array(annotationKey)),
-  images: z.optional(z.array(image)),
-  max_lifetime: z.optional(lifetime),
-  default_lifetime: z.optional(z.nullable(lifetime)),
-  max_grace_period: z.optional(lifetime),
-  default_resources: z.optional(
-    z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
-  ),
-  service_accounts: z.optional(z.array(podAccount)),
-  writable_resources: z.optional(z.array(z.enum(reservedResources))),
-  token_audiences: z.optional(z.array(name)),
-  tolerations: z.optional(z.array(name)),
-  priority_classes: z.optional(z.array(name)),
-  runtime_classes: z.optional(z.array(name)),
-  device_classes: z.optional(z.array(name)),
-  seccomp_profiles: z.optional(z.array(name)),
-  apparmor_profiles: z.optional(z.array(name)),
-  supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
-  stampers: z.optional(z.array(account)),
+export const admissionSchema = optionalKeys({
+  contact: text,
+  host_paths: z.array(directory),
+  nfs: z.array(served),
+  csi_drivers: z.array(name),
+  storage_classes: z.array(name),
+  load_balancer_classes: z.array(name),
+  annotations: z.array(annotationKey),
+  claim_annotations: z.array(annotationKey),
+  images: z.array(image),
+  max_lifetime: lifetime,
+  default_lifetime: z.nullable(lifetime),
+  max_grace_period: lifetime,
+  default_resources: optionalKeys({ cpu: quantity, memory: quantity }),
+  service_accounts: z.array(podAccount),
+  writable_resources: z.array(z.enum(reservedResources)),
+  token_audiences: z.array(name),
+  tolerations: z.array(name),
+  priority_classes: z.array(name),
+  runtime_classes: z.array(name),
+  device_classes: z.array(name),
+  seccomp_profiles: z.array(name),
+  apparmor_profiles: z.array(name),
+  supplemental_groups_policy: z.enum(['Strict', 'Merge']),
+  stampers: z.array(account),
 });
 
 /**

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys, passing, path, text, wholeNumber } from './schema-parts.ts';
 import { isCidr, network, rewrittenNetwork } from './ip-address.ts';
 import {
   configProblemsError,
@@ -17,140 +18,114 @@ import type { SettingsWarning } from './settings.ts';
 
 /** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */
 const maximumId = 4_294_967_294;
-const text = z.string().check(z.minLength(1, 'must not be empty'));
-const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
-const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
-const issuer = z
-  .string()
-  .check(
-    z.refine(
-      (url) => 'issuer' in parseIssuer(url),
-      'must be an https URL without query or fragment',
-    ),
-  );
-const port = z
-  .int()
-  .check(z.minimum(1, 'must be 1 or more'), z.maximum(65_535, 'must be 65535 or less'));
-const dnsName = z.string().check(z.regex(objectName, 'must be a valid Kubernetes object name'));
-const roleResource = z
-  .string()
-  .check(
-    z.regex(
-      /^(?:\*\.[a-z0-9.-]+|[a-z0-9]+(?:\/[a-z0-9]+)?(?:\.[a-z0-9.-]+)?)$/,
-      'must be RESOURCE.GROUP, RESOURCE/SUBRESOURCE.GROUP or *.GROUP',
-    ),
-  );
-const namespace = z
-  .string()
-  .check(z.regex(namespaceName, 'must be the name of a Kubernetes namespace'));
+const cidr = passing(isCidr, 'must be address/length, e.g. 10.0.0.0/8');
+const issuer = passing(
+  (url) => 'issuer' in parseIssuer(url),
+  'must be an https URL without query or fragment',
+);
+const port = wholeNumber(1, 65_535);
+const dnsName = matching(objectName, 'must be a valid Kubernetes object name');
+const roleResource = matching(
+  /^(?:\*\.[a-z0-9.-]+|[a-z0-9]+(?:\/[a-z0-9]+)?(?:\.[a-z0-9.-]+)?)$/,
+  'must be RESOURCE.GROUP, RESOURCE/SUBRESOURCE.GROUP or *.GROUP',
+);
+const namespace = matching(namespaceName, 'must be the name of a Kubernetes namespace');
 
 /** `PersistentVolumeAccessMode` of Kubernetes. */
 const accessModes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOncePod'];
 
-const admin = z.strictObject({
-  kubeconfig: z.optional(path),
-  context: z.optional(text),
-  cluster_api: z.optional(
+const admin = optionalKeys({
+  kubeconfig: path,
+  context: text,
+  cluster_api: z.strictObject({
+    kubeconfig: z.optional(path),
+    context: z.optional(text),
+    namespace,
+    cluster: dnsName,
+  }),
+});
+
+const credentials = optionalKeys({
+  mode: z.enum(['oidc', 'service-account', 'legacy', 'none']),
+  issuer,
+  ca_file: path,
+  client_id: text,
+  client_secret_file: path,
+  // `token_endpoint_auth_method` of OpenID Connect Core section 9 and RFC 8705 section 2.1.
+  client_auth_method: z.enum([
+    'client_secret_basic',
+    'client_secret_post',
+    'private_key_jwt',
+    'tls_client_auth',
+  ]),
+  client_key_file: path,
+  client_key_id: text,
+  client_certificate_file: path,
+  audience: text,
+  exchange: z.boolean(),
+  exchange_scope: text,
+  own_refresh_token: z.boolean(),
+  username_claim: text,
+  email_verified: z.enum(['required', 'if-present']),
+  clock_skew: durationBetween('0s', '10m'),
+  token: z.enum(['id', 'access']),
+  service_account: dnsName,
+  // The shortest that the API server issues.
+  lifetime: durationBetween('10m', '720h'),
+});
+
+export const clusterSchema = optionalKeys({
+  admin,
+  subject_prefix: z.string(),
+  allow_cidrs: z.array(cidr),
+  // null removes the value of `defaults` or hook.env.
+  pull_secret: z.nullable(z.strictObject({ name: dnsName, docker_config_json: path })),
+  job_pod_reaper: z.boolean(),
+  resource_quota: z.nullable(resourceQuota),
+  limit_range: z.nullable(limitRange),
+  credentials,
+  jupyterhub: z.nullable(
     z.strictObject({
-      kubeconfig: z.optional(path),
-      context: z.optional(text),
       namespace,
-      cluster: dnsName,
+      service_account: dnsName,
+      groups: z.optional(z.array(text).check(z.minLength(1))),
     }),
   ),
-});
-
-const credentials = z.strictObject({
-  mode: z.optional(z.enum(['oidc', 'service-account', 'legacy', 'none'])),
-  issuer: z.optional(issuer),
-  ca_file: z.optional(path),
-  client_id: z.optional(text),
-  client_secret_file: z.optional(path),
-  // `token_endpoint_auth_method` of OpenID Connect Core section 9 and RFC 8705 section 2.1.
-  client_auth_method: z.optional(
-    z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth']),
-  ),
-  client_key_file: z.optional(path),
-  client_key_id: z.optional(text),
-  client_certificate_file: z.optional(path),
-  audience: z.optional(text),
-  exchange: z.optional(z.boolean()),
-  exchange_scope: z.optional(text),
-  own_refresh_token: z.optional(z.boolean()),
-  username_claim: z.optional(text),
-  email_verified: z.optional(z.enum(['required', 'if-present'])),
-  clock_skew: z.optional(durationBetween('0s', '10m')),
-  token: z.optional(z.enum(['id', 'access'])),
-  service_account: z.optional(dnsName),
-  // The shortest that the API server issues.
-  lifetime: z.optional(durationBetween('10m', '720h')),
-});
-
-export const clusterSchema = z.strictObject({
-  admin: z.optional(admin),
-  subject_prefix: z.optional(z.string()),
-  allow_cidrs: z.optional(z.array(cidr)),
-  // null removes the value of `defaults` or hook.env.
-  pull_secret: z.optional(z.nullable(z.strictObject({ name: dnsName, docker_config_json: path }))),
-  job_pod_reaper: z.optional(z.boolean()),
-  resource_quota: z.optional(z.nullable(resourceQuota)),
-  limit_range: z.optional(z.nullable(limitRange)),
-  credentials: z.optional(credentials),
-  jupyterhub: z.optional(
-    z.nullable(
-      z.strictObject({
-        namespace,
-        service_account: dnsName,
-        groups: z.optional(z.array(text).check(z.minLength(1))),
-      }),
-    ),
-  ),
-  network_egress: z.optional(
-    z.nullable(
-      z.strictObject({
-        networks: z.optional(
-          z.array(z.strictObject({ cidr, ports: z.optional(z.array(port).check(z.minLength(1))) })),
-        ),
-      }),
-    ),
-  ),
-  volume_claims: z.optional(
-    z.array(
-      z.strictObject({
-        name: dnsName,
-        size: quantity,
-        storage_class: z.optional(dnsName),
-        access_modes: z.optional(z.array(z.enum(accessModes)).check(z.minLength(1))),
-      }),
-    ),
-  ),
-  user_roles: z.optional(z.array(dnsName)),
-  user_role_resources: z.optional(z.array(roleResource)),
-  ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
-});
-
-export const siteSchema = z.strictObject({
-  minimum_uid: z.optional(
-    z
-      .int()
-      .check(
-        z.minimum(1, 'must be 1 or more: root has no namespace'),
-        z.maximum(maximumId, `must be ${maximumId} or less`),
+  network_egress: z.nullable(
+    z.strictObject({
+      networks: z.optional(
+        z.array(z.strictObject({ cidr, ports: z.optional(z.array(port).check(z.minLength(1))) })),
       ),
+    }),
   ),
-  log_format: z.optional(z.enum(logFormats)),
+  volume_claims: z.array(
+    z.strictObject({
+      name: dnsName,
+      size: quantity,
+      storage_class: z.optional(dnsName),
+      access_modes: z.optional(z.array(z.enum(accessModes)).check(z.minLength(1))),
+    }),
+  ),
+  user_roles: z.array(dnsName),
+  user_role_resources: z.array(roleResource),
+  ssh_sessions: z.nullable(z.strictObject({ secret: z.optional(dnsName) })),
+});
+
+export const siteSchema = optionalKeys({
+  minimum_uid: wholeNumber(1, maximumId, 'must be 1 or more: root has no namespace'),
+  log_format: z.enum(logFormats),
   // The user's first request waits for the hook, and Apache times out after a minute (`Timeout`).
-  deadline: z.optional(durationBetween('100ms', '1m')),
-  state_dir: z.optional(path),
-  kube_credential: z.optional(path),
+  deadline: durationBetween('100ms', '1m'),
+  state_dir: path,
+  kube_credential: path,
   // null: the site has no hook.env.
-  hook_env: z.optional(z.nullable(path)),
-  clusters_dir: z.optional(path),
-  defaults: z.optional(clusterSchema),
-  clusters: z.optional(z.record(z.string(), z.unknown())),
+  hook_env: z.nullable(path),
+  clusters_dir: path,
+  defaults: clusterSchema,
+  clusters: z.record(z.string(), z.unknown()),
   // Checked by `berth ldap-sync` and `slurm-sync` alone, so that a mistake in them does not affect the hook.
-  ldap: z.optional(z.unknown()),
-  slurm_accounts: z.optional(z.unknown()),
+  ldap: z.unknown(),
+  slurm_accounts: z.unknown(),
 });
 
 export type ClusterOptions = z.output<typeof clusterSchema>;

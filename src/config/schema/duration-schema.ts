@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
+import { matching } from './schema-parts.ts';
 
 /** `500ms`, `10s`, `5m` or `8h`, as milliseconds. */
 export const duration = z.pipe(
-  z.string().check(z.regex(/^[0-9]{1,6}(?:ms|s|m|h)$/, 'must be a time such as 500ms, 10s or 5m')),
+  matching(/^[0-9]{1,6}(?:ms|s|m|h)$/, 'must be a time such as 500ms, 10s or 5m'),
   z.transform(milliseconds),
 );
 

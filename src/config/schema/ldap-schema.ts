@@ -1,18 +1,19 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys, path, text, wholeNumber } from './schema-parts.ts';
 import { durationBetween } from './duration-schema.ts';
 import { namespaceName } from './object-name.ts';
 
-const text = z.string().check(z.minLength(1, 'must not be empty'));
-const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
-const attribute = z
-  .string()
-  .check(z.regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'must be the name of an attribute, without options'));
-const namespace = z.string().check(z.regex(namespaceName, 'must be the name of a namespace'));
+const attribute = matching(
+  /^[A-Za-z][A-Za-z0-9-]*$/,
+  'must be the name of an attribute, without options',
+);
+const namespace = matching(namespaceName, 'must be the name of a namespace');
 
 /** Keys of a ConfigMap begin with it. */
-const keyPrefix = z
-  .string()
-  .check(z.regex(/^[-._A-Za-z0-9]{0,200}$/, 'must have letters, digits, `-`, `_` and `.` only'));
+const keyPrefix = matching(
+  /^[-._A-Za-z0-9]{0,200}$/,
+  'must have letters, digits, `-`, `_` and `.` only',
+);
 
 /** Bases, scope and filter of a search. */
 const search = {
@@ -42,20 +43,9 @@ export const ldapSchema = z.strictObject({
   bind_dn: z.optional(text),
   bind_password_file: z.optional(path),
   timeout: z.optional(durationBetween('100ms', '10m')),
-  page_size: z.optional(
-    z.int().check(z.minimum(1, 'must be 1 or more'), z.maximum(100_000, 'must be 100000 or less')),
-  ),
-  keep_percent: z.optional(
-    z.int().check(z.minimum(0, 'must be 0 or more'), z.maximum(100, 'must be 100 or less')),
-  ),
-  minimum_gid: z.optional(
-    z
-      .int()
-      .check(
-        z.minimum(1, "must be 1 or more: group 0 is root's"),
-        z.maximum(4_294_967_294, 'must be 4294967294 or less'),
-      ),
-  ),
+  page_size: z.optional(wholeNumber(1, 100_000)),
+  keep_percent: z.optional(wholeNumber(0, 100)),
+  minimum_gid: z.optional(wholeNumber(1, 4_294_967_294, "must be 1 or more: group 0 is root's")),
   users: z.strictObject({
     ...search,
     name: z.optional(attribute),
@@ -72,10 +62,10 @@ export const ldapSchema = z.strictObject({
   }),
   namespace_selector: z.optional(text),
   config_maps: z.optional(
-    z.strictObject({
-      namespace: z.optional(namespace),
-      user_prefix: z.optional(keyPrefix),
-      maps: z.optional(z.array(maps).check(z.minLength(1, 'must name at least one'))),
+    optionalKeys({
+      namespace,
+      user_prefix: keyPrefix,
+      maps: z.array(maps).check(z.minLength(1, 'must name at least one')),
     }),
   ),
 });

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys, passing, wholeNumber } from './schema-parts.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import { logFormats } from '../../log.ts';
 import { isCidr, isIpv4, isIpv6 } from './ip-address.ts';
@@ -27,55 +28,45 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
   readonly profilesDir: string;
 }
 
-const profileName = z
-  .string()
-  .check(z.refine(isProfileName, 'must be the name of a profile: a-z, 0-9 and -'));
-const balancer = z
-  .string()
-  .check(
-    z.refine(
-      (text) => isIpv4(text) || isIpv6(text) || isCidr(text),
-      'must be an IP address or a CIDR',
-    ),
-  );
+const profileName = passing(isProfileName, 'must be the name of a profile: a-z, 0-9 and -');
+const balancer = passing(
+  (text) => isIpv4(text) || isIpv6(text) || isCidr(text),
+  'must be an IP address or a CIDR',
+);
 const wordMessage = 'must be one word, a-z, 0-9, _ and -, or false';
-const commandWord = z.string().check(z.regex(/^[a-z][a-z0-9_-]{0,31}$/, wordMessage));
-const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
+const commandWord = matching(/^[a-z][a-z0-9_-]{0,31}$/, wordMessage);
+const port = wholeNumber(1, 65_535, 'must be a port', 'must be a port');
 
 /** The keys of `ssh.yml`; `SshSettings` explains them. */
-export const sshSchema = z.strictObject({
-  rules: z.optional(
-    z.array(
-      z.strictObject({
-        profile: profileName,
-        backend: z.optional(z.enum(backends)),
-        users: z.optional(nonEmptyArray(accountName)),
-        groups: z.optional(nonEmptyArray(accountName)),
-        ports: z.optional(nonEmptyArray(port)),
-        on_request: z.optional(z.boolean()),
-      }),
-    ),
-  ),
-  otherwise: z.optional(z.enum(['refuse', 'host-shell'])),
-  host_shell_groups: z.optional(z.array(accountName)),
-  balancers: z.optional(z.array(balancer)),
-  storage: z.optional(directoryPath),
-  registry_auth: z.optional(directoryPath),
-  profiles_dir: z.optional(directoryPath),
-  balancer_log: z.optional(directoryPath),
-  log_format: z.optional(z.enum(logFormats)),
-  self_service: z.optional(z.union([z.literal(false), commandWord], { error: wordMessage })),
-  podman: z.optional(
+export const sshSchema = optionalKeys({
+  rules: z.array(
     z.strictObject({
-      podman: z.optional(directoryPath),
-      runtime: z.optional(directoryPath),
-      nsenter: z.optional(directoryPath),
-      init: z.optional(directoryPath),
-      cgroup_manager: z.optional(z.enum(['systemd', 'cgroupfs'])),
-      // null: the kernel's overlayfs.
-      mount_program: z.optional(z.nullable(directoryPath)),
+      profile: profileName,
+      backend: z.optional(z.enum(backends)),
+      users: z.optional(nonEmptyArray(accountName)),
+      groups: z.optional(nonEmptyArray(accountName)),
+      ports: z.optional(nonEmptyArray(port)),
+      on_request: z.optional(z.boolean()),
     }),
   ),
+  otherwise: z.enum(['refuse', 'host-shell']),
+  host_shell_groups: z.array(accountName),
+  balancers: z.array(balancer),
+  storage: directoryPath,
+  registry_auth: directoryPath,
+  profiles_dir: directoryPath,
+  balancer_log: directoryPath,
+  log_format: z.enum(logFormats),
+  self_service: z.union([z.literal(false), commandWord], { error: wordMessage }),
+  podman: optionalKeys({
+    podman: directoryPath,
+    runtime: directoryPath,
+    nsenter: directoryPath,
+    init: directoryPath,
+    cgroup_manager: z.enum(['systemd', 'cgroupfs']),
+    // null: the kernel's overlayfs.
+    mount_program: z.nullable(directoryPath),
+  }),
 });
 type SshDocument = z.output<typeof sshSchema>;
 

@@ -1,32 +1,27 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys } from '../schema-parts.ts';
 import type { batchWords } from './batch-words.ts';
 import { cpus, size } from './quantities.ts';
 import { durationBetween } from '../duration-schema.ts';
 
 /** A word of an `#SBATCH` line: it can end neither the word, nor the line, nor be an option of its own. */
 export const word = (characters: string) =>
-  z
-    .string()
-    .check(
-      z.regex(
-        new RegExp(`^(?!-)[A-Za-z0-9_.,:=/+@${characters}-]{1,200}$`),
-        'must be one word for sbatch(1), without blanks, quotes, `#` or `$`, and not begin with `-`',
-      ),
-    );
+  matching(
+    new RegExp(`^(?!-)[A-Za-z0-9_.,:=/+@${characters}-]{1,200}$`),
+    'must be one word for sbatch(1), without blanks, quotes, `#` or `$`, and not begin with `-`',
+  );
 
 /** What clients may choose from: these words, or whatever Slurm lets the user have. */
 const choiceOf = (one: ReturnType<typeof word>) =>
-  z.optional(
-    z.union([z.literal('any'), z.array(one).check(z.minLength(1))], {
-      error: 'must be a list, or any',
-    }),
-  );
+  z.union([z.literal('any'), z.array(one).check(z.minLength(1))], {
+    error: 'must be a list, or any',
+  });
 
 /** The key `batch.choose` of a profile. */
-const chooseSchema = z.strictObject({
-  time: z.optional(z.strictObject({ max: durationBetween('1s', '8760h') })),
-  cpus: z.optional(z.strictObject({ max: cpus })),
-  memory: z.optional(z.strictObject({ max: size })),
+const chooseSchema = optionalKeys({
+  time: z.strictObject({ max: durationBetween('1s', '8760h') }),
+  cpus: z.strictObject({ max: cpus }),
+  memory: z.strictObject({ max: size }),
   partition: choiceOf(word('')),
   account: choiceOf(word('')),
   qos: choiceOf(word('')),
@@ -37,17 +32,17 @@ const chooseSchema = z.strictObject({
 });
 
 /** The key `batch` of a profile, named after the options of sbatch(1). */
-export const batchSchema = z.strictObject({
-  partition: z.optional(word('')),
-  account: z.optional(word('')),
-  qos: z.optional(word('')),
-  gres: z.optional(word('()')),
-  constraint: z.optional(word('()[\\]&|!*')),
-  reservation: z.optional(word('')),
-  licenses: z.optional(word('')),
-  time: z.optional(durationBetween('1s', '8760h')),
-  wait: z.optional(durationBetween('1s', '8760h')),
-  choose: z.optional(chooseSchema),
+export const batchSchema = optionalKeys({
+  partition: word(''),
+  account: word(''),
+  qos: word(''),
+  gres: word('()'),
+  constraint: word('()[\\]&|!*'),
+  reservation: word(''),
+  licenses: word(''),
+  time: durationBetween('1s', '8760h'),
+  wait: durationBetween('1s', '8760h'),
+  choose: chooseSchema,
 });
 
 /** What a profile asks of Slurm; processors and memory are its `limits`. */

@@ -1,41 +1,33 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys, passing, wholeNumber } from '../schema-parts.ts';
 import { isExtendedResource, labelValue, objectName, qualifiedName } from '../object-name.ts';
 import { pathProblem } from './mount-path.ts';
 
-const name = z.string().check(z.regex(objectName, 'must be a valid Kubernetes name'));
-const label = z.string().check(z.regex(labelValue, 'must be a valid label value'));
-const key = z
-  .string()
-  .check(z.regex(qualifiedName, 'must be the key of a label or a taint, such as example.org/gpu'));
+const name = matching(objectName, 'must be a valid Kubernetes name');
+const label = matching(labelValue, 'must be a valid label value');
+const key = matching(
+  qualifiedName,
+  'must be the key of a label or a taint, such as example.org/gpu',
+);
 const resource = z
   .string()
   .check(
     z.regex(/^[^/]+\/[^/]+$/, 'must be a resource name such as nvidia.com/gpu'),
     z.refine(isExtendedResource, 'must be a resource name such as nvidia.com/gpu'),
   );
-const path = z
-  .string()
-  .check(
-    z.refine((one) => pathProblem(one) === undefined, 'must be an absolute path without `..`'),
-  );
+const path = passing(
+  (one) => pathProblem(one) === undefined,
+  'must be an absolute path without `..`',
+);
 
-const count = z
-  .int()
-  .check(z.minimum(1, 'must be 1 or more'), z.maximum(1_000_000, 'must be 1000000 or less'));
+const count = wholeNumber(1, 1_000_000);
 
-const toleration = z.strictObject({
-  key: z.optional(key),
-  operator: z.optional(z.enum(['Exists', 'Equal'])),
-  value: z.optional(label),
-  effect: z.optional(z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
-  seconds: z.optional(
-    z
-      .int()
-      .check(
-        z.minimum(0, 'must be 0 or more'),
-        z.maximum(31_536_000, 'must be 31536000 (a year) or less'),
-      ),
-  ),
+const toleration = optionalKeys({
+  key,
+  operator: z.enum(['Exists', 'Equal']),
+  value: label,
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+  seconds: wholeNumber(0, 31_536_000, 'must be 0 or more', 'must be 31536000 (a year) or less'),
 });
 
 const volume = z.union(
@@ -43,7 +35,7 @@ const volume = z.union(
     z.strictObject({ claim: name, read_only: z.optional(z.boolean()) }),
     z.strictObject({
       nfs: z.strictObject({
-        server: z.string().check(z.regex(/^[^\s,\p{Cc}]+$/u, 'must be a host')),
+        server: matching(/^[^\s,\p{Cc}]+$/u, 'must be a host'),
         path,
       }),
       read_only: z.optional(z.boolean()),
@@ -53,17 +45,17 @@ const volume = z.union(
 );
 
 /** The key `pod` of a profile. */
-export const podSchema = z.strictObject({
-  cluster: z.optional(z.string()),
-  node_selector: z.optional(z.record(key, label)),
-  tolerations: z.optional(z.array(toleration)),
-  extended: z.optional(z.record(resource, count)),
-  volumes: z.optional(z.record(path, volume)),
-  pull_secret: z.optional(name),
-  priority_class: z.optional(name),
-  runtime_class: z.optional(name),
-  supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
-  forwards: z.optional(z.boolean()),
+export const podSchema = optionalKeys({
+  cluster: z.string(),
+  node_selector: z.record(key, label),
+  tolerations: z.array(toleration),
+  extended: z.record(resource, count),
+  volumes: z.record(path, volume),
+  pull_secret: name,
+  priority_class: name,
+  runtime_class: name,
+  supplemental_groups_policy: z.enum(['Strict', 'Merge']),
+  forwards: z.boolean(),
 });
 
 /** Settings that only pods have, named after the fields of a pod. */

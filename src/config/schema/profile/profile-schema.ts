@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { matching, optionalKeys, passing, wholeNumber } from '../schema-parts.ts';
 import { durationBetween } from '../duration-schema.ts';
 import { nearestKey } from '../nearest-key.ts';
 import { batchSchema } from './batch-fields.ts';
@@ -56,9 +57,10 @@ const hostname = textWithout((text) => {
 });
 
 /** Name of a group or an account in NSS. Active Directory allows blanks. */
-export const accountName = z
-  .string()
-  .check(z.regex(/^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u, 'must be a name as id(1) prints it'));
+export const accountName = matching(
+  /^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u,
+  'must be a name as id(1) prints it',
+);
 /** A list that is not empty: an empty one would mean nobody, and is more likely a mistake. */
 export function nonEmptyArray<T extends z.core.$ZodType>(element: T): z.ZodMiniArray<T> {
   return z.array(element).check(z.minLength(1, 'must not be empty: remove it, or add a name'));
@@ -66,16 +68,15 @@ export function nonEmptyArray<T extends z.core.$ZodType>(element: T): z.ZodMiniA
 
 const image = textWithout(imageProblem);
 const variable = '[A-Za-z_][A-Za-z0-9_]*';
-const passed = z
-  .string()
-  .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a variable name, or a prefix with `*`'));
-
-const device = z.string().check(
-  z.refine((text) => {
-    if (text.startsWith('/dev/')) return pathProblem(text) === undefined;
-    return /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*=[\w.:-]+$/.test(text);
-  }, 'must be a path below /dev, or a CDI name such as nvidia.com/gpu=all'),
+const passed = matching(
+  new RegExp(`^${variable}\\*?$`),
+  'must be a variable name, or a prefix with `*`',
 );
+
+const device = passing((text) => {
+  if (text.startsWith('/dev/')) return pathProblem(text) === undefined;
+  return /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*=[\w.:-]+$/.test(text);
+}, 'must be a path below /dev, or a CDI name such as nvidia.com/gpu=all');
 const capability = z.pipe(
   textWithout((text) => {
     const name = bareCapability(text);
@@ -88,14 +89,10 @@ const capability = z.pipe(
 function bareCapability(text: string): string {
   return text.toUpperCase().replace(/^CAP_/, '');
 }
-const selinux = z
-  .string()
-  .check(
-    z.regex(
-      /^(?:disable|nested|(?:user|role|type|level|filetype):[A-Za-z0-9_.:,-]+)$/,
-      'must be disable, or a label such as type:container_t',
-    ),
-  );
+const selinux = matching(
+  /^(?:disable|nested|(?:user|role|type|level|filetype):[A-Za-z0-9_.:,-]+)$/,
+  'must be disable, or a label such as type:container_t',
+);
 
 const timeLimit = durationBetween('1s', '8760h');
 
@@ -112,11 +109,11 @@ export const profileSchema = z.strictObject({
   grace: z.optional(durationBetween('0s', '720h')),
   linger: z.optional(z.boolean()),
   timeouts: z.optional(
-    z.strictObject({
-      idle: z.optional(timeLimit),
-      soft: z.optional(timeLimit),
-      hard: z.optional(timeLimit),
-      warn: z.optional(z.array(timeLimit)),
+    optionalKeys({
+      idle: timeLimit,
+      soft: timeLimit,
+      hard: timeLimit,
+      warn: z.array(timeLimit),
     }),
   ),
   mounts: z.optional(
@@ -130,43 +127,31 @@ export const profileSchema = z.strictObject({
     ),
   ),
   network: z.optional(
-    z
-      .string()
-      .check(
-        z.regex(
-          /^[A-Za-z0-9][\w.-]*$/,
-          'must be host, none, private, or the name of a podman network',
-        ),
-      ),
+    matching(
+      /^[A-Za-z0-9][\w.-]*$/,
+      'must be host, none, private, or the name of a podman network',
+    ),
   ),
   hostname: z.optional(hostname),
   environment: z.optional(
-    z.strictObject({
-      pass: z.optional(z.array(passed)),
-      set: z.optional(z.record(z.string(), template)),
+    optionalKeys({
+      pass: z.array(passed),
+      set: z.record(z.string(), template),
     }),
   ),
   shell: z.optional(directoryPath),
   limits: z.optional(
-    z.strictObject({
-      cpus: z.optional(cpus),
-      memory: z.optional(size),
-      pids: z.optional(
-        z.int().check(
-          z.minimum(1, 'must be 1 or more'),
-          // The maximum of the kernel's pid_max.
-          z.maximum(4_194_304, 'must be 4194304 or less'),
-        ),
-      ),
+    optionalKeys({
+      cpus,
+      memory: size,
+      pids: wholeNumber(1, 4_194_304),
     }),
   ),
   x11: z.optional(z.boolean()),
   agent: z.optional(z.boolean()),
   notices: z.optional(z.boolean()),
   self_service: z.optional(z.boolean()),
-  slurm: z.optional(
-    z.strictObject({ config: z.optional(directoryPath), munge: z.optional(directoryPath) }),
-  ),
+  slurm: z.optional(optionalKeys({ config: directoryPath, munge: directoryPath })),
   groups: z.optional(nonEmptyArray(accountName)),
   on_failure: z.optional(
     z.strictObject({
@@ -177,15 +162,13 @@ export const profileSchema = z.strictObject({
   ),
   deadline: z.optional(durationBetween('100ms', '1h')),
   podman: z.optional(
-    z.strictObject({
-      devices: z.optional(z.array(device)),
-      capabilities: z.optional(
-        z.strictObject({
-          add: z.optional(z.array(capability)),
-          drop: z.optional(z.array(capability)),
-        }),
-      ),
-      selinux: z.optional(selinux),
+    optionalKeys({
+      devices: z.array(device),
+      capabilities: optionalKeys({
+        add: z.array(capability),
+        drop: z.array(capability),
+      }),
+      selinux,
     }),
   ),
   pod: z.optional(podSchema),

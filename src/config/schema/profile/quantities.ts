@@ -1,11 +1,10 @@
 import * as z from 'zod/mini';
+import { matching } from '../schema-parts.ts';
 
 /** `512M` or `8G`, as bytes. */
 export const size = z
   .pipe(
-    z
-      .string()
-      .check(z.regex(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G')),
+    matching(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G'),
     z.transform(
       (text) => parseInt(text, 10) * 1024 ** ('KMGT'.indexOf(text.replace(/[^KMGT]/g, '')) + 1),
     ),
