@@ -45,7 +45,11 @@ async function trace(
   const { SessionLines, mostLines } = await import('../trace/session-lines.ts');
   const { readJournal, readLogFile } = await import('../trace/read-lines.ts');
   const traced = parseSessionId(args.session);
-  if (traced === undefined) throw notAnId(args.session);
+  if (traced === undefined)
+    throw new BerthError(`'${args.session}' is not the ID of a session`, {
+      code: 'usage',
+      hint: 'An ID is PID.STARTTIME@HOST, such as 4711.8812345@login1; @HOST may be left out. `berth sessions list` shows those of this host.',
+    });
   const found = new SessionLines(traced);
   const unread: string[] = [];
   let reading = 'the journal';
@@ -72,7 +76,8 @@ async function trace(
     );
   if (args.output === 'json') terminal.stdout.write(traceJson(args.session, lines));
   else for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
-  if (lines.length === 0 && unread.length > 0) throw notRead(unread);
+  if (lines.length === 0 && unread.length > 0)
+    throw new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
   for (const what of unread) terminal.stderr.write(`berth: ${what}; ${readable}\n`);
   if (lines.length > 0) return 0;
   const where = args.file === undefined ? "this host's journal" : 'these files';
@@ -97,10 +102,6 @@ function traceJson(session: string, lines: readonly LogLine[]): string {
 const readable =
   'berth trace reads syslog files, `journalctl -o json` and audit logs, as text or compressed with gzip (.gz)';
 
-function notRead(unread: readonly string[]): BerthError {
-  return new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
-}
-
 const journals = ['/run/log/journal', '/var/log/journal'];
 const logs = ['/var/log/auth.log', '/var/log/secure', '/var/log/messages'];
 
@@ -109,12 +110,5 @@ function noJournal(session: string): BerthError {
   return new BerthError('this host has no journal', {
     code: 'journal-unreadable',
     hint: `Run \`berth trace ${session} --file ${log}\`.`,
-  });
-}
-
-function notAnId(text: string): BerthError {
-  return new BerthError(`'${text}' is not the ID of a session`, {
-    code: 'usage',
-    hint: 'An ID is PID.STARTTIME@HOST, such as 4711.8812345@login1; @HOST may be left out. `berth sessions list` shows those of this host.',
   });
 }

@@ -36,7 +36,10 @@ export async function namespacesWithPods(
     timeoutMs,
   );
   if (status !== 200 || body.status !== 'success' || body.data?.resultType !== 'vector')
-    throw refused(url, `it answered ${status}: ${body.error ?? 'no vector'}`);
+    throw new BerthError(
+      `Prometheus at ${url}: it answered ${status}: ${body.error ?? 'no vector'}`,
+      { code: 'prometheus-refused' },
+    );
   if ((body.warnings ?? []).length > 0)
     throw incomplete(url, `it warns: ${(body.warnings ?? []).join('; ')}`);
   const names = (body.data.result ?? []).flatMap(({ metric }) => metric?.namespace ?? []);
@@ -63,10 +66,6 @@ async function ask(
       cause,
     });
   }
-}
-
-function refused(url: string, what: string): BerthError {
-  return new BerthError(`Prometheus at ${url}: ${what}`, { code: 'prometheus-refused' });
 }
 
 function incomplete(url: string, what: string): BerthError {

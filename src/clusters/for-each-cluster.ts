@@ -46,16 +46,18 @@ export function beforeDeadline<Result>(
   return new Promise((resolve, reject) => {
     const over = (): void => {
       // Work that receives the same signal fails first, and its error has more details.
-      setImmediate(() => setImmediate(() => reject(deadlineError())));
+      setImmediate(() =>
+        setImmediate(() =>
+          reject(
+            new BerthError('the time limit (deadline) was reached before the work was done', {
+              code: 'deadline-exceeded',
+            }),
+          ),
+        ),
+      );
     };
     if (deadline.signal.aborted) over();
     else deadline.signal.addEventListener('abort', over, { once: true });
     work.then(resolve, reject).finally(() => deadline.signal.removeEventListener('abort', over));
-  });
-}
-
-function deadlineError(): BerthError {
-  return new BerthError('the time limit (deadline) was reached before the work was done', {
-    code: 'deadline-exceeded',
   });
 }

@@ -76,7 +76,15 @@ export async function rotateTokens(
         const key = `${target.choice.file}\0${entry.user}`;
         const first = byEntry.get(key) ?? entry;
         byEntry.set(key, first);
-        if (first.server.url !== entry.server.url) throw sharedEntry(first, entry);
+        if (first.server.url !== entry.server.url)
+          throw new BerthError(
+            `clusters ${first.target.cluster} and ${entry.target.cluster} share the user entry ${first.user}, but a token is valid for one cluster`,
+            {
+              code: 'hook-token-entry-shared',
+              hint: `\`berth token setup --cluster ${entry.target.cluster} --from ADMIN_KUBECONFIG\` creates a separate entry for this cluster.`,
+              fields: { file: first.target.choice.file },
+            },
+          );
         const renewal = renewals.get(key) ?? rotate(entry, deps);
         renewals.set(key, renewal);
         return { rotated: { cluster, ...(await renewal) } };
@@ -230,15 +238,4 @@ export function explained(
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;
   return withHint(thrown, hint, thrown);
-}
-
-function sharedEntry(one: Entry, other: Entry): BerthError {
-  return new BerthError(
-    `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}, but a token is valid for one cluster`,
-    {
-      code: 'hook-token-entry-shared',
-      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` creates a separate entry for this cluster.`,
-      fields: { file: one.target.choice.file },
-    },
-  );
 }

@@ -181,20 +181,17 @@ async function writeEntries(
     );
     const choice = contextChoice(cluster, clusterCount);
     const chosen = entriesOfContext(parseKubeconfig(text, file).values, choice);
-    if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
+    if (chosen.user !== name)
+      throw new BerthError(
+        `${cluster.admin.file}: the hook would still use context ${chosen.context}, which has the same address`,
+        {
+          code: 'admin-kubeconfig-context',
+          hint: `Nothing was written. Set clusters.${cluster.name}.admin.context: ${name} in berth.yml, and run this again.`,
+          fields: { file: cluster.admin.file, cluster: cluster.name },
+        },
+      );
     return text;
   });
-}
-
-function otherContext({ name, admin }: ClusterSettings, chosen: string, own: string): BerthError {
-  return new BerthError(
-    `${admin.file}: the hook would still use context ${chosen}, which has the same address`,
-    {
-      code: 'admin-kubeconfig-context',
-      hint: `Nothing was written. Set clusters.${name}.admin.context: ${own} in berth.yml, and run this again.`,
-      fields: { file: admin.file, cluster: name },
-    },
-  );
 }
 
 /** Adds how to install the missing account. */

@@ -59,7 +59,15 @@ export async function renewUnderLock<Credential extends { readonly expiry: numbe
       }
     }
     if (renewal.isFresh(latest)) return latest;
-    throw failure ?? shortLived(latest.expiry - renewal.now());
+    throw (
+      failure ??
+      new BerthError(
+        `the new token expires in ${countText(Math.round(latest.expiry - renewal.now()), 'second')}`,
+        {
+          code: 'credential-short-lived',
+        },
+      )
+    );
   } catch (error) {
     const passing = error instanceof BerthError && error.exit === 'temporary';
     if (passing && latest.expiry > renewal.now()) return latest;
@@ -107,10 +115,4 @@ function readFailure(note: string, since: number): BerthError | undefined {
   } catch {
     return undefined;
   }
-}
-
-function shortLived(seconds: number): BerthError {
-  return new BerthError(`the new token expires in ${countText(Math.round(seconds), 'second')}`, {
-    code: 'credential-short-lived',
-  });
 }

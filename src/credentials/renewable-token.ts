@@ -102,7 +102,8 @@ export async function renewableToken(
   if (known !== undefined && isFresh(known, now())) {
     return { token: known.token, expiry: known.expiry, ...newest };
   }
-  if (earlier.mayRefresh === false) throw refreshNeeded();
+  if (earlier.mayRefresh === false)
+    throw new BerthError('the portal’s token has expired', { code: 'refresh-needed' });
   const next = { origin: newest.origin, turn: (newest.turn ?? 0) + 1 };
   const renewed = await obtainTokenByRefresh(context, newest.refreshToken, (refreshToken) =>
     earlier.keep?.({ ...next, issuer: settings.issuer, refreshToken }),
@@ -174,10 +175,6 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 }
 
 const longEnoughSeconds = 120;
-
-function refreshNeeded(): BerthError {
-  return new BerthError('the portal’s token has expired', { code: 'refresh-needed' });
-}
 
 /** The portal's refresh token, or its newest known descendant. */
 function newestRefreshToken(

@@ -188,7 +188,10 @@ async function tokenFinding(
     return nameFinding(await whoAmI(client), wanted, user);
   } catch (error) {
     if (error instanceof BerthError && error.code === 'api-unauthorized')
-      return unauthorized(user, oidc);
+      return failed(
+        `the API server does not accept the token of ${user.name} (issuer ${oidc.issuer}, audience ${oidc.audience})`,
+        "Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server's log gives the reason.",
+      );
     throw error;
   }
 }
@@ -204,12 +207,5 @@ function nameFinding(found: string, wanted: string, { name }: User): Finding {
     prefix === undefined
       ? `Set --oidc-username-claim of the API server and credentials.username_claim in berth.yml to the claim that contains the login name.`
       : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, the value of the API server's --oidc-username-prefix. The next login corrects the RoleBindings.`,
-  );
-}
-
-function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
-  return failed(
-    `the API server does not accept the token of ${name} (issuer ${issuer}, audience ${audience})`,
-    "Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server's log gives the reason.",
   );
 }

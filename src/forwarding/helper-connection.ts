@@ -91,7 +91,12 @@ export async function startHelper(
   const connections = new Multiplexer(send, sink);
   stream.start();
   send(Buffer.from(helperProgram));
-  return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
+  return {
+    connections,
+    ended: promise,
+    stop: () =>
+      stream.giveUp(new BerthError('forwarding was stopped', { code: 'forwarding-stopped' })),
+  };
 }
 
 /** How many slots of the helper's standard input may be in transit, and their size. */
@@ -136,10 +141,6 @@ function endOf({ exitCode, reason }: ExecOutcome, complaint: string): HelperEnd 
 
 /** Errors that a new connection would not fix. */
 const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
-
-function stopped(): BerthError {
-  return new BerthError('forwarding was stopped', { code: 'forwarding-stopped' });
-}
 
 /** The Python program that runs beside the session (`helper/helper.py`). It is sent on its standard input. */
 export const helperProgram = [

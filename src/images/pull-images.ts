@@ -79,7 +79,10 @@ async function pullImage(
     await podman(pullArgs(image, options.authFile));
     const found = findImage(store.index(), image);
     // Podman has checked the digests. This checks that sessions will find the image by its name.
-    if (found === undefined) throw notFound(image);
+    if (found === undefined)
+      throw new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
+        code: 'image-not-stored',
+      });
     // Removing damaged images has removed all of their names.
     if (damaged.length > 0) {
       const taken = new Set(store.index().images.flatMap(({ names }) => names));
@@ -138,12 +141,6 @@ function damagedWith({ directory, index }: StoreTransaction, image: StoredImage)
     .filter((one) => layersOf(all, one).some((layer) => layers.has(layer)))
     .filter((one) => imageDamage(directory, all, one).length > 0)
     .map(({ id }) => id);
-}
-
-function notFound(image: string): BerthError {
-  return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
-    code: 'image-not-stored',
-  });
 }
 
 /** An error of the file system as one of the store. */

@@ -42,7 +42,11 @@ export async function accountState(names: readonly string[], group: string): Pro
   const homes = new Map<string, string>();
   for (const name of names) {
     const entry = known.find((one) => one.startsWith(`${name}:`));
-    if (entry === undefined) throw unknown(name);
+    if (entry === undefined)
+      throw new BerthError(`there is no account ${JSON.stringify(name)}`, {
+        code: 'user-unknown',
+        hint: 'Give the name as `getent passwd` prints it, or make the account first, for example with `useradd --create-home`.',
+      });
     if (Number(entry.split(':')[2]) < defaultSettings.minimumUid) throw systemAccount(name);
     homes.set(name, entry.split(':')[5] ?? '');
     const account = all.find((one) => one.name === name);
@@ -58,13 +62,6 @@ function systemAccount(name: string): BerthError {
   return new BerthError(`${name} is a system account (its UID is below ${minimumUid})`, {
     code: 'uid-below-minimum',
     hint: 'Give accounts of people. root keeps its shell on this host.',
-  });
-}
-
-function unknown(name: string): BerthError {
-  return new BerthError(`there is no account ${JSON.stringify(name)}`, {
-    code: 'user-unknown',
-    hint: 'Give the name as `getent passwd` prints it, or make the account first, for example with `useradd --create-home`.',
   });
 }
 

@@ -40,7 +40,15 @@ export async function placeFile(
   const present = await ownerAndMode(path);
   const meanwhile = readIfPresent(path);
   if (meanwhile === text) return undefined;
-  if (meanwhile !== before) throw changed(path);
+  // The admin has agreed to a change of what was there before.
+  if (meanwhile !== before)
+    throw new BerthError(
+      `${path} was changed by another program after \`berth init\` had shown its own change, and was left as it is`,
+      {
+        code: 'init-file-changed',
+        fields: { file: path },
+      },
+    );
   const kept = before === undefined ? undefined : await keep(path, copy, before, now);
   // A file that is there keeps its owner and mode.
   await writeAtomically(path, text, present ?? { mode });
@@ -74,15 +82,4 @@ async function linkAs(path: string, wanted: string): Promise<string> {
       if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
     }
   }
-}
-
-/** The admin has agreed to a change of what was there before. */
-function changed(path: string): BerthError {
-  return new BerthError(
-    `${path} was changed by another program after \`berth init\` had shown its own change, and was left as it is`,
-    {
-      code: 'init-file-changed',
-      fields: { file: path },
-    },
-  );
 }

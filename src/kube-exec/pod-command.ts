@@ -109,7 +109,12 @@ export class PodDialogue {
 
   #hear(bytes: Buffer): void {
     this.#said = Buffer.concat([this.#said, bytes]);
-    if (this.#said.length > longestDialogueAnswer) this.#broken.abort(tooLong());
+    if (this.#said.length > longestDialogueAnswer)
+      this.#broken.abort(
+        new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
+          code: 'pod-shell-output-too-long',
+        }),
+      );
     this.#heard?.();
   }
 
@@ -145,10 +150,4 @@ function output(take: (bytes: Buffer) => void): StdoutSink {
     onBroken: () => undefined,
     flushed: () => Promise.resolve(),
   };
-}
-
-function tooLong(): BerthError {
-  return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
-    code: 'pod-shell-output-too-long',
-  });
 }

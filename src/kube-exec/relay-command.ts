@@ -78,7 +78,14 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
     output.onDrained = () => {
       if (full.delete(output) && full.size === 0) stream.resume();
     };
-    output.onBroken = (error) => stream.giveUp(outputClosed(error));
+    output.onBroken = (error) =>
+      stream.giveUp(
+        new BerthError('the output of the command is no longer read', {
+          code: 'exec-output-closed',
+          forUser: true,
+          cause: error,
+        }),
+      );
   }
   const givenUp = Promise.withResolvers<undefined>();
   const abort = (): void => {
@@ -125,14 +132,6 @@ function sendInput({ stdin, unanswered }: RelayInput, stream: ExecStream): void 
       return free.length > 0;
     },
     ended: () => stream.endInput(),
-  });
-}
-
-function outputClosed(cause: Error): BerthError {
-  return new BerthError('the output of the command is no longer read', {
-    code: 'exec-output-closed',
-    forUser: true,
-    cause,
   });
 }
 

@@ -33,7 +33,14 @@ const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SI
  */
 export async function relaySession(session: RelaySessionInput): Promise<ExecOutcome> {
   const ending = new AbortController();
-  const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
+  const end = (signal: NodeJS.Signals): void =>
+    ending.abort(
+      new BerthError(`the session was ended by ${signal}`, {
+        code: 'session-signalled',
+        forUser: true,
+        fields: { signal },
+      }),
+    );
   const { handOn } = session;
   const handled = (signal: NodeJS.Signals): void =>
     void handOn?.(signal).catch(() => {
@@ -73,14 +80,6 @@ export async function relaySession(session: RelaySessionInput): Promise<ExecOutc
 
 function isEnding(signal: NodeJS.Signals): boolean {
   return endingSignals.some((each) => each === signal);
-}
-
-function signalled(signal: NodeJS.Signals): BerthError {
-  return new BerthError(`the session was ended by ${signal}`, {
-    code: 'session-signalled',
-    forUser: true,
-    fields: { signal },
-  });
 }
 
 /**

@@ -116,7 +116,11 @@ export function apiClient(
         try {
           answer = await once(request);
         } catch (thrown) {
-          if (deadline.aborted) throw deadlineError(request, base);
+          if (deadline.aborted)
+            throw new BerthError(
+              `${request.method} ${request.path} at ${base.host}: no answer before the deadline`,
+              { code: 'api-deadline' },
+            );
           // A server that restarts or is overloaded closes the connection, so try a new one. Not after
           // close() was called: nobody would close the new connection.
           if (closed || attempt === most || !isLost(thrown)) throw thrown;
@@ -185,12 +189,5 @@ function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiRespons
   throw new BerthError(
     `${request.method} ${request.path} at ${base.host}: the answer is not the JSON object that an API server sends`,
     { code: 'api-answer-invalid' },
-  );
-}
-
-function deadlineError(request: ApiRequest, base: URL): BerthError {
-  return new BerthError(
-    `${request.method} ${request.path} at ${base.host}: no answer before the deadline`,
-    { code: 'api-deadline' },
   );
 }

@@ -47,7 +47,11 @@ export async function brokerToken(
 ): Promise<BrokerToken> {
   const path = storedCredentialPath(deps.stateDir, uid, clusterName);
   const name = await deps.nameOf(uid);
-  if (name === undefined) throw unknownUid(uid);
+  if (name === undefined)
+    throw new BerthError(`there is no account with UID ${uid}`, {
+      code: 'user-unknown',
+      exit: 'temporary',
+    });
   await removeFormerOwners(deps.stateDir, uid, name);
   const stored = readStoredCredential(path);
   if (stored?.username !== name) throw missing(clusterName);
@@ -120,13 +124,6 @@ async function renew(
     }),
   );
   return { ...current, token, expiry: claims.expiry, refreshToken, turn };
-}
-
-function unknownUid(uid: number): BerthError {
-  return new BerthError(`there is no account with UID ${uid}`, {
-    code: 'user-unknown',
-    exit: 'temporary',
-  });
 }
 
 function ofOtherIssuer(cluster: string, was = 'an unknown issuer', is: string): BerthError {

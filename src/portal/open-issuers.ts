@@ -130,7 +130,14 @@ export function withIssuerBackoff(
   return async (request) => {
     const issuer = issuerOf(request.url, issuers);
     const since = (await asRoot(() => readAttemptTimes(file))).get(issuer);
-    if (isRecent(since, now(), skipSeconds)) throw skipped(issuer);
+    if (isRecent(since, now(), skipSeconds))
+      throw new BerthError(
+        `identity provider ${escapeControl(issuer)} skipped: less than ${skipSeconds} s ago it did not answer another login`,
+        {
+          code: 'issuer-skipped',
+          hint: skippedHint(skipSeconds),
+        },
+      );
     // Written first: those that start while this one waits do not.
     if (since !== undefined) await record(issuer, now());
     const started = performance.now();
@@ -162,14 +169,4 @@ function issuerOf(url: string, issuers: readonly string[]): string {
     url.startsWith(issuer.endsWith('/') ? issuer : `${issuer}/`),
   );
   return below ?? `${origin}${pathname}`;
-}
-
-function skipped(issuer: string): BerthError {
-  return new BerthError(
-    `identity provider ${escapeControl(issuer)} skipped: less than ${skipSeconds} s ago it did not answer another login`,
-    {
-      code: 'issuer-skipped',
-      hint: skippedHint(skipSeconds),
-    },
-  );
 }

@@ -60,7 +60,11 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
   );
   if (chosen.length + faulty.length === 0)
     throw input.cluster === undefined
-      ? noCluster()
+      ? new BerthError('no kubernetes cluster is configured', {
+          code: 'cluster-unknown',
+          exit: 'config',
+          hint: 'Put a file with `adapter: kubernetes` into clusters.d.',
+        })
       : unknownCluster(
           input.cluster,
           settings.clusters.map(({ name }) => name),
@@ -192,12 +196,4 @@ function userEntry({ credentials }: ClusterSettings, settings: SiteSettings): Js
       },
     },
   };
-}
-
-function noCluster(): BerthError {
-  return new BerthError('no kubernetes cluster is configured', {
-    code: 'cluster-unknown',
-    exit: 'config',
-    hint: 'Put a file with `adapter: kubernetes` into clusters.d.',
-  });
 }

@@ -76,7 +76,11 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
     try {
       const result = await checked({ kind, file, text }, staged.temporary, input);
       const edited = result.former !== undefined && !isUneditedKind(result.former.text);
-      if (edited && result.change === 'changed' && !input.overwrite) throw editedKind(file);
+      if (edited && result.change === 'changed' && !input.overwrite)
+        throw new BerthError(
+          `${file} was edited since \`berth sshd new\` made it, and was left as it is`,
+          { code: 'sshd-kind-edited', fields: { file } },
+        );
       if (result.former === undefined || result.change === 'unchanged') {
         if (result.change === 'new') await staged.commit();
         return result;
@@ -90,13 +94,6 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
   } finally {
     await lock?.release();
   }
-}
-
-function editedKind(file: string): BerthError {
-  return new BerthError(
-    `${file} was edited since \`berth sshd new\` made it, and was left as it is`,
-    { code: 'sshd-kind-edited', fields: { file } },
-  );
 }
 
 type Wanted = Pick<NewKind, 'kind' | 'file' | 'text'>;

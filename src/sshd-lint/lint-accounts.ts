@@ -46,14 +46,19 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
 
   const members = groups.flatMap((name) => {
     const [member] = [...database.membersOf(name), ...primaryMembers(passwd, database, name)];
-    if (member === undefined) throw groupEmpty(name);
+    if (member === undefined)
+      throw new BerthError(`no account in the group ${name} was found`, { code: 'group-empty' });
     return member;
   });
   const wanted = [...new Set([...users, ...members])];
   if (wanted.length > 0) {
     const found = await entries('passwd', wanted);
     const missing = wanted.find((name) => !found.some(([one]) => one === name));
-    if (missing !== undefined) throw userUnknown(missing);
+    if (missing !== undefined)
+      throw new BerthError(`there is no user ${missing}`, {
+        code: 'user-unknown',
+        fields: { user: missing },
+      });
     return { accounts: await withGroups(found), services: [], missingGroups: new Set() };
   }
   const known = new Set(passwd.map(([name]) => name));
@@ -158,15 +163,4 @@ async function entries(database: string, keys: readonly string[]): Promise<Entry
 
 function fields(line: string): Entry {
   return line.split(':');
-}
-
-function userUnknown(name: string): BerthError {
-  return new BerthError(`there is no user ${name}`, {
-    code: 'user-unknown',
-    fields: { user: name },
-  });
-}
-
-function groupEmpty(name: string): BerthError {
-  return new BerthError(`no account in the group ${name} was found`, { code: 'group-empty' });
 }

@@ -118,7 +118,11 @@ async function named(wanted: readonly string[], nss: Nss): Promise<PasswdEntry[]
     ...(await nss('passwd', names)),
   ]) {
     const entry = passwdEntry(line);
-    if (entry === undefined) throw notPasswd(line);
+    if (entry === undefined)
+      throw new BerthError(`not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
+        code: 'usage',
+        hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
+      });
     found.set(entry.name, entry);
   }
   const unknown = names.filter((name) => !found.has(name));
@@ -203,11 +207,4 @@ function unknownUsers(names: readonly string[]): BerthError {
     names.length === 1 ? `there is no user ${some}` : `${names.length} users do not exist: ${some}`,
     { code: 'user-unknown' },
   );
-}
-
-function notPasswd(line: string): BerthError {
-  return new BerthError(`not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
-    code: 'usage',
-    hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
-  });
 }

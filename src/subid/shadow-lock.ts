@@ -63,18 +63,15 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
   try {
     const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
     const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
-    if (pid === undefined) throw unreadable(lock);
+    if (pid === undefined)
+      throw new BerthError(`${lock} contains no process ID`, {
+        code: 'lock-unreadable',
+        fields: { file: lock },
+      });
     return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
   } finally {
     await file.close();
   }
-}
-
-function unreadable(lock: string): BerthError {
-  return new BerthError(`${lock} contains no process ID`, {
-    code: 'lock-unreadable',
-    fields: { file: lock },
-  });
 }
 
 async function timedOut(lock: string, pid: number, timeoutMs: number): Promise<BerthError> {

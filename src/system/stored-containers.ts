@@ -37,7 +37,13 @@ export async function storedContainers(
     text = (await asUserThenRoot(user, read))?.toString('utf8');
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
-    throw isErrno(error.cause, ...diskErrors) ? unreadable(path, error) : broken(path, error);
+    throw isErrno(error.cause, ...diskErrors)
+      ? new BerthError(`the list of containers cannot be read: ${error.message}`, {
+          code: 'container-store-unreadable',
+          fields: { file: path },
+          cause: error,
+        })
+      : broken(path, error);
   }
   if (text === undefined || text.trim() === '') return [];
   let list: unknown;
@@ -62,14 +68,6 @@ function containerOf(entry: unknown): StoredContainer[] {
       created: Number.isNaN(time) ? 0 : time,
     },
   ];
-}
-
-function unreadable(path: string, cause: Error): BerthError {
-  return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
-    code: 'container-store-unreadable',
-    fields: { file: path },
-    cause,
-  });
 }
 
 /** The user has changed the list, or the disk was full: podman does not write such a list. */

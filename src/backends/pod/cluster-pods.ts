@@ -23,10 +23,7 @@ export async function endPod(client: ApiClient, pod: PodId): Promise<boolean> {
   const how = { preconditions: { uid }, gracePeriodSeconds: 1 };
   if (!(await deleteObject(client, { what, path, ...how }))) return false;
   await waitForPodDeletion(client, pod, timeoutMs);
-  if ((await readPod(client, pod))?.metadata?.uid === uid) throw notEnded(what);
+  if ((await readPod(client, pod))?.metadata?.uid === uid)
+    throw new BerthError(`${what} is deleted, but still exists`, { code: 'session-not-ended' });
   return true;
-}
-
-function notEnded(what: string): BerthError {
-  return new BerthError(`${what} is deleted, but still exists`, { code: 'session-not-ended' });
 }

@@ -48,7 +48,11 @@ export async function handOverError(
 
 async function give(site: Site, user: User, file: string, content: object): Promise<void> {
   const runtimeDir = findRuntimeDir(user);
-  if (runtimeDir === undefined) throw noRuntimeDirectory(user);
+  if (runtimeDir === undefined)
+    throw new BerthError(
+      `${user.name} has no runtime directory, so the token for pods cannot be stored for the login`,
+      { code: 'runtime-directory-missing' },
+    );
   await inTurnAsUser(site, user, async () => {
     const { local, remote } = forwardSocketDirs('');
     for (const sockets of [local, remote])
@@ -155,13 +159,6 @@ function readHandover(runtimeDir: string, user: User, cluster: string): PodGrant
 function readText(runtimeDir: string, file: string, { uid }: User): string | undefined {
   const demands = { uid, maximumBytes: maxGrantBytes };
   return ifUsable(() => readOnMount(runtimeDir, [directory, file], demands))?.toString('utf8');
-}
-
-function noRuntimeDirectory({ name }: User): BerthError {
-  return new BerthError(
-    `${name} has no runtime directory, so the token for pods cannot be stored for the login`,
-    { code: 'runtime-directory-missing' },
-  );
 }
 
 /** @param refusal what PAM's hook handed over in place of a grant */

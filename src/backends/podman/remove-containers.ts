@@ -70,7 +70,15 @@ export async function removeContainers(
   const failed: BerthError[] = [];
   const names = new Set(containers.map(({ name }) => name));
   try {
-    if (host === undefined) throw runtimeDirectoryGone(user);
+    if (host === undefined)
+      throw new BerthError(
+        `containers of ${user.name}: no usable runtime directory (/run/user/${user.uid} or /run/berth/users/${user.uid})`,
+        {
+          code: 'runtime-directory-missing',
+          exit: 'temporary',
+          hint: 'It must belong to the user, with mode 0700. Once the user has no session, `berth reap` mounts one. Check for a mount over it (findmnt).',
+        },
+      );
     const args = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
     await podmanAsUser(host, [...args, ...containers.map(({ id }) => id)], removalMs);
   } catch (error) {
@@ -90,17 +98,6 @@ export async function killInContainers(
 ): Promise<void> {
   await killProcesses(owner, () =>
     userProcesses(owner).filter(({ container }) => container !== undefined && isWanted(container)),
-  );
-}
-
-function runtimeDirectoryGone({ name, uid }: UserState['user']): BerthError {
-  return new BerthError(
-    `containers of ${name}: no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
-    {
-      code: 'runtime-directory-missing',
-      exit: 'temporary',
-      hint: 'It must belong to the user, with mode 0700. Once the user has no session, `berth reap` mounts one. Check for a mount over it (findmnt).',
-    },
   );
 }
 

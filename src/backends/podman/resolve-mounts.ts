@@ -38,7 +38,11 @@ export function resolveMounts(
       mounts.push({ source, target, readOnly: mount.readOnly });
       checked.set(target, real);
     } else if (mount.missing === 'skip') skipped.push(source);
-    else throw missing(source, profile);
+    else
+      throw new BerthError(`profile ${profile.name} mounts ${source}, which does not exist`, {
+        code: 'session-mount-missing',
+        fields: { file: source },
+      });
   }
   if (existsSync(toolsDir))
     mounts.push({ source: toolsDir, target: transferToolsDir, readOnly: true });
@@ -76,11 +80,4 @@ function harmless(
 
 function resolved(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
-}
-
-function missing(source: string, { name }: Profile): BerthError {
-  return new BerthError(`profile ${name} mounts ${source}, which does not exist`, {
-    code: 'session-mount-missing',
-    fields: { file: source },
-  });
 }

@@ -58,7 +58,11 @@ export async function waitForJob(
       asked = performance.now();
       pause = Math.min(pause * pauses.factor, pauses.longest);
       if (hasStarted(job)) runningSince ??= asked;
-      if (neverStarts(job)) throw impossible(job);
+      if (neverStarts(job))
+        throw new BerthError(
+          `your session cannot start: ${pendingText(job)}; Slurm job ${job.id} was cancelled`,
+          { code: 'slurm-never-starts', forUser: true },
+        );
       show(waitingText(job));
     }
     if (port !== undefined && job.node !== '') {
@@ -67,7 +71,11 @@ export async function waitForJob(
     }
     const now = performance.now();
     if (runningSince === undefined && now - began > input.waitMs) throw tooLong(job, input);
-    if (runningSince !== undefined && now - runningSince > input.startMs) throw silent(job);
+    if (runningSince !== undefined && now - runningSince > input.startMs)
+      throw new BerthError(
+        `Slurm job ${job.id} runs${job.node && ` on ${job.node}`}, but the connection service that Berth starts in it did not come up: it failed, or your home there is not that of this node`,
+        { code: 'slurm-job-silent', forUser: true },
+      );
     await sleep(lookMs);
   }
 }
@@ -91,23 +99,9 @@ function tooLong(job: SlurmJob, { waitMs, isKept }: WaitInput): BerthError {
   });
 }
 
-function impossible(job: SlurmJob): BerthError {
-  return new BerthError(
-    `your session cannot start: ${pendingText(job)}; Slurm job ${job.id} was cancelled`,
-    { code: 'slurm-never-starts', forUser: true },
-  );
-}
-
 function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
   return new BerthError(`the Slurm job ${id} of your session ${how} before it could be used`, {
     code: 'slurm-job-ended',
     forUser: true,
   });
-}
-
-function silent({ id, node }: SlurmJob): BerthError {
-  return new BerthError(
-    `Slurm job ${id} runs${node && ` on ${node}`}, but the connection service that Berth starts in it did not come up: it failed, or your home there is not that of this node`,
-    { code: 'slurm-job-silent', forUser: true },
-  );
 }

@@ -112,7 +112,15 @@ class SetupRun {
       if (await asker.confirm(`Replace ${step.path}?${loss} A backup of the current file is kept`))
         continue;
       if (lost !== '' && !asker.asks) throw siteOwn(step, lost);
-      if (step.askedBy !== undefined && !asker.asks) throw editedFile(step.path, step.askedBy);
+      // Nobody can be asked whether it may be replaced.
+      if (step.askedBy !== undefined && !asker.asks)
+        throw new BerthError(
+          `${step.path} was edited by hand, and has another value than ${step.askedBy}; nothing was written`,
+          {
+            code: 'init-cancelled',
+            hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
+          },
+        );
       this.#results.set(step, { result: 'left' });
       this.#text.write(`${step.path}: left as it is\n`);
     }
@@ -262,17 +270,6 @@ function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
   if (former !== undefined) return [shellWords(['cp', '-p', former, path])];
   const isOwn = (result === 'done' && change === 'new') || (earlier && kind === 'whole');
   return isOwn ? [shellWords(['rm', path])] : [];
-}
-
-/** Nobody can be asked whether it may be replaced. */
-function editedFile(path: string, option: string): BerthError {
-  return new BerthError(
-    `${path} was edited by hand, and has another value than ${option}; nothing was written`,
-    {
-      code: 'init-cancelled',
-      hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
-    },
-  );
 }
 
 /** Nobody can be asked whether a site can do without it. */

@@ -35,7 +35,11 @@ export async function writeDirectory(
   return await inDirectory(directory, async (tree) => {
     const record = readRecord(tree);
     const { changes, edited } = planChanges(tree, files, record);
-    if (edited.length > 0) throw editedError(directory, edited);
+    if (edited.length > 0)
+      throw new BerthError(
+        `${edited.join(', ')} in ${directory} ${edited.length === 1 ? 'is' : 'are'} not as Berth wrote ${edited.length === 1 ? 'it' : 'them'}; nothing was changed`,
+        { code: 'site-file-edited' },
+      );
     await carryOut(tree, files, changes, record);
     return changes;
   });
@@ -110,11 +114,4 @@ async function writeRecord(tree: DirectoryTree, sums: SumsOfFiles): Promise<void
   const sorted = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
   const text = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`;
   if (tree.read(recordName) !== text) await tree.write(recordName, text);
-}
-
-function editedError(directory: string, edited: readonly string[]): BerthError {
-  return new BerthError(
-    `${edited.join(', ')} in ${directory} ${edited.length === 1 ? 'is' : 'are'} not as Berth wrote ${edited.length === 1 ? 'it' : 'them'}; nothing was changed`,
-    { code: 'site-file-edited' },
-  );
 }

@@ -118,7 +118,15 @@ export async function endAndReport(
   const cleanUp = async (session: Session): Promise<readonly BerthError[]> =>
     read.error === undefined
       ? await reapApart(session.uid, files, terminal)
-      : [notCleanedUp(session, read.error)];
+      : [
+          new BerthError(
+            `session ${session.id} of ${session.user} ended and is not cleaned up: ${read.error.message}`,
+            {
+              code: read.error.code,
+              hint: `${read.error.hint} Then run \`berth reap\`.`,
+            },
+          ),
+        ];
   const when = graceSeconds === 0 ? 'now' : `in ${durationText(graceSeconds)}`;
   let graceMs = graceSeconds * 1000;
   if (message !== undefined || graceSeconds > 0) {
@@ -154,13 +162,6 @@ async function reapApart(
   return failed;
 }
 
-function notCleanedUp({ id, user }: Session, { message, code, hint }: BerthError): BerthError {
-  return new BerthError(`session ${id} of ${user} ended and is not cleaned up: ${message}`, {
-    code,
-    hint: `${hint} Then run \`berth reap\`.`,
-  });
-}
-
 function report({ session, outcome, failed }: EndedSession, terminal: Terminal): void {
   if (outcome !== 'failed') {
     const did = outcome === 'ended' ? 'ended' : 'had already ended:';
@@ -181,7 +182,11 @@ async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
   const { filterAll, findSessions } = await import('../../ssh/sessions/find-sessions.ts');
   const { sessionsIn } = await import('./pods.ts');
   const words = (args.session ?? []).map(String);
-  if (args.all === words.length > 0) throw whichSessions();
+  if (args.all === words.length > 0)
+    throw new BerthError('give either sessions (IDs or users) or --all', {
+      code: 'usage',
+      hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
+    });
   const all = await readAll(args, words, terminal);
   const named = filterAll(args.all ? all : findSessions(all, words), filterOf(args));
   const found = args.all ? await withoutOwn(named, all.sessions, terminal) : named;
@@ -210,13 +215,6 @@ async function withoutOwn(
 
 function nameOf({ id, user }: Session): string {
   return `${id} of ${escapedForTerminal(user)}`;
-}
-
-function whichSessions(): BerthError {
-  return new BerthError('give either sessions (IDs or users) or --all', {
-    code: 'usage',
-    hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
-  });
 }
 
 /**

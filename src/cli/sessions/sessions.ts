@@ -91,7 +91,11 @@ async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): 
     else terminal.stdout.write(textOf(found));
     return;
   }
-  if (terminal.stdout.isTTY !== true) throw watchNeedsTerminal();
+  if (terminal.stdout.isTTY !== true)
+    throw new BerthError('--watch needs a terminal on standard output', {
+      code: 'usage',
+      hint: 'In a script, run `berth sessions list -o json` as often as needed.',
+    });
   const { setTimeout: sleep } = await import('node:timers/promises');
   // Until a signal ends the program, also when the terminal is closed.
   for (;;) {
@@ -125,11 +129,4 @@ async function show(
       ? details()
       : sessionsText(sessions, areAllAsked ? pods : undefined, { format, headings: true, node }),
   );
-}
-
-function watchNeedsTerminal(): BerthError {
-  return new BerthError('--watch needs a terminal on standard output', {
-    code: 'usage',
-    hint: 'In a script, run `berth sessions list -o json` as often as needed.',
-  });
 }

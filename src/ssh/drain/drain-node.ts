@@ -60,7 +60,10 @@ export async function planDrain({ now, by, reason, deadline }: Omit<DrainInput, 
     .filter(({ active, enabled }) => active || enabled)
     .map(({ name, active, enabled }) => ({ name, enabled, stopped: active || byHand }));
   const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
-  if (known.length === 0) throw noListeners();
+  if (known.length === 0)
+    throw new BerthError('there is no listener to stop: no berth-sshd@ unit runs or is enabled', {
+      code: 'listeners-missing',
+    });
   const state: DrainState = {
     since: before !== undefined && before.since > 0 ? before.since : now,
     by,
@@ -174,10 +177,4 @@ async function withDrainLock<T>(run: string, work: () => Promise<T>): Promise<T>
   } finally {
     await lock?.release();
   }
-}
-
-function noListeners(): BerthError {
-  return new BerthError('there is no listener to stop: no berth-sshd@ unit runs or is enabled', {
-    code: 'listeners-missing',
-  });
 }

@@ -27,7 +27,10 @@ export interface ListenerUnit {
  * @throws {BerthError} `systemd-missing`, `systemctl-failed`
  */
 export async function listenerUnits(): Promise<readonly ListenerUnit[]> {
-  if (!hasSystemd()) throw noSystemd();
+  if (!hasSystemd())
+    throw new BerthError('this host does not run systemd, which starts and stops the listeners', {
+      code: 'systemd-missing',
+    });
   const loaded = await run(['list-units', '--all', '--plain', '--no-legend', pattern]);
   const configured = directoryNames(kindsDirectory)
     .filter((name) => name.endsWith('.conf'))
@@ -79,11 +82,5 @@ async function run(args: readonly string[]): Promise<string> {
     code: 'systemctl-failed',
     hint: `Look at \`systemctl status '${pattern}'\`, then run the same command again: it continues.`,
     cause: error,
-  });
-}
-
-function noSystemd(): BerthError {
-  return new BerthError('this host does not run systemd, which starts and stops the listeners', {
-    code: 'systemd-missing',
   });
 }

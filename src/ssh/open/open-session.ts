@@ -164,15 +164,11 @@ function sessionHost(
   // A console or `su -` has no connection.
   const isSsh = env.SSH_CONNECTION !== undefined;
   if (isSsh && (connection === undefined || connection.endsWith('.closing')))
-    throw connectionClosed();
+    // sshd's process waited, for example for xauth(1), while its connection was closed and cleaned up.
+    throw new BerthError('the connection of this login was closed before the session started', {
+      code: 'connection-closed',
+    });
   return { user, storage, podman, runtimeDir, connection };
-}
-
-/** sshd's process for a session waited, for example for xauth(1), while its connection was closed and cleaned up. */
-function connectionClosed(): BerthError {
-  return new BerthError('the connection of this login was closed before the session started', {
-    code: 'connection-closed',
-  });
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {

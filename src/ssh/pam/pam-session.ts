@@ -42,7 +42,8 @@ export async function pamSession(input: PamSessionInput): Promise<number> {
   const { PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
   let step = env.PAM_TYPE?.replace('_session', '');
   try {
-    if (process.geteuid?.() !== 0) throw notRoot();
+    if (process.geteuid?.() !== 0)
+      throw new BerthError('pam-session must be run by PAM, as root', { code: 'not-root' });
     const options = parseOptions(input.args);
     // PAM_TYPE is not trusted alone: users can set it where pam_env reads ~/.pam_environment.
     step = options.step ?? step;
@@ -151,20 +152,15 @@ function parseOptions(args: readonly string[]): Options {
       options = { ...options, config: value };
       at += 1;
     } else
-      throw usage(arg === '--config' ? `${arg} needs an absolute path` : `unknown argument ${arg}`);
+      throw new BerthError(
+        `pam-session: ${arg === '--config' ? `${arg} needs an absolute path` : `unknown argument ${arg}`}`,
+        {
+          code: 'usage',
+          hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
+        },
+      );
   }
   return options;
-}
-
-function usage(problem: string): BerthError {
-  return new BerthError(`pam-session: ${problem}`, {
-    code: 'usage',
-    hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
-  });
-}
-
-function notRoot(): BerthError {
-  return new BerthError('pam-session must be run by PAM, as root', { code: 'not-root' });
 }
 
 /**

@@ -53,7 +53,12 @@ export function sessionsNamed(
     );
     const [first, second] = found;
     if (first === undefined) throw unknown(word, all);
-    if (second !== undefined) throw ambiguous(word, found);
+    if (second !== undefined)
+      throw new BerthError(`${word} is the name of ${found.length} of your sessions`, {
+        code: 'usage',
+        forUser: true,
+        hint: `Name it as one of: ${found.map(fullName).join(', ')}.`,
+      });
     return first;
   });
   return [...new Set(named)];
@@ -65,13 +70,5 @@ function unknown(word: string, all: readonly OwnSession[]): BerthError {
     code: 'session-unknown',
     forUser: true,
     hint: names === '' ? 'You have none at all.' : `You have: ${names}.`,
-  });
-}
-
-function ambiguous(word: string, found: readonly OwnSession[]): BerthError {
-  return new BerthError(`${word} is the name of ${found.length} of your sessions`, {
-    code: 'usage',
-    forUser: true,
-    hint: `Name it as one of: ${found.map(fullName).join(', ')}.`,
   });
 }
