@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { loadSiteSettings } from '../config/load/load-site-settings.ts';
-import type { User } from '../identity/nss.ts';
 import { namespaceOf } from '../kube/objects/user-names.ts';
 import { isLoginShell } from '../session/session-request.ts';
 import { asUserThenRoot } from '../system/as-user.ts';
@@ -99,7 +98,8 @@ function planned(
     pausePid: 0,
     env: [],
     terminalRelay: 'runtime',
-    shell: profile.shell ?? shellInside(host.user),
+    // The user's own shell, which most images have; Berth's login program is in no image.
+    shell: profile.shell ?? (isLoginShell(host.user.shell) ? '/bin/bash' : host.user.shell),
     cwd: host.user.home,
     hasBundledTools: mounts.some(({ source }) => source === toolsDir),
   };
@@ -118,9 +118,4 @@ function planned(
     becomes: { file, args, env: own },
     environment: inside.env,
   };
-}
-
-/** The user's own shell, which most images have; Berth's login program is in no image. */
-function shellInside({ shell }: User): string {
-  return isLoginShell(shell) ? '/bin/bash' : shell;
 }

@@ -79,12 +79,10 @@ async function reap(
     await writeReapMetrics(textfile, report, { run, seconds: terminal.now() / 1000 });
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));
-  return report.failed.length > 0 ? exitCodeOf(report.failed) : 0;
-}
-
-/** Exit status 75 whatever failed: the next run tries again. */
-function exitCodeOf(failed: readonly BerthError[]): number {
-  return new BerthError('', { code: 'reap-incomplete', cause: failed }).exitCode;
+  // Exit status 75 whatever failed: the next run tries again.
+  return report.failed.length > 0
+    ? new BerthError('', { code: 'reap-incomplete', cause: report.failed }).exitCode
+    : 0;
 }
 
 /** A line for each connection and container that was ended. */

@@ -46,7 +46,8 @@ export async function acquireLease(
   const spec = (): object => ({
     holderIdentity: holder,
     leaseDurationSeconds: leaseSeconds,
-    renewTime: microTime(now()),
+    // MicroTime: RFC 3339 with six digits.
+    renewTime: new Date(now() * 1000).toISOString().replace('Z', '000Z'),
   });
   const change = async (
     resourceVersion: string,
@@ -106,9 +107,4 @@ function isHeld({ spec }: LeaseObject, now: number): boolean {
 function taken(answer: ApiResponse, attempted: string): LeaseObject {
   if (answer.status !== 200 && answer.status !== 201) throw apiError(attempted, answer);
   return answer.body as unknown as LeaseObject;
-}
-
-/** MicroTime: RFC 3339 with six digits. */
-function microTime(seconds: number): string {
-  return new Date(seconds * 1000).toISOString().replace('Z', '000Z');
 }

@@ -24,12 +24,14 @@ export async function grantPullSecret(
     const answer = await admin.send(applyRequest(object));
     if (answer.status === 200 || answer.status === 201) continue;
     const error = applyError(object, answer);
-    throw answer.status === 403 ? withHint(error, needsAdmin(account, secret), error) : error;
+    throw answer.status === 403
+      ? withHint(
+          error,
+          `Use the kubeconfig of a cluster admin, or have one allow ${account.name} to get, create and patch Secrets with the name ${secret}; then run this again.`,
+          error,
+        )
+      : error;
   }
-}
-
-function needsAdmin({ name }: ServiceAccountName, secret: string): string {
-  return `Use the kubeconfig of a cluster admin, or have one allow ${name} to get, create and patch Secrets with the name ${secret}; then run this again.`;
 }
 
 function objectsFor({ namespace, name: account }: ServiceAccountName, secret: string) {

@@ -97,7 +97,11 @@ export async function clusterCredential(
   const store = storedCredentialPath(deps.stateDir, user.uid, cluster.name);
   const file = join(user.home, credentialCachePath(cluster.server.endpoint));
   const subject = { user, cluster, tokens, store, file };
-  if (isPublicClient(cluster)) {
+  if (
+    cluster.credentials.mode === 'oidc' &&
+    cluster.credentials.clientAuth === undefined &&
+    !cluster.credentials.exchange
+  ) {
     try {
       return await obtainAndWrite(subject, { mayRefresh: false }, deps);
     } catch (thrown) {
@@ -187,12 +191,6 @@ function oneByOne<T>(lockFile: string, work: () => Promise<T>): Promise<T> {
   return run;
 }
 
-function isPublicClient({ credentials }: ClusterSettings): boolean {
-  return (
-    credentials.mode === 'oidc' && credentials.clientAuth === undefined && !credentials.exchange
-  );
-}
-
 /** The user's copy is an input for a public client only: root's secret is never used with a user's token. */
 function renewsItself({ credentials }: ClusterSettings): boolean {
   return credentials.mode === 'oidc' && credentials.clientAuth === undefined;
@@ -231,7 +229,8 @@ async function writeFiles(
       if (!renewedMeanwhile(await readUsersFile(file, user), cacheFile)) {
         await writeAtomically(file, JSON.stringify(cacheFile), {
           mode: 0o600,
-          replaceable: isReplaceable(cacheFile),
+          // Not the successor of a single-use refresh token: there is no other copy of it.
+          replaceable: pluginRefresh(cacheFile)?.turn === undefined,
         });
       }
     } finally {
@@ -259,11 +258,6 @@ function same(next: object, current: object | undefined): boolean {
 function isSameOrigin(current: CredentialCache | undefined, next: CredentialCache): boolean {
   const origin = pluginRefresh(current)?.origin;
   return origin !== undefined && origin === pluginRefresh(next)?.origin;
-}
-
-/** False for the successor of a single-use refresh token: there is no other copy of it. */
-function isReplaceable(cache: CredentialCache): boolean {
-  return pluginRefresh(cache)?.turn === undefined;
 }
 
 /** True if the file's refresh token has the same origin as ours and was obtained later. */

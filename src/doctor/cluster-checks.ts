@@ -179,7 +179,12 @@ async function reachable(
 
   let sample: UserObjects | undefined;
   const names = await run('names', () => {
-    sample = sampleObjects(input);
+    sample = userObjectsOn({
+      user: input.user ?? anybody,
+      cluster: input.cluster,
+      now: input.now,
+      ...(input.cluster.pullSecret && { dockerConfig: '{"auths":{}}' }),
+    });
     return ok(`the namespace is ${sample.namespace.metadata.name}`);
   });
   if (sample === undefined) return [api, names, ...skip(dependent, 'there is no valid namespace')];
@@ -229,15 +234,6 @@ async function reachable(
           ]),
     ])),
   ];
-}
-
-function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
-  return userObjectsOn({
-    user: user ?? anybody,
-    cluster,
-    now,
-    ...(cluster.pullSecret && { dockerConfig: '{"auths":{}}' }),
-  });
 }
 
 /** Runs a check with its own connection; an error becomes a failed finding. */

@@ -75,15 +75,13 @@ export async function checkHost(
         ? []
         : [run('cluster-ca', () => readableFinding(server.caFile ?? ''), name)]),
     ]),
-    ...(needsBroker(settings) ? [run('broker-units', brokerFinding)] : []),
+    // The broker renews the tokens of a confidential client.
+    ...(settings.clusters.some(
+      ({ credentials }) => credentials.mode === 'oidc' && credentials.clientAuth !== undefined,
+    )
+      ? [run('broker-units', brokerFinding)]
+      : []),
   ]);
-}
-
-/** The broker renews the tokens of a confidential client. */
-function needsBroker({ clusters }: SiteSettings): boolean {
-  return clusters.some(
-    ({ credentials }) => credentials.mode === 'oidc' && credentials.clientAuth !== undefined,
-  );
 }
 
 async function stateDirFinding(path: string, uid: number): Promise<Finding> {

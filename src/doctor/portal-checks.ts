@@ -125,7 +125,13 @@ async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise
       const [service = '', inaccessible = '', protectHome = ''] = names.map((name) =>
         unit.get(name),
       );
-      const hidden = hiddenPaths(inaccessible, protectHome);
+      // As in systemd.exec(5): a leading `-` marks a path that may be missing.
+      const hidden = [
+        ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),
+        ...(protectHome === 'yes' || protectHome === 'tmpfs'
+          ? ['/home', '/root', '/run/user']
+          : []),
+      ];
       const found = filesOf(settings).find(({ path }) =>
         hidden.some((above) => isWithin(path, above)),
       );
@@ -153,12 +159,4 @@ function filesOf({
       ? []
       : [{ path: pullSecret.dockerConfigFile, key: 'pull_secret.docker_config_json' }]),
   ]);
-}
-
-/** As in systemd.exec(5): a leading `-` marks a path that may be missing. */
-function hiddenPaths(inaccessible: string, protectHome: string): string[] {
-  return [
-    ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),
-    ...(protectHome === 'yes' || protectHome === 'tmpfs' ? ['/home', '/root', '/run/user'] : []),
-  ];
 }

@@ -197,7 +197,15 @@ export async function checkPodman(
     ...podmanFileChecks(settings, run, user),
     ...(user === undefined ? [] : userChecks(user, settings, run, subids, pamFindings)),
   ]);
-  return [...results, ...imageChecks(settings)];
+  return [
+    ...results,
+    ...checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
+      id,
+      status,
+      message,
+      next,
+    })),
+  ];
 }
 
 function podmanFileChecks(settings: SshSettings, run: Run, user?: User): Promise<CheckResult>[] {
@@ -305,13 +313,3 @@ const lacksBerthLines = ({ code }: { readonly code: string }): number =>
 
 export const hasPamHook = (found: Awaited<PamFindings>): boolean =>
   found.every((finding) => lacksBerthLines(finding) === 0);
-
-function imageChecks(settings: SshSettings): CheckResult[] {
-  // Profiles with errors have their own results.
-  return checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
-    id,
-    status,
-    message,
-    next,
-  }));
-}

@@ -43,7 +43,14 @@ export async function checkHome(
   settings: SiteSettings,
   timeoutMs: number,
 ): Promise<CheckResult[]> {
-  const home = await runCheck({ id: 'user-home', run: () => homeFinding(user) }, timeoutMs);
+  const home = await runCheck(
+    {
+      id: 'user-home',
+      // Creates and removes a file: access(2) would check the real user, who is root.
+      run: () => asUser(user, () => directoryFinding(user, resolve(user.home, '.kube'))),
+    },
+    timeoutMs,
+  );
   const written = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
   const results = [home];
   // One after the other: each changes the credentials of the process.
@@ -52,11 +59,6 @@ export async function checkHome(
     results.push(await runCheck({ id: 'user-kubeconfig', run }, timeoutMs));
   }
   return results;
-}
-
-/** Creates and removes a file: access(2) would check the real user, who is root. */
-function homeFinding(user: User): Promise<Finding> {
-  return asUser(user, () => directoryFinding(user, resolve(user.home, '.kube')));
 }
 
 /** Whether the user can create a file in a directory of the home, or in its nearest existing parent. */

@@ -5,7 +5,7 @@ import { BerthError, isErrno } from '../errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { maxStoreListBytes } from '../system/stored-containers.ts';
 import { diskErrors, readOnMount } from '../system/user-file.ts';
-import { findImage, type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
+import { findImage, type ImageIndex, layersOf } from './image-index.ts';
 import { podmanOnStore } from './podman-on-store.ts';
 import {
   type ImageSettings,
@@ -106,18 +106,15 @@ function judge(
     const { id, names } = image;
     const until = (seen.get(id) ?? now) + graceSeconds;
     if (named.has(id)) return { id, names, verdict: 'named' };
-    if (isUsed(index, image, ids)) return { id, names, verdict: 'used' };
+    // The record of a container names the image; the parent of a container's layer is the image's topmost layer.
+    if (ids.has(image.id) || layersOf(index, image).some((layer) => ids.has(layer)))
+      return { id, names, verdict: 'used' };
     return until > now ? { id, names, verdict: 'grace', until } : { id, names, verdict: 'remove' };
   });
   const warnings = broken.map(
     (path) => `${path} was not written by podman: images of its owner's containers may be removed`,
   );
   return { images, warnings };
-}
-
-/** The record of a container names the image; the parent of a container's layer is the image's topmost layer. */
-function isUsed(index: ImageIndex, image: StoredImage, ids: ReadonlySet<string>): boolean {
-  return ids.has(image.id) || layersOf(index, image).some((layer) => ids.has(layer));
 }
 
 const notesName = '.unnamed.json';

@@ -44,7 +44,7 @@ export async function relaySession(session: RelaySessionInput): Promise<ExecOutc
   const { handOn } = session;
   const handled = (signal: NodeJS.Signals): void =>
     void handOn?.(signal).catch(() => {
-      if (isEnding(signal)) end(signal);
+      if (endingSignals.some((each) => each === signal)) end(signal);
     });
   const listeners = new Map<NodeJS.Signals, (signal: NodeJS.Signals) => void>(
     endingSignals.map((signal) => [signal, end]),
@@ -76,10 +76,6 @@ export async function relaySession(session: RelaySessionInput): Promise<ExecOutc
     await session.cleanUp?.(outcome);
     for (const [signal, listener] of listeners) process.off(signal, listener);
   }
-}
-
-function isEnding(signal: NodeJS.Signals): boolean {
-  return endingSignals.some((each) => each === signal);
 }
 
 /**

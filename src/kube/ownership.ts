@@ -49,12 +49,12 @@ export function ownership(
 function boundUsers(roleBindings: readonly LiveObject[]): string[] {
   const suffix = roleBindingNames.user('');
   return roleBindings
-    .filter(({ metadata, roleRef }) => metadata.name.endsWith(suffix) && isUserRole(roleRef))
+    .filter(
+      ({ metadata, roleRef }) =>
+        metadata.name.endsWith(suffix) &&
+        (roleRef as { name?: unknown } | undefined)?.name === clusterRoles.user,
+    )
     .map(({ metadata }) => metadata.name.slice(0, -suffix.length));
-}
-
-function isUserRole(roleRef: unknown): boolean {
-  return (roleRef as { name?: unknown } | undefined)?.name === clusterRoles.user;
 }
 
 function refused(message: string, code: ErrorCode, hint: string): Ownership {

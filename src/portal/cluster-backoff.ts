@@ -115,12 +115,9 @@ export function recordBackoff(stateDir: string, seen: ClusterReachability, now: 
   // Read again: other hooks ended while this one waited for a cluster.
   const before = readBackoff(stateDir);
   const after = backoffAfter(before, seen, now);
-  if (same(before, after)) return;
+  if (before.size === after.size && [...before].every(([name, at]) => after.get(name) === at))
+    return;
   writeAttemptTimes(pathOf(stateDir), after);
-}
-
-function same(one: ClusterBackoff, other: ClusterBackoff): boolean {
-  return one.size === other.size && [...one].every(([name, at]) => other.get(name) === at);
 }
 
 function pathOf(stateDir: string): string {

@@ -125,11 +125,13 @@ async function tried(wanted: Wanted, input: NewKindInput): Promise<NewKind> {
 
 /** Refuses a kind's port if another program has it. @throws {BerthError} those of `assertFreePorts` */
 export function assertPortIsFree({ kind, file }: Wanted): Promise<void> {
-  return assertFreePorts(endpointsWanted(kind), file);
-}
-
-function endpointsWanted({ addresses, port }: KindConfig) {
-  return (addresses.length === 0 ? ['*'] : addresses).map((address) => ({ address, port }));
+  return assertFreePorts(
+    (kind.addresses.length === 0 ? ['*'] : kind.addresses).map((address) => ({
+      address,
+      port: kind.port,
+    })),
+    file,
+  );
 }
 
 /** @param candidate a file with the new contents */

@@ -27,20 +27,26 @@ export interface RunningSshd {
 /** All listening sshds of root in this PID namespace, whose programs may be run. Other users' processes could claim to be one. */
 export function runningSshds(): RunningSshd[] {
   return [...runningProcesses((uid) => uid === 0)]
-    .filter(({ pid, pids }) => pids.length === 1 && isOfRoot(pid))
+    .filter(
+      // By the kernel's own word, besides what /proc/PID/status says.
+      ({ pid, pids }) =>
+        pids.length === 1 && statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === 0,
+    )
     .flatMap(({ pid }) => {
       const program = executablePath(pid) ?? '';
       if (!/\/sshd(?: \(deleted\))?$/.test(program)) return [];
       const args = listenerArguments(processArguments(pid));
       return args === undefined
         ? []
-        : [{ pid, program, config: configOf(args), pidFile: pidFileOf(args) }];
+        : [
+            {
+              pid,
+              program,
+              config: configOf(args),
+              pidFile: /(?:^| )-o ?pidfile=(\S+)/i.exec(args.join(' '))?.[1],
+            },
+          ];
     });
-}
-
-/** By the kernel's own word, besides what /proc/PID/status says. */
-function isOfRoot(pid: number): boolean {
-  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === 0;
 }
 
 /**
@@ -52,10 +58,6 @@ function listenerArguments(args: readonly string[]): readonly string[] | undefin
   const rewritten = /^sshd: (.*?) \[listener\]/.exec(first)?.[1];
   if (rewritten !== undefined) return rewritten.split(' ');
   return /^(?:\/\S*\/)?sshd$/.test(first) ? args : undefined;
-}
-
-function pidFileOf(args: readonly string[]): string | undefined {
-  return /(?:^| )-o ?pidfile=(\S+)/i.exec(args.join(' '))?.[1];
 }
 
 function configOf(args: readonly string[]): string {

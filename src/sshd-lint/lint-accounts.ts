@@ -45,7 +45,12 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
   const database = new GroupDatabase(group);
 
   const members = groups.flatMap((name) => {
-    const [member] = [...database.membersOf(name), ...primaryMembers(passwd, database, name)];
+    const [member] = [
+      ...database.membersOf(name),
+      ...passwd
+        .filter(([, , , gid = '']) => database.nameOf(gid) === name)
+        .map(([name = '']) => name),
+    ];
     if (member === undefined)
       throw new BerthError(`no account in the group ${name} was found`, { code: 'group-empty' });
     return member;
@@ -78,16 +83,13 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
       : all.map((line) => account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')));
   return {
     accounts: accounts.filter(
-      (one) => isPerson(one) || one.uid === 0 || isNamedAccount(one, named),
+      (one) =>
+        (one.uid >= firstUser && one.uid !== nobody) || one.uid === 0 || isNamedAccount(one, named),
     ),
     // A service may also list a part only, such as the first thousand.
     services: unlisted.length > 0 || hidden.length === 0 ? unlisted : ['the directory service'],
     missingGroups: new Set(mentioned.filter((name) => !database.has(name))),
   };
-}
-
-function isPerson({ uid }: LintAccount): boolean {
-  return uid >= firstUser && uid !== nobody;
 }
 
 /** With the groups that id(1) finds for each account; a few at once. */
@@ -137,16 +139,6 @@ class GroupDatabase {
     const primary = this.names.get(gid);
     return [...(primary === undefined ? [] : [primary]), ...(this.groups.get(user) ?? [])];
   }
-}
-
-function primaryMembers(
-  passwd: readonly Entry[],
-  database: GroupDatabase,
-  group: string,
-): string[] {
-  return passwd
-    .filter(([, , , gid = '']) => database.nameOf(gid) === group)
-    .map(([name = '']) => name);
 }
 
 /** id(1) asks NSS for one user, so it needs no enumeration. */

@@ -50,8 +50,8 @@ export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> 
   const chosen = wanted === undefined ? everybody : await named(wanted, nss);
   const skipped: { name: string; reason: string }[] = [];
   const users = chosen.filter(({ name, uid, shell }) => {
-    // Packages create accounts above the UIDs of users too (Debian Policy 9.2.2).
-    if (wanted === undefined && isNoLogin(shell)) return false;
+    // Packages create accounts above the UIDs of users too (Debian Policy 9.2.2), with nologin(8) or false(1).
+    if (wanted === undefined && /\/(?:nologin|false)$/.test(shell)) return false;
     const reason = reasonToSkip(name, uid, minimumUid, maximumUid);
     // System accounts are only reported if they were named.
     if (reason !== undefined && (wanted !== undefined || reason === unusableName))
@@ -144,11 +144,6 @@ function passwdEntry(line: string): PasswdEntry | undefined {
     : undefined;
 }
 
-/** Whether nobody can log in with this shell (nologin(8), false(1)). */
-function isNoLogin(shell: string): boolean {
-  return /\/(?:nologin|false)$/.test(shell);
-}
-
 function groupEntry(line: string): { name: string; gid: number; members: string[] } | undefined {
   const [name = '', , gid = '', members = ''] = line.split(':');
   if (name === '' || !isId(gid)) return undefined;
@@ -181,7 +176,7 @@ async function withGroups(
 
 function nssOfFiles(prefix: string): Nss {
   const read = async (name: string): Promise<string[]> =>
-    nonEmptyLines(await readFile(join(prefix, 'etc', name), 'utf8'));
+    (await readFile(join(prefix, 'etc', name), 'utf8')).split('\n').filter((line) => line !== '');
   return async (database, keys) => {
     const wanted = new Set(keys);
     if (database !== 'initgroups') {
@@ -195,10 +190,6 @@ function nssOfFiles(prefix: string): Nss {
       return (entry?.members ?? []).map((member) => `${member} ${entry?.gid ?? 0}`);
     });
   };
-}
-
-function nonEmptyLines(text: string): string[] {
-  return text.split('\n').filter((line) => line !== '');
 }
 
 function unknownUsers(names: readonly string[]): BerthError {

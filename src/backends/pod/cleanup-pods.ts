@@ -118,7 +118,11 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
     storedPodGrants(site, user.uid).map(async (grant): Promise<PodExpiryResult[]> => {
       try {
         return await fatesOn(grant).catch(async (thrown: unknown) => {
-          const renewed = isDead(thrown) ? await renewGrant(site, user, grant) : undefined;
+          // Deleting the Secret that the token is bound to invalidates it. A user must not keep pods that way.
+          const renewed =
+            thrown instanceof BerthError && thrown.code === 'api-unauthorized'
+              ? await renewGrant(site, user, grant)
+              : undefined;
           if (renewed === undefined) throw thrown;
           return await fatesOn(renewed);
         });
@@ -200,11 +204,6 @@ function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number
       hint: `List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,
     },
   );
-}
-
-/** Deleting the Secret that the token is bound to invalidates it. A user must not keep pods that way. */
-function isDead(thrown: unknown): boolean {
-  return thrown instanceof BerthError && thrown.code === 'api-unauthorized';
 }
 
 async function renewGrant(

@@ -129,10 +129,6 @@ function leftFor({ due }: Ending): number {
   return Date.parse(due) + endingMs - Date.now();
 }
 
-function isOverdue(end: Ending): boolean {
-  return leftFor(end) <= 0;
-}
-
 /** Pause between two watches or attempts, in milliseconds. */
 const pauseMs = 500;
 
@@ -184,7 +180,7 @@ async function awaited(
         if (type === 'DELETED') return { end: { kind: 'gone' }, uid };
         if (now.kind === 'running' || now.kind === 'failed') return { end: now, uid };
         if (now.kind === 'ending') {
-          if (isOverdue(now)) return { end: now, uid };
+          if (leftFor(now) <= 0) return { end: now, uid };
           timer ??= setTimeout(() => turn.abort(), leftFor(now));
         }
         end = now.kind === 'ending' ? formerSession : now;

@@ -79,7 +79,10 @@ function writeStartFile({ path, text }: StartFile): void {
     const directory = dirname(path);
     for (const name of readdirSync(directory)) {
       const file = `${directory}/${name}`;
-      if (name.startsWith('exec-') && Date.now() - changed(file) > readMs)
+      if (
+        name.startsWith('exec-') &&
+        Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > readMs
+      )
         rmSync(file, { force: true });
     }
     writeFileSync(path, text, { mode: 0o600 });
@@ -89,8 +92,4 @@ function writeStartFile({ path, text }: StartFile): void {
       cause: thrown,
     });
   }
-}
-
-function changed(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
 }

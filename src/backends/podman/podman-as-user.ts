@@ -57,7 +57,7 @@ async function runPodman(
     user: { uid, gid },
     timeoutMs,
     graceMs: 0,
-    note: isRoot() ? hungNotePath({ run: runDir }, uid, 'podman') : undefined,
+    note: process.geteuid?.() === 0 ? hungNotePath({ run: runDir }, uid, 'podman') : undefined,
     keptLength: longestAnswer,
     failureOutput: true,
   });
@@ -73,10 +73,6 @@ async function runPodman(
     code: brokenStores.find(({ pattern }) => pattern.test(stderr))?.code ?? 'podman-failed',
     exit: 'temporary',
   });
-}
-
-function isRoot(): boolean {
-  return process.geteuid?.() === 0;
 }
 
 function tooLate(message: string): BerthError {

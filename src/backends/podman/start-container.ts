@@ -142,7 +142,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
     run(call),
     groupEntries([...new Set([host.user.gid, ...host.user.groups])]),
     // If the runtime does not work, podman's error says more.
-    run(versionCall(runtime)).catch(() => ''),
+    run({ file: runtime, args: [runtime, '--version'], env: {} }).catch(() => ''),
   ]);
   // --replace prints the ID of the removed container first.
   const id = printed.trim().split('\n').at(-1) ?? '';
@@ -175,10 +175,6 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
     mode: 0o600,
     replaceable: true,
   });
-}
-
-function versionCall(runtime: string): ProgramCall {
-  return { file: runtime, args: [runtime, '--version'], env: {} };
 }
 
 /** Root creates this directory, since only root may create directories next to those of other users. */

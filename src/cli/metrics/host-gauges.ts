@@ -30,7 +30,13 @@ interface HostGauges {
  */
 export async function hostGauges(args: SiteArguments, now: number): Promise<HostGauges> {
   const looks: readonly [what: string, look: () => Promise<Gauges>][] = [
-    ['the clusters', async () => (hasPortal(args) ? clusterGauges(args, now) : {})],
+    [
+      'the clusters',
+      async () =>
+        [args.config ?? defaultConfigFile, defaultSettings.clustersDir].some(existsSync)
+          ? clusterGauges(args, now)
+          : {},
+    ],
     ['the images', async () => (existsSync(sshFile) ? imageGauges() : {})],
     ['the services', async () => (hasSystemd() ? unitGauges(now) : {})],
   ];
@@ -47,10 +53,6 @@ export async function hostGauges(args: SiteArguments, now: number): Promise<Host
     }
   }
   return { gauges, errors };
-}
-
-function hasPortal({ config }: SiteArguments): boolean {
-  return [config ?? defaultConfigFile, defaultSettings.clustersDir].some(existsSync);
 }
 
 async function clusterGauges(args: SiteArguments, now: number): Promise<Gauges> {

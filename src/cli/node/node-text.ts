@@ -22,7 +22,9 @@ export interface NodeStatus {
 export function statusText(status: NodeStatus): string {
   const { state, undrainIncomplete, units, sessions, waitedFor } = status;
   const lines = [
-    state === undefined ? 'not drained' : `drained${state.since > 0 ? whoAndWhen(state) : ''}`,
+    state === undefined
+      ? 'not drained'
+      : `drained${state.since > 0 ? ` since ${timestamp(state.since)} by ${state.by}` : ''}`,
     ...(state === undefined || state.reason === '' ? [] : [`reason: ${state.reason}`]),
     ...(state?.deadline === undefined ? [] : [`deadline: ${timestamp(state.deadline)}`]),
     ...(undrainIncomplete ? ['an undrain was interrupted: run `berth node undrain` again'] : []),
@@ -35,10 +37,6 @@ export function statusText(status: NodeStatus): string {
     `open sessions: ${sessions} (${waitedFor} that a drain waits for)`,
   ];
   return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
-}
-
-function whoAndWhen({ since, by }: DrainState): string {
-  return ` since ${timestamp(since)} by ${by}`;
 }
 
 /** For scripts. Times in RFC 3339. */

@@ -232,13 +232,9 @@ export async function tellBySettings(
   const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
   const { tellSessionsTheirEnd } = await import('../../ssh/sessions/session-stderr.ts');
   const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
-  const known = (await withProfiles(sessions, settings)).filter((one) =>
-    wantsNotices(one, settings),
+  // Without a known profile, such as for a shell on the host, people are told.
+  const known = (await withProfiles(sessions, settings)).filter(
+    (one) => one.profile === undefined || settings.profiles.get(one.profile)?.notices !== false,
   );
   return isEnd ? tellSessionsTheirEnd(known, text) : tellSessions(known, text);
-}
-
-/** Without a known profile, such as for a shell on the host, people are told. */
-function wantsNotices({ profile }: Session, { profiles }: Pick<SshSettings, 'profiles'>): boolean {
-  return profile === undefined || profiles.get(profile)?.notices !== false;
 }

@@ -89,17 +89,17 @@ export function sessionsText(
   const tables = [
     ...(sessions.length > 0 || isOnly ? [columnsTable(columns, sessions, view)] : []),
     ...(pods === undefined || pods.length === 0 ? [] : [podsTable(pods, view)]),
-    ...(services === undefined || services.length === 0 ? [] : [servicesTable(services, view)]),
+    ...(services === undefined || services.length === 0
+      ? []
+      : [
+          textTable(
+            view.headings ? ['SERVICE-OF-UID', 'UNIT', 'PROCESSES'] : undefined,
+            services.map(({ uid, unit, processes }) => [String(uid), unit, String(processes)]),
+            [0, 2],
+          ),
+        ]),
   ];
   return tables.join('\n');
-}
-
-function servicesTable(services: readonly UserService[], { headings }: SessionsView): string {
-  return textTable(
-    headings ? ['SERVICE-OF-UID', 'UNIT', 'PROCESSES'] : undefined,
-    services.map(({ uid, unit, processes }) => [String(uid), unit, String(processes)]),
-    [0, 2],
-  );
 }
 
 function columnsTable<Row>(

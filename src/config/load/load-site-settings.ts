@@ -87,7 +87,14 @@ async function load(
   };
   try {
     const cached = readSettingsCache(kept) as KeptSettings | undefined;
-    if (cached !== undefined) return unpack(cached);
+    if (cached !== undefined)
+      return {
+        settings: cached.settings,
+        broken: cached.broken.map(({ error, ...rest }) => ({
+          ...rest,
+          error: deserializeError(error),
+        })),
+      };
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     warn('settings-cache-ignored', `${error.message}; all configuration files were read instead`);
@@ -123,13 +130,6 @@ async function readAll(
     uid,
   );
   return { loaded: siteSettings(parts), reader };
-}
-
-function unpack({ settings, broken }: KeptSettings): LoadedSiteSettings {
-  return {
-    settings,
-    broken: broken.map(({ error, ...rest }) => ({ ...rest, error: deserializeError(error) })),
-  };
 }
 
 /**

@@ -113,7 +113,10 @@ function* quotaProblems(quota: z.output<typeof quotaSpec>): Generator<Found> {
     const path = ['hard', name];
     if (!isResource(name, quotaResources, /^(?:requests\.)?hugepages-./))
       yield { path, message: `is not a resource that a quota limits${countHint(name)}` };
-    if ((counted.includes(name) || isExtendedResource(name)) && !isWhole(amount))
+    if (
+      (counted.includes(name) || isExtendedResource(name)) &&
+      nano(amount) % 1_000_000_000n !== 0n
+    )
       yield { path, message: 'must be a whole number' };
   }
   for (const [index, name] of scopes.entries()) yield* scopeProblems(['scopes', index], name, hard);
@@ -206,10 +209,6 @@ function countHint(name: string): string {
   return /^[a-z]+$/.test(name)
     ? `: for a number of objects, count/${name} or count/${name}.GROUP`
     : '';
-}
-
-function isWhole(amount: unknown): boolean {
-  return nano(amount) % 1_000_000_000n === 0n;
 }
 
 function nano(amount: unknown): bigint {

@@ -142,7 +142,7 @@ async function replace(
   try {
     return await withKubeconfigLock(source.path, options, async () => {
       const now = await readKubeconfig(user, options.file);
-      if (sameFile(now, source)) {
+      if (now.target === source.target && Buffer.compare(now.contents, source.contents) === 0) {
         await staged.commit();
         return plan;
       }
@@ -165,10 +165,6 @@ async function clearLock(path: string, log: Logger): Promise<void> {
   }
   const { clearDeadLock } = await import('./kubeconfig-lock.ts');
   await clearDeadLock(path, log);
-}
-
-function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
-  return now.target === before.target && Buffer.compare(now.contents, before.contents) === 0;
 }
 
 async function makeDirectory({ home }: User, directory: string): Promise<void> {

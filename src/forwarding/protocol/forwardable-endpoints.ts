@@ -47,7 +47,9 @@ export function parseEndpoints(said: unknown, reserved: readonly PortRange[] = [
   const places = said.filter((place): place is Endpoint => {
     if (typeof place !== 'string') return false;
     const port = endpointPort(place);
-    return port === undefined ? endpointName(place) !== undefined : !isReserved(port, reserved);
+    return port === undefined
+      ? endpointName(place) !== undefined
+      : !reserved.some(({ from, to }) => port >= from && port <= to);
   });
   return [...new Set(places)].slice(0, maxEndpoints);
 }
@@ -56,10 +58,6 @@ export function parseEndpoints(said: unknown, reserved: readonly PortRange[] = [
 export interface PortRange {
   readonly from: number;
   readonly to: number;
-}
-
-function isReserved(port: number, reserved: readonly PortRange[]): boolean {
-  return reserved.some(({ from, to }) => port >= from && port <= to);
 }
 
 /** Parses `net.ipv4.ip_local_reserved_ports`, such as `8080,9000-9010`. */

@@ -117,7 +117,14 @@ export function matchFindings(
   tried: readonly EvaluatedConnection[],
   ports: ReadonlySet<number>,
 ): MatchFinding[] {
-  const reachable = blocks.filter((block) => isReachable(block, ports));
+  const reachable = blocks.filter((block) =>
+    block.criteria.every(
+      ({ name, argument }) =>
+        name !== 'invalid-user' &&
+        name !== 'none' &&
+        (name !== 'localport' || ports.has(Number(argument))),
+    ),
+  );
   return reachable.flatMap((block): MatchFinding[] => {
     const place = { file: block.file, line: block.line };
     const entered = tried.filter(({ connection }) => matchesConnection(block, connection) === true);
@@ -147,15 +154,6 @@ export function matchFindings(
       },
     ];
   });
-}
-
-function isReachable({ criteria }: MatchBlock, ports: ReadonlySet<number>): boolean {
-  return criteria.every(
-    ({ name, argument }) =>
-      name !== 'invalid-user' &&
-      name !== 'none' &&
-      (name !== 'localport' || ports.has(Number(argument))),
-  );
 }
 
 /** What NSS does not tell. */

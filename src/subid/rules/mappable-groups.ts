@@ -32,7 +32,10 @@ export function fittingGroups(
     }));
   // The primary group is always mapped; root's is never mapped.
   const wanted = [...member]
-    .filter((id) => id !== gid && id !== 0 && !ranges.some((range) => holds(range, id)))
+    .filter(
+      (id) =>
+        id !== gid && id !== 0 && !ranges.some((range) => id >= range.start && id < endOf(range)),
+    )
     .sort((a, b) => a - b);
   const count = howMany(gid, ranges, wanted);
   if (count < wanted.length)
@@ -44,10 +47,6 @@ export function fittingGroups(
       file: 'subgid',
     });
   return { fitting: wanted.slice(0, count), faults };
-}
-
-function holds(range: IdRange, id: number): boolean {
-  return id >= range.start && id < endOf(range);
 }
 
 /** How many of these groups, from the first on, the kernel accepts. */

@@ -7,7 +7,6 @@ import type {
 import type { KubeJson } from '../../../kube/objects/kube-object.ts';
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { dnsLabel } from '../../../session-id.ts';
-import type { PodVolume } from '../../../config/schema/profile/pod-fields.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 
 /** A volume of a profile, and where it is mounted. */
@@ -106,15 +105,12 @@ function namedMounts({ mounts, pod }: Profile, fill: (template: string) => strin
     name: `volume-${index}`,
     target,
     readOnly: volume.readOnly,
-    source: volumeSource(volume),
+    source:
+      'claim' in volume
+        ? { persistentVolumeClaim: { claimName: volume.claim } }
+        : { nfs: volume.nfs },
   }));
   return [...directories, ...volumes];
-}
-
-function volumeSource(volume: PodVolume): Readonly<Record<string, unknown>> {
-  return 'claim' in volume
-    ? { persistentVolumeClaim: { claimName: volume.claim } }
-    : { nfs: volume.nfs };
 }
 
 /** Requests and limits are always set, because quotas and policies require them. */

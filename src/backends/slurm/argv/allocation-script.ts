@@ -93,7 +93,7 @@ export function allocationScript(
   const times = [
     firstSeconds,
     loginSeconds,
-    graceSeconds(profile),
+    profile.lifetime.kind === 'user' ? seconds(profile.lifetime.graceMs) : 0,
     softMs === Infinity ? 'inf' : seconds(softMs),
   ];
   return `#!/bin/bash
@@ -132,10 +132,6 @@ ${sourceText('./gate.py', import.meta.url)}GATE
 gate=$!
 wait "$gate"
 `;
-}
-
-function graceSeconds({ lifetime }: Profile): number {
-  return lifetime.kind === 'user' ? seconds(lifetime.graceMs) : 0;
 }
 
 function seconds(milliseconds: number): number {
