@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { isErrno } from './errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 import type { ProgramCall } from './program-call.ts';
 
 /**
@@ -62,8 +62,8 @@ function nulSeparated(file: 'cmdline' | 'environ'): string[] {
     return text.split('\0').map((part) => rawString(Buffer.from(part, 'latin1')));
   } catch (error) {
     // The kernel shows it only to root.
-    if (isErrno(error, 'EACCES', 'EPERM')) return [];
-    throw error;
+    expectErrno(error, 'EACCES', 'EPERM');
+    return [];
   }
 }
 

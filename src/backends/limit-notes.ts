@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { notesDirectory } from '../connections/runtime-dir.ts';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { ifUsable, namesOnMount, readOnMount } from '../system/user-file.ts';
 import { containerFilesDir } from './podman/running-container.ts';
@@ -38,7 +38,7 @@ export async function writeLimitNote(
     await mkdir(directory, { recursive: true, mode: 0o700 });
     writeFileSync(path, JSON.stringify(note), { mode: 0o600 });
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
   return () => rmSync(path, { force: true });
 }

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import type { ContextAccess } from '../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../kube/api-server.ts';
@@ -155,7 +155,7 @@ function spawnUntil(deadline: AbortSignal) {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch (error) {
         // All processes of the group have ended.
-        if (!isErrno(error, 'ESRCH')) throw error;
+        expectErrno(error, 'ESRCH');
       }
     };
     if (deadline.aborted) kill();

@@ -1,7 +1,7 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../config/schema/site-file-contents.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import { entriesOfContext } from '../kube/admin-kubeconfig.ts';
 import { clusterFile } from '../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../config/load/config-path.ts';
@@ -66,7 +66,7 @@ function hookContexts(clusterCount: number): (cluster: ClusterSettings) => HookC
       read.set(kubeconfig, document);
       return { kubeconfig, context: entriesOfContext(document.values, choice).context };
     } catch (thrown) {
-      if (!(thrown instanceof BerthError)) throw thrown;
+      expectBerthError(thrown);
       return { kubeconfig, problem: thrown.message };
     }
   };

@@ -1,6 +1,6 @@
 import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../system/cgroup.ts';
 import { directoryNames, textIfPresent } from '../system/if-present.ts';
 import { isInJob } from '../system/job-cgroup.ts';
@@ -36,8 +36,8 @@ export async function enterConnectionCgroup(
   try {
     await mkdir(directory, { mode: 0o755 });
   } catch (error) {
-    if (isErrno(error, 'EROFS', 'EACCES', 'EPERM')) return;
-    throw error;
+    expectErrno(error, 'EROFS', 'EACCES', 'EPERM');
+    return;
   }
   await moveToCgroup(directory, monitor.pid);
 }
@@ -81,7 +81,7 @@ export function removeConnectionCgroups(site: Site, uid: number): void {
       if (directory !== undefined) rmdirSync(directory);
       rmSync(`${notes}/${id}`, { force: true });
     } catch (error) {
-      if (!isErrno(error, 'EBUSY')) throw error;
+      expectErrno(error, 'EBUSY');
     }
   }
 }

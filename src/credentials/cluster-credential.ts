@@ -34,7 +34,7 @@ import {
   storedCredentialLock,
   storedCredentialPath,
 } from './root-credential-store.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
@@ -285,8 +285,8 @@ async function readUsersFile(path: string, user: User): Promise<CredentialCache 
   try {
     return await readCredentialCacheAsync(path, user.uid);
   } catch (error) {
-    if (error instanceof BerthError) return undefined;
-    throw error;
+    expectBerthError(error);
+    return undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { User } from '../identity/nss.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import { firstDirectoryNames } from '../system/user-file.ts';
 import { credentialCachesDir, readCredentialCacheAsync } from './credential-cache.ts';
 
@@ -33,6 +33,6 @@ export async function ownCredentials({ home, uid }: User): Promise<readonly OwnC
 
 /** kubectl reports it. */
 function notReadable(error: unknown): undefined {
-  if (error instanceof BerthError) return undefined;
-  throw error;
+  expectBerthError(error);
+  return undefined;
 }

@@ -12,7 +12,7 @@ import { readOidc } from '../clusters/capi-oidc.ts';
 import type { OidcArguments } from '../clusters/rules/oidc-arguments.ts';
 import { tokenSetupCommand, tokenState } from '../clusters/token-state.ts';
 import { type ClusterSettings, oidcSettingsOf } from '../config/schema/settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */
@@ -30,7 +30,7 @@ export async function checkClusterApi(
         ? skipped('the management cluster does not say how the API servers take tokens')
         : oidcFinding(found, cluster);
     } catch (thrown) {
-      if (!(thrown instanceof BerthError)) throw thrown;
+      expectBerthError(thrown);
       if (thrown.code === 'api-forbidden')
         return skipped(`${management.file} may not read the Cluster ${management.cluster}`);
       return failedWith(thrown);

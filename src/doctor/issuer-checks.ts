@@ -14,7 +14,7 @@ import { countText } from '../count-text.ts';
 import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { probeServer, type ServerFacts } from '../system/probe-server.ts';
@@ -138,7 +138,7 @@ async function clientFinding(
       signal,
     });
   } catch (thrown) {
-    if (!(thrown instanceof BerthError)) throw thrown;
+    expectBerthError(thrown);
     return thrown.code === 'refresh-token-refused'
       ? ok(`the token endpoint accepts the client ${settings.clientId}`)
       : failedWith(thrown);

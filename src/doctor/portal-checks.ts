@@ -5,7 +5,7 @@ import { oidcSettingsOf, type SiteSettings } from '../config/schema/settings.ts'
 import { apacheFiles, type PortalSources, readPortal } from '../config/load/read-portal.ts';
 import type { PortalConfig } from '../config/schema/portal-config.ts';
 import { isWithin } from '../config/schema/profile/mount-path.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { propertiesOfUnits } from '../system/systemd-units.ts';
@@ -103,7 +103,7 @@ async function hookFinding({ file, yml, apache }: PortalSources): Promise<Findin
         : failed(`root runs the hook, and ${open.message}`, open.closedBy);
     }
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
   return failed(
     `OnDemand cannot run the hook: '${hook}' is not an executable file`,

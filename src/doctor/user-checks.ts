@@ -17,7 +17,7 @@ import { credentialCachePath, readCredentialCacheAsync } from '../credentials/cr
 import { groupByKubeconfig } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import type { ApiClient } from '../kube/api-client.ts';
 import type { ApiServer } from '../kube/api-server.ts';
@@ -77,7 +77,7 @@ async function directoryFinding(user: User, wanted: string): Promise<Finding> {
     await (await open(trial, 'wx', 0o600)).close();
     await unlink(trial);
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
     return failed(
       `${user.name} cannot write into ${directory}: ${error.code ?? ''}`,
       error.code === 'EACCES'
@@ -107,8 +107,8 @@ async function isThere(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false;
-    throw error;
+    expectErrno(error, 'ENOENT');
+    return false;
   }
 }
 

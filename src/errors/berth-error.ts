@@ -69,3 +69,16 @@ export function isErrno(thrown: unknown, ...codes: string[]): thrown is NodeJS.E
   if (!(thrown instanceof Error) || !('code' in thrown) || !('syscall' in thrown)) return false;
   return codes.length === 0 || codes.includes(String(thrown.code));
 }
+
+/** Throws again what is not a system error, or not one of these codes. */
+export function expectErrno(
+  thrown: unknown,
+  ...codes: string[]
+): asserts thrown is NodeJS.ErrnoException {
+  if (!isErrno(thrown, ...codes)) throw thrown;
+}
+
+/** Throws again what is not an error of Berth. */
+export function expectBerthError(thrown: unknown): asserts thrown is BerthError {
+  if (!(thrown instanceof BerthError)) throw thrown;
+}

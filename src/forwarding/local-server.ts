@@ -1,6 +1,6 @@
 import { lstat, rm } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno, isErrno } from '../errors/berth-error.ts';
 
 /** Listens on a port of 127.0.0.1 and ::1, or on a path. */
 export interface LocalServer {
@@ -34,8 +34,8 @@ export async function listenOnLoopback(
       // The host has no IPv6.
       if (host === '::1' && isErrno(thrown, 'EADDRNOTAVAIL', 'EAFNOSUPPORT')) continue;
       close();
-      if (isErrno(thrown, 'EADDRINUSE', 'EACCES')) return undefined;
-      throw thrown;
+      expectErrno(thrown, 'EADDRINUSE', 'EACCES');
+      return undefined;
     }
   }
   return { close };
@@ -68,8 +68,8 @@ export async function listenAtPath(
     });
     return { close: () => server.close() };
   } catch (thrown) {
-    if (isErrno(thrown, 'EADDRINUSE', 'EACCES', 'ENOENT', 'EROFS')) return undefined;
-    throw thrown;
+    expectErrno(thrown, 'EADDRINUSE', 'EACCES', 'ENOENT', 'EROFS');
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno, isErrno } from '../errors/berth-error.ts';
 import { unlessMissing } from '../system/if-present.ts';
 import { type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 
@@ -72,8 +72,8 @@ function layerDamage(store: string, id: string, files: boolean): string | undefi
     const list = join(store, 'overlay-layers', `${id}.tar-split.gz`);
     return files ? filesDamage(list, diff) : undefined;
   } catch (error) {
-    if (isErrno(error)) return `${error.path ?? layer}: ${String(error.code)}`;
-    throw error;
+    expectErrno(error);
+    return `${error.path ?? layer}: ${String(error.code)}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { asBerthError, BerthError, isErrno } from '../errors/berth-error.ts';
+import { asBerthError, BerthError, expectErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { asMapping } from '../mapping.ts';
 import { imageDamage } from './image-damage.ts';
@@ -185,7 +185,7 @@ function problemOf(file: string): string | undefined {
   } catch (error) {
     // The parser's message would quote a secret.
     if (error instanceof SyntaxError) return 'not JSON';
-    if (isErrno(error)) return String(error.code);
-    throw error;
+    expectErrno(error);
+    return String(error.code);
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { hasSystemd } from '../system/systemd-units.ts';
 import type { AccountState } from './account-state.ts';
@@ -71,7 +71,7 @@ export async function hostSshdNext(users: readonly string[]): Promise<string[]> 
         : `what ${user} can do at the host's own sshd, outside of sessions: ${found.message} ${ways}; keep such users out there, for example with DenyGroups in ${hostConfig}, or, below a Match of these users: ${found.closedBy}`;
     });
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     return [`the host's own sshd was not checked: ${error.message} ${ways}`];
   }
 }

@@ -6,7 +6,7 @@ import { parseOodCluster } from '../config/schema/ood-cluster-file.ts';
 import { parseYaml } from '../config/schema/yaml-document.ts';
 import { type KeyValues, withBerthKeys } from '../config/schema/berth-keys.ts';
 import { readPortal } from '../config/load/read-portal.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { directoryNames } from '../system/if-present.ts';
@@ -216,7 +216,7 @@ function kubernetesClusters(directory: string): string[] {
       const document = parseYaml(readIfPresent(file) ?? '', file, 'psych');
       if (parseOodCluster(document, cluster, file) !== undefined) found.push(cluster);
     } catch (error) {
-      if (!(error instanceof BerthError)) throw error;
+      expectBerthError(error);
     }
   }
   return found;

@@ -2,7 +2,7 @@ import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError, isErrno } from '../errors/berth-error.ts';
 import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { sourceText } from '../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
@@ -189,7 +189,7 @@ async function asFinal(candidate: string, file: string, work: () => Promise<void
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     const { code, hint } = error;
     throw new BerthError(error.message.replaceAll(candidate, file), { code, hint, cause: error });
   }

@@ -10,7 +10,7 @@ import {
   farReachingAdvice,
 } from '../config/schema/profile/far-reaching.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/schema/profile/ignored-keys.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
@@ -120,7 +120,7 @@ export async function lintSettings(
       ],
     };
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     return {
       balancers: [],
       sessionNetwork: 'unknown',

@@ -6,7 +6,7 @@ import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/
 import { namedByPam } from './rules/pam-lists.ts';
 import type { NamedAccounts } from './rules/directives.ts';
 import type { SshdFinding } from './rules/sshd-finding.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { expectBerthError } from '../errors/berth-error.ts';
 import { readConfigText } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
 
@@ -26,7 +26,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   try {
     stack = await readPamStack(service, copy);
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     return [
       {
         code: 'pam-unreadable',
@@ -79,7 +79,7 @@ export async function pamNamedAccounts(service: string, copy?: string): Promise<
       },
     );
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     return { users: [], groups: [] };
   }
 }

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { configError } from '../config/schema/config-error.ts';
-import { type BerthError, isErrno } from '../errors/berth-error.ts';
+import { expectErrno, type BerthError } from '../errors/berth-error.ts';
 import { readAtMost } from '../system/user-file.ts';
 
 /** Bytes; far more than any configuration of sshd or PAM. */
@@ -22,7 +22,7 @@ export async function readConfigText(file: string, missing: string): Promise<str
       return (await readAtMost(opened, size)).toString('utf8');
     });
   } catch (cause) {
-    if (!isErrno(cause)) throw cause;
+    expectErrno(cause);
     if (cause.code === 'ENOENT')
       throw configError('config-missing', file, 'does not exist', missing);
     throw unreadable(file, String(cause.code), 'Run it as root.');

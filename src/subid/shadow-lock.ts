@@ -1,6 +1,6 @@
 import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from '../system/atomic-file.ts';
 import { lockIdentity, removeLockIfSame } from '../system/file-lock.ts';
@@ -45,8 +45,8 @@ async function tryLink(temporary: string, lock: string): Promise<boolean> {
     await link(temporary, lock);
     return true;
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return false;
-    throw error;
+    expectErrno(error, 'EEXIST');
+    return false;
   }
 }
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno, type ErrorCode } from '../errors/berth-error.ts';
 import { ifExists } from './if-present.ts';
 import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
 import { firstDirectoryNames } from './user-file.ts';
@@ -142,7 +142,7 @@ export async function removeAbandoned(path: string): Promise<void> {
         await unlink(leftover);
     } catch (error) {
       // Another writer removed it, or the directory is not writable: then the write itself fails.
-      if (!isErrno(error)) throw error;
+      expectErrno(error);
     }
   }
 }

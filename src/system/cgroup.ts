@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import { unlessMissing } from './if-present.ts';
 import { startProgram } from './run-program.ts';
 
@@ -127,7 +127,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENODEV', 'ESRCH', 'EOPNOTSUPP')) return '';
-    throw error;
+    expectErrno(error, 'ENOENT', 'ENODEV', 'ESRCH', 'EOPNOTSUPP');
+    return '';
   }
 }

@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 
 /** The kernel's limit (path_resolution(7)). */
@@ -52,8 +52,8 @@ function look(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    if (isErrno(error)) return undefined;
-    throw error;
+    expectErrno(error);
+    return undefined;
   }
 }
 

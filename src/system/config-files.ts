@@ -7,7 +7,7 @@ import {
   readFileSync,
   statSync,
 } from 'node:fs';
-import { BerthError, type ErrorCode, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, type ErrorCode } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { assertParentDirectories } from './config-directories.ts';
 import { whileOpen } from './path-descriptor.ts';
@@ -135,8 +135,8 @@ export function fileIdentity(path: string): string {
     const status = statSync(path, { bigint: true, throwIfNoEntry: false });
     return status === undefined ? 'absent' : identityOf(status);
   } catch (error) {
-    if (isErrno(error)) return `error ${String(error.code)}`;
-    throw error;
+    expectErrno(error);
+    return `error ${String(error.code)}`;
   }
 }
 
@@ -149,7 +149,7 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
     // O_NONBLOCK: opening a FIFO must not block the hook.
     return whileOpen(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), use);
   } catch (cause) {
-    if (!isErrno(cause)) throw cause;
+    expectErrno(cause);
     const { code } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       const hint = path.endsWith('/hook.env')

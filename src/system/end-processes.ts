@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import { isRunning, processFacts, type ProcessFacts, type ProcessId } from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
@@ -89,6 +89,6 @@ export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (!isErrno(error, 'ESRCH')) throw error;
+    expectErrno(error, 'ESRCH');
   }
 }

@@ -3,7 +3,7 @@ import { link, lstat, mkdir, readlink, rename, symlink, unlink } from 'node:fs/p
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
 import { ifExists } from './if-present.ts';
@@ -156,14 +156,14 @@ export async function removeLockIfSame(
   try {
     await rename(lock, aside);
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return true;
-    throw error;
+    expectErrno(error, 'ENOENT');
+    return true;
   }
   const same = (await look(aside))?.identity === identity;
   if (!same)
     await link(aside, lock).catch((error: unknown) => {
       // A third process holds the lock by now.
-      if (!isErrno(error, 'EEXIST')) throw error;
+      expectErrno(error, 'EEXIST');
     });
   await unlink(aside);
   return same;
@@ -223,8 +223,8 @@ async function targetOf(lock: string): Promise<string | undefined> {
     return await readlink(lock);
   } catch (error) {
     // EINVAL: not a symlink.
-    if (isErrno(error, 'EINVAL', 'ENOENT')) return undefined;
-    throw error;
+    expectErrno(error, 'EINVAL', 'ENOENT');
+    return undefined;
   }
 }
 

@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 
 /** Names in a directory; none if it does not exist, or is of a process in /proc that has ended. */
 export function directoryNames(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ESRCH')) return [];
-    throw error;
+    expectErrno(error, 'ENOENT', 'ESRCH');
+    return [];
   }
 }
 
@@ -16,7 +16,7 @@ export function makeIfMissing(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
+    expectErrno(error, 'EEXIST');
   }
 }
 
@@ -30,8 +30,8 @@ export function unlessMissing<Result>(work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
+    expectErrno(error, 'ENOENT');
+    return undefined;
   }
 }
 
@@ -54,7 +54,7 @@ export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {
   try {
     return await status;
   } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
+    expectErrno(error, 'ENOENT', 'ENOTDIR');
+    return undefined;
   }
 }

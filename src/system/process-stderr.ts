@@ -1,5 +1,5 @@
 import { constants, openSync, readlinkSync, writeSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import { isTerminal } from './controlling-terminal.ts';
 import { O_PATH, whileOpen } from './path-descriptor.ts';
 
@@ -27,7 +27,7 @@ export function writeToStderr(
     });
   } catch (error) {
     // ENOENT: it has ended. ENXIO: nobody reads it any more. EAGAIN: full.
-    if (isErrno(error)) return false;
-    throw error;
+    expectErrno(error);
+    return false;
   }
 }

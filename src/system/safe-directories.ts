@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, constants, fstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno, isErrno } from '../errors/berth-error.ts';
 import { O_PATH, refuseForeignMount, unsafeDirectory, whileOpen } from './path-descriptor.ts';
 
 /** The owner of a directory. */
@@ -78,7 +78,7 @@ function make(path: string, mode: number): boolean {
     mkdirSync(path, { mode });
     return true;
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return false;
-    throw error;
+    expectErrno(error, 'EEXIST');
+    return false;
   }
 }

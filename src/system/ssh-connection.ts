@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { isErrno } from '../errors/berth-error.ts';
+import { expectErrno } from '../errors/berth-error.ts';
 import { processStartTime } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 
@@ -33,8 +33,8 @@ function notedConnections(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if (isErrno(error)) return [];
-    throw error;
+    expectErrno(error);
+    return [];
   }
 }
 

@@ -1,4 +1,4 @@
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError, isErrno } from '../errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
 import { diskErrors, existsOnMount, readOnMount } from './user-file.ts';
 
@@ -36,7 +36,7 @@ export async function storedContainers(
     const read = () => Promise.resolve(readOnMount(directory, names, demands));
     text = (await asUserThenRoot(user, read))?.toString('utf8');
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     throw isErrno(error.cause, ...diskErrors)
       ? new BerthError(`the list of containers cannot be read: ${error.message}`, {
           code: 'container-store-unreadable',

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { makeIfMissing, unlessMissing } from './if-present.ts';
 import { descriptorFacts, O_PATH, refuseForeignMount, whileOpen } from './path-descriptor.ts';
@@ -159,7 +159,7 @@ function unlinkQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
 }
 
@@ -248,7 +248,7 @@ export async function firstDirectoryNames(
       names.push(name);
     }
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
   return names;
 }
@@ -317,6 +317,6 @@ async function makeOne(directory: string): Promise<void> {
   try {
     await mkdir(directory, { mode: 0o700 });
   } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
+    expectErrno(error, 'EEXIST');
   }
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BundledProgram } from '../../bundled-transfer-argv.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../errors/berth-error.ts';
 import type { PodTarget } from '../../kube-exec/open-exec.ts';
 import { runPodCommand } from '../../kube-exec/pod-command.ts';
 import { notInstalled, probeArgv, signalArgv, unpackArgv } from './objects/pod-scripts.ts';
@@ -53,7 +53,7 @@ async function filesOf(
         })),
     );
   } catch (thrown) {
-    if (!isErrno(thrown)) throw thrown;
+    expectErrno(thrown);
     throw new BerthError(`the image has no ${program}, and this host has none to install`, {
       code: 'transfer-tools-missing',
       cause: thrown,

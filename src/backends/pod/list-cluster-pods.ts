@@ -7,7 +7,7 @@ import { listUserNamespaces, reduceListPages } from '../../kube/list-all.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { withApiClient } from '../../kube/api-client.ts';
 import { installedPath } from '../../installed-path.ts';
-import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError, expectBerthError, withHint } from '../../errors/berth-error.ts';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import type { PodMetric } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
@@ -78,8 +78,8 @@ async function podUsages(server: ApiServer): Promise<ReadonlyMap<string, PodUsag
       }),
     );
   } catch (error) {
-    if (error instanceof BerthError) return new Map();
-    throw error;
+    expectBerthError(error);
+    return new Map();
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { BerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../errors/berth-error.ts';
 import { sessionId } from '../../session-id.ts';
 import { transferProgram } from '../../session/session-request.ts';
 import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
@@ -93,7 +93,7 @@ export async function openPodSession(input: LoginSession): Promise<{ readonly ex
       return run();
     })
     .catch(async (thrown: unknown) => {
-      if (!(thrown instanceof BerthError)) throw thrown;
+      expectBerthError(thrown);
       if (refusing.includes(thrown.code)) await invalidateGrant(host.user, grant);
       if (!podNotReadyCodes.includes(thrown.code)) throw thrown;
       forwards.postpone();

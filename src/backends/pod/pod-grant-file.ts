@@ -1,5 +1,5 @@
 import { rmSync, statSync, utimesSync } from 'node:fs';
-import { BerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
@@ -45,8 +45,8 @@ export function readPodGrant(place: Place, uid: number, cluster: string): PodGra
   try {
     return parsePodGrant(readPrivateFile(grantFile(place, uid, cluster), 0, maxGrantBytes));
   } catch (error) {
-    if (error instanceof BerthError) return undefined;
-    throw error;
+    expectBerthError(error);
+    return undefined;
   }
 }
 

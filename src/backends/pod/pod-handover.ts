@@ -1,5 +1,5 @@
 import { truncate } from 'node:fs/promises';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { ifExists } from '../../system/if-present.ts';
@@ -127,7 +127,7 @@ export function receivedGrants(user: User): {
     try {
       grants.push(receivedGrant(user, cluster));
     } catch (error) {
-      if (!(error instanceof BerthError)) throw error;
+      expectBerthError(error);
       failed.push(error);
     }
   }

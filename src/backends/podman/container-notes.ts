@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, readdirSync, utimesSync, writeSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
@@ -39,7 +39,7 @@ export function writeContainerNote(user: Owner, note: ContainerNote): void {
     mkdirSync(notesDir(user), { recursive: true, mode: 0o700 });
     writeStateFile(path, `${JSON.stringify(note)}\n`, 0o600);
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
 }
 
@@ -74,7 +74,7 @@ export function tellOtherContainers(
     }
   } catch (error) {
     // There are none, or the home is not available.
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { type SessionHost, userStorageDir } from '../../session/session-host.ts';
 import { isLoginShell } from '../../session/session-request.ts';
@@ -67,7 +67,7 @@ export async function waitForInit(
     } catch (error) {
       // Whether it has ended is checked afterwards.
       if (isErrno(error, 'ENOENT', 'ESRCH')) return;
-      if (!isErrno(error, 'EACCES')) throw error;
+      expectErrno(error, 'EACCES');
     }
     if (performance.now() > deadline)
       throw new BerthError(
@@ -166,8 +166,8 @@ function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
         return count === '1' && owners.has(owner);
       });
   } catch (error) {
-    if (isErrno(error)) return false;
-    throw error;
+    expectErrno(error);
+    return false;
   }
 }
 
@@ -180,7 +180,7 @@ async function firstMaps(host: SessionHost, run: Run): Promise<string[]> {
     if (pid !== undefined)
       return mapFiles.map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
   }
   const files = mapFiles.map((file) => `/proc/self/${file}`);
   const text = await run(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Profile, ProfileLimits } from '../../config/schema/profile/profile.ts';
 import { isWithin } from '../../config/schema/profile/mount-path.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../errors/berth-error.ts';
 
 /** A line of /proc/PID/mountinfo, proc(5). */
 interface Mount {
@@ -140,7 +140,7 @@ function limitOf(file: string): number {
     const [limit = '', period = '1'] = readFileSync(file, 'utf8').trim().split(' ');
     return limit === 'max' ? Infinity : Number(limit) / Number(period);
   } catch (error) {
-    if (isErrno(error)) return Infinity;
-    throw error;
+    expectErrno(error);
+    return Infinity;
   }
 }

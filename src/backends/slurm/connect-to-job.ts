@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { passingRawBytes } from '../../raw-bytes.ts';
 import { startProgram } from '../../system/run-program.ts';
@@ -52,8 +52,8 @@ async function whyItEnded(
   const found = await askJobs(slurm, [job]).then(
     ([now]) => jobEndText(now),
     (error: unknown) => {
-      if (error instanceof BerthError) return error;
-      throw error;
+      expectBerthError(error);
+      return error;
     },
   );
   if (typeof found === 'string')

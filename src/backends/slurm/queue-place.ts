@@ -1,5 +1,5 @@
 import { readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { isErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../errors/berth-error.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 import { exitNow } from '../../system/exit-now.ts';
 import { isDeadMark, processMark } from '../../system/temporary-name.ts';
@@ -40,7 +40,7 @@ export class QueuePlace {
       writeFileSync(`${this.#directory}/${processMark()}`, '', { mode: 0o600 });
     } catch (error) {
       // The others do not see this login, or the job has just ended.
-      if (!isErrno(error)) throw error;
+      expectErrno(error);
     }
     if (this.#isTold) this.#leave(this.#directory);
     else if (!this.#holds) this.hold();
@@ -79,8 +79,8 @@ export class QueuePlace {
     try {
       return readdirSync(directory).some((mark) => !isDeadMark(mark));
     } catch (error) {
-      if (isErrno(error)) return false;
-      throw error;
+      expectErrno(error);
+      return false;
     }
   }
 }

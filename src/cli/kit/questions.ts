@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
@@ -160,8 +160,8 @@ async function problemOf({ problem }: Question, answer: string): Promise<string 
   try {
     return await problem?.(answer);
   } catch (thrown) {
-    if (thrown instanceof BerthError) return thrown.message;
-    throw thrown;
+    expectBerthError(thrown);
+    return thrown.message;
   }
 }
 

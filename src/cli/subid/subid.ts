@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import type { SubidInput } from '../../subid/plan-subids.ts';
 import { type ReservedIds, reservedIds } from '../../subid/rules/directory-ids.ts';
@@ -149,7 +149,7 @@ function textOfList(file: string): string {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (cause) {
-    if (!isErrno(cause)) throw cause;
+    expectErrno(cause);
     const message = `--users-from ${file} cannot be read: ${String(cause.code)}`;
     const hint =
       'Give a file with one login name or passwd(5) entry on each line, or - for standard input.';

@@ -3,7 +3,7 @@ import { buildId } from '../../build-id.ts';
 import { defaultConfigFile, defaultSettings } from '../schema/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../schema/site-file-contents.ts';
-import { asBerthError, BerthError, isErrno } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError, expectBerthError, isErrno } from '../../errors/berth-error.ts';
 import type { LogCode } from '../../errors/error-codes.ts';
 import { useLogFormat } from '../../log.ts';
 import { readConfigFileUnchecked } from '../../system/config-files.ts';
@@ -96,7 +96,7 @@ async function load(
         })),
       };
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
+    expectBerthError(error);
     warn('settings-cache-ignored', `${error.message}; all configuration files were read instead`);
   }
   const { loaded, reader } = await readAll(files, uid);

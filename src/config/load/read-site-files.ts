@@ -9,7 +9,7 @@ import { hookEnvSettings } from '../schema/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../schema/settings.ts';
 import type { BrokenCluster, SiteFileContents } from '../schema/site-file-contents.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import type { ConfigFile } from '../../system/config-files.ts';
 import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';
@@ -127,7 +127,7 @@ export class SiteFilesReader extends ConfigReader {
       const { value, place } = readYaml(decodeUtf8(this.file(path)), path, 'psych');
       return parseOodCluster(value, cluster, path, place);
     } catch (error) {
-      if (!(error instanceof BerthError)) throw error;
+      expectBerthError(error);
       return { cluster, error };
     }
   }
@@ -155,7 +155,7 @@ export class SiteFilesReader extends ConfigReader {
       check(file);
       return decodeUtf8(file).replace(/\r?\n$/, '');
     } catch (error) {
-      if (!(error instanceof BerthError)) throw error;
+      expectBerthError(error);
       return error;
     }
   }

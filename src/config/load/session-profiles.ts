@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../errors/berth-error.ts';
 import { executablePath, processArguments, runningProcesses } from '../../system/processes.ts';
 import { kindsDirectory } from '../schema/default-settings.ts';
 import type { SshSettings } from '../schema/profile/profile.ts';
@@ -46,7 +46,7 @@ function forcedProfiles(): ReadonlySet<string> | undefined {
         names.add(name);
     }
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    expectErrno(error);
     return undefined;
   }
   return names;

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { deepFreeze } from '../schema/deep-freeze.ts';
-import { BerthError, type ErrorDetails } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError, type ErrorDetails } from '../../errors/berth-error.ts';
 import { fileIdentity, readConfigFile } from '../../system/config-files.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 
@@ -81,8 +81,8 @@ function readText({
     // Root's, whoever reads it: a user must not choose the settings of the user's own session.
     return readConfigFile(path, 0).bytes.toString('utf8');
   } catch (error) {
-    if (error instanceof BerthError) return undefined;
-    throw error;
+    expectBerthError(error);
+    return undefined;
   }
 }
 

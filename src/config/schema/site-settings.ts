@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import type { ClusterOptions } from './berth-yml.ts';
 import { defaultSettings } from './default-settings.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
@@ -44,7 +44,7 @@ export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
       const credentials = credentialsOf(part, own, parts, (warning) => warnings.push(warning));
       clusters.push(clusterSettings(part, own, parts, credentials));
     } catch (error) {
-      if (!(error instanceof BerthError)) throw error;
+      expectBerthError(error);
       const rest =
         own instanceof BerthError || error.code !== 'credentials-incomplete'
           ? {}

@@ -2,7 +2,7 @@ import { type BigIntStats, constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { escapeControl } from '../../log.ts';
 import { ifExists } from '../../system/if-present.ts';
@@ -78,7 +78,7 @@ export async function assertHome(user: User): Promise<void> {
   try {
     if ((await stat(user.home)).isDirectory()) return;
   } catch (cause) {
-    if (!isErrno(cause, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ESTALE')) throw cause;
+    expectErrno(cause, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ESTALE');
     throw missingHome(user, cause);
   }
   throw missingHome(user);
@@ -153,7 +153,7 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
     return await open(target, O_RDWR | flags);
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) return undefined;
-    if (!isErrno(cause, 'EACCES', 'EPERM', 'EROFS')) throw cause;
+    expectErrno(cause, 'EACCES', 'EPERM', 'EROFS');
     const reading = await open(target, O_RDONLY | flags).catch(() => undefined);
     if (reading === undefined) throw unreadable(path, cause);
     await reading.close();
