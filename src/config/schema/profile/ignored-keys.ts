@@ -34,17 +34,17 @@ export function ignoredKeys(
 
 function ofPodman({ network, limits, slurm, failure, podman, batch }: Profile): string[] {
   const { devices, capabilities, selinux } = podman;
-  const keys = [
+  const keys = keysSet({
     // `host` may be the default, and `private` is what a pod has anyway.
-    ...(network === 'host' || network === 'private' ? [] : ['network']),
-    ...(limits.pids === undefined ? [] : ['limits.pids']),
-    ...(slurm === undefined ? [] : ['slurm']),
-    ...(failure.action === 'refuse' ? [] : ['on_failure']),
-    ...(devices.length === 0 ? [] : ['podman.devices']),
-    ...(capabilities.add.length === 0 ? [] : ['podman.capabilities.add']),
-    ...(capabilities.drop.length === 0 ? [] : ['podman.capabilities.drop']),
-    ...(selinux === undefined ? [] : ['podman.selinux']),
-  ];
+    network: network !== 'host' && network !== 'private',
+    'limits.pids': limits.pids !== undefined,
+    slurm: slurm !== undefined,
+    on_failure: failure.action !== 'refuse',
+    'podman.devices': devices.length > 0,
+    'podman.capabilities.add': capabilities.add.length > 0,
+    'podman.capabilities.drop': capabilities.drop.length > 0,
+    'podman.selinux': selinux !== undefined,
+  });
   // A job's container is Podman's, whatever the sessions are.
   const inJobs = Object.values(batch).some((value) => value !== undefined);
   return inJobs ? withoutEffectOnJobs(keys) : keys;
@@ -56,17 +56,21 @@ function withoutEffectOnJobs(keys: readonly string[]): string[] {
 }
 
 function ofPods({ pod }: Profile): string[] {
-  return [
-    ...(pod.cluster === undefined ? [] : ['pod.cluster']),
-    ...(Object.keys(pod.nodeSelector).length === 0 ? [] : ['pod.node_selector']),
-    ...(pod.tolerations.length === 0 ? [] : ['pod.tolerations']),
-    ...(Object.keys(pod.extended).length === 0 ? [] : ['pod.extended']),
-    ...(Object.keys(pod.volumes).length === 0 ? [] : ['pod.volumes']),
-    ...(pod.pullSecret === undefined ? [] : ['pod.pull_secret']),
-    ...(pod.priorityClass === undefined ? [] : ['pod.priority_class']),
-    ...(pod.runtimeClass === undefined ? [] : ['pod.runtime_class']),
-    ...(pod.supplementalGroupsPolicy === 'Strict' ? [] : ['pod.supplemental_groups_policy']),
-  ];
+  return keysSet({
+    'pod.cluster': pod.cluster !== undefined,
+    'pod.node_selector': Object.keys(pod.nodeSelector).length > 0,
+    'pod.tolerations': pod.tolerations.length > 0,
+    'pod.extended': Object.keys(pod.extended).length > 0,
+    'pod.volumes': Object.keys(pod.volumes).length > 0,
+    'pod.pull_secret': pod.pullSecret !== undefined,
+    'pod.priority_class': pod.priorityClass !== undefined,
+    'pod.runtime_class': pod.runtimeClass !== undefined,
+    'pod.supplemental_groups_policy': pod.supplementalGroupsPolicy !== 'Strict',
+  });
+}
+
+function keysSet(isSet: Readonly<Record<string, boolean>>): string[] {
+  return Object.keys(isSet).filter((key) => isSet[key]);
 }
 
 const names: Readonly<Record<Backend, readonly [sessions: string, other: string]>> = {
