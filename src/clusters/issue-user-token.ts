@@ -1,11 +1,9 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import { describeObject } from '../kube/objects/kube-object.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { namespaceOf } from '../kube/objects/user-names.ts';
 import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { ownership } from '../kube/ownership.ts';
-import { objectIfFound } from '../kube/read-user-objects.ts';
-import { getRequest } from '../kube/requests.ts';
+import { readObject } from '../kube/read-user-objects.ts';
 import { requestToken, type IssuedToken } from '../kube/request-token.ts';
 import { hookAccess, type HookAccessDeps } from './hook-access.ts';
 
@@ -46,10 +44,7 @@ export async function issueUserToken(
 
 async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {
   const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
-  const live = objectIfFound(
-    await client.send(getRequest(object)),
-    `reading ${describeObject(object)}`,
-  );
+  const live = await readObject(client, object);
   if (live === undefined)
     throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
       code: 'namespace-missing',

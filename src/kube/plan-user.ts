@@ -4,9 +4,9 @@ import { describeObject, type KubeObject, type LiveObject } from './objects/kube
 import { differs } from './objects/object-drift.ts';
 import { annotations } from './objects/well-known-names.ts';
 import { ownership } from './ownership.ts';
-import { objectIfFound, readUserObjects } from './read-user-objects.ts';
+import { readObject, readUserObjects } from './read-user-objects.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
-import { createRequest, getRequest, writeRequest } from './requests.ts';
+import { createRequest, writeRequest } from './requests.ts';
 
 /** One object or file as it is and as a login would leave it, secrets redacted in both. */
 export interface PlannedChange {
@@ -31,10 +31,7 @@ export async function planUser({
   objects,
 }: Pick<ReconcileInput, 'client' | 'user' | 'objects'>): Promise<readonly PlannedChange[]> {
   const { namespace, members } = objects;
-  const live = objectIfFound(
-    await client.send(getRequest(namespace)),
-    `reading ${describeObject(namespace)}`,
-  );
+  const live = await readObject(client, namespace);
   if (live === undefined) {
     const created = await dryRun(client, namespace, createRequest(namespace, { dryRun: true }));
     return [

@@ -1,5 +1,10 @@
 import { differs, mergePullSecrets } from './objects/object-drift.ts';
-import { describeObject, type KubeObject, type LiveObject } from './objects/kube-object.ts';
+import {
+  describeObject,
+  type KubeObject,
+  type LiveObject,
+  type ObjectName,
+} from './objects/kube-object.ts';
 import type { UserObjects } from './objects/user-objects.ts';
 import type { ApiClient, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
@@ -32,10 +37,7 @@ export async function readUserObjects(
       .filter(({ kind }) => kind !== 'RoleBinding')
       .map(async (desired) => ({
         desired,
-        live: objectIfFound(
-          await client.send(getRequest(desired)),
-          `reading ${describeObject(desired)}`,
-        ),
+        live: await readObject(client, desired),
       })),
   ]);
   const members = wanted.map((desired): DesiredAndLive => {
@@ -74,6 +76,14 @@ export function driftedObjects(members: readonly DesiredAndLive[]): KubeObject[]
     .map(({ desired }) => desired);
 }
 
+/** The object in the cluster; undefined if there is none. @throws {BerthError} the `api-…` errors */
+export async function readObject(
+  client: ApiClient,
+  object: ObjectName,
+): Promise<LiveObject | undefined> {
+  return objectIfFound(await client.send(getRequest(object)), `reading ${describeObject(object)}`);
+}
+
 /** The object of a 200, undefined for a 404. */
 export function objectIfFound(answer: ApiResponse, attempted: string): LiveObject | undefined {
   if (answer.status === 404) return undefined;
@@ -95,12 +105,7 @@ async function readRoleBindings(
     const bindings = await Promise.all(
       wanted
         .filter(({ kind }) => kind === 'RoleBinding')
-        .map(async (desired) =>
-          objectIfFound(
-            await client.send(getRequest(desired)),
-            `reading ${describeObject(desired)}`,
-          ),
-        ),
+        .map((desired) => readObject(client, desired)),
     );
     return bindings.filter((binding) => binding !== undefined);
   }

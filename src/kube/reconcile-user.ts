@@ -6,14 +6,8 @@ import { BerthError } from '../errors/berth-error.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
-import { driftedObjects, objectIfFound, readUserObjects } from './read-user-objects.ts';
-import {
-  createRequest,
-  getRequest,
-  hasReferences,
-  stampRequest,
-  writeRequest,
-} from './requests.ts';
+import { driftedObjects, readObject, readUserObjects } from './read-user-objects.ts';
+import { createRequest, hasReferences, stampRequest, writeRequest } from './requests.ts';
 
 export interface ReconcileInput {
   readonly client: ApiClient;
@@ -76,7 +70,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
         stamp,
       );
 
-    const live = await readNamespace(client, objects.namespace);
+    const live = await readObject(client, objects.namespace);
     if (live === undefined) continue;
     if (isTerminating(live)) {
       await gone(input);
@@ -95,16 +89,6 @@ async function createNamespace(client: ApiClient, namespace: KubeObject): Promis
   if (answer.status === 201) return true;
   if (answer.status === 409) return false;
   throw apiError(`creating ${describeObject(namespace)}`, answer);
-}
-
-async function readNamespace(
-  client: ApiClient,
-  namespace: KubeObject,
-): Promise<LiveObject | undefined> {
-  return objectIfFound(
-    await client.send(getRequest(namespace)),
-    `reading ${describeObject(namespace)}`,
-  );
 }
 
 /** Applies all objects in parallel. The first error is thrown after all requests have ended. */
@@ -127,10 +111,7 @@ async function apply(client: ApiClient, object: KubeObject): Promise<void> {
   if (answer.status === 409 && object.kind === 'PersistentVolumeClaim') return;
   if (answer.status === 409 && hasReferences(object)) {
     // In a new namespace, another writer was faster with its own references.
-    const live = objectIfFound(
-      await client.send(getRequest(object)),
-      `reading ${describeObject(object)}`,
-    );
+    const live = await readObject(client, object);
     if (live?.metadata.resourceVersion !== object.metadata.resourceVersion)
       return apply(client, live === undefined ? object : mergePullSecrets(object, live));
   }
@@ -143,7 +124,7 @@ function isTerminating({ metadata }: LiveObject): boolean {
 
 /** Waits until a namespace in Terminating no longer exists. */
 async function gone({ client, objects, deadline }: ReconcileInput): Promise<void> {
-  while ((await readNamespace(client, objects.namespace)) !== undefined) {
+  while ((await readObject(client, objects.namespace)) !== undefined) {
     if (deadline.aborted) throw stillTerminating(objects.namespace);
     try {
       await sleep(terminatingPoll, undefined, { signal: deadline });
