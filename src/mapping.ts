@@ -3,9 +3,11 @@ export type Mapping = Readonly<Record<string, unknown>>;
 
 /** A value of a parsed document as a mapping; undefined if it is a list, a scalar or null. */
 export function asMapping(value: unknown): Mapping | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Mapping)
-    : undefined;
+  return isMapping(value) ? value : undefined;
+}
+
+export function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A value of a parsed document as a mapping; an empty one if it is not one. */

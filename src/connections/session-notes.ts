@@ -9,6 +9,7 @@ import {
 import { isErrno } from '../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { User } from '../identity/nss.ts';
+import { type Mapping, mappingOrEmpty } from '../mapping.ts';
 import { ifUsable, readOnMount, unlinkOnMount } from '../system/user-file.ts';
 import { findRuntimeDir, notesDirectory } from './runtime-dir.ts';
 
@@ -151,10 +152,9 @@ export function parseProfiles(text: string): readonly NotedProfile[] {
   });
 }
 
-function parsed(line: string): Readonly<Record<string, unknown>> {
+function parsed(line: string): Mapping {
   try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    return mappingOrEmpty(JSON.parse(line));
   } catch {
     return {};
   }

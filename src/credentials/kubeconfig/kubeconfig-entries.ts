@@ -133,7 +133,7 @@ function canonical(value: JsonValue | undefined): JsonValue {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function isList(value: JsonValue): value is readonly JsonValue[] {
+export function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 

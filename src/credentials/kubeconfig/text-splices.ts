@@ -1,4 +1,6 @@
 import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
+import { isMapping } from './kubeconfig-document.ts';
+import { isList } from './kubeconfig-entries.ts';
 
 /** A piece of new text for the offsets `start` to `end` of the old; offsets in UTF-16 units. */
 export interface Splice {
@@ -110,12 +112,4 @@ export function jsonText(value: JsonValue, newline?: string, unit = '  '): strin
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return newline === undefined ? text : text.replaceAll('\n', newline);
-}
-
-function isList(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
-}
-
-function isMapping(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !isList(value);
 }

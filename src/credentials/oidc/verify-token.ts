@@ -7,6 +7,7 @@ import {
 } from 'node:crypto';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
+import { isMapping, type Mapping } from '../../mapping.ts';
 import {
   checkIssuerClaim,
   type ClaimsExpectation,
@@ -98,17 +99,15 @@ function isJws(parts: readonly string[]): boolean {
   );
 }
 
-function parseObject(part: string, name: string): Readonly<Record<string, unknown>> {
+function parseObject(part: string, name: string): Mapping {
   let value: unknown;
   try {
     value = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
   } catch {
     throw malformed(`its ${name} is not JSON`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw malformed(`its ${name} is not a JSON object`);
-  }
-  return value as Readonly<Record<string, unknown>>;
+  if (!isMapping(value)) throw malformed(`its ${name} is not a JSON object`);
+  return value;
 }
 
 function malformed(why: string): BerthError {

@@ -1,3 +1,4 @@
+import { isMapping, type Mapping } from '../../mapping.ts';
 import {
   encodeFrame,
   forwardingProtocolError,
@@ -133,11 +134,10 @@ export class Multiplexer {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** @throws {BerthError} `forwarding-protocol` */
-function wordOf(payload: Buffer): Readonly<Record<string, unknown>> {
+function wordOf(payload: Buffer): Mapping {
   try {
     const value: unknown = JSON.parse(utf8.decode(payload));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Readonly<Record<string, unknown>>;
+    if (isMapping(value)) return value;
   } catch {
     // Reported below.
   }

@@ -1,5 +1,6 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
+import { isMapping } from '../../mapping.ts';
 import type { KubeJson, KubeObject, LiveObject } from './kube-object.ts';
 
 /**
@@ -76,10 +77,6 @@ function equal(live: unknown, wanted: unknown): boolean {
   return (
     Object.keys(live).length === keys.length && keys.every((key) => equal(live[key], wanted[key]))
   );
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
