@@ -91,11 +91,15 @@ function jsonLine(fields: LogFields): string {
     key,
     typeof value === 'string' ? cut(value) : value,
   ]);
-  return escapedJson(JSON.stringify(Object.fromEntries(bounded)));
+  return escapeInvisible(JSON.stringify(Object.fromEntries(bounded)));
 }
 
-function escapedJson(json: string): string {
-  return json.replace(
+/**
+ * Escapes, as `\uXXXX`, the characters that are legal in JSON and YAML strings but that a terminal
+ * interprets or hides: DEL, C1 controls, line separators and bidirectional overrides.
+ */
+export function escapeInvisible(text: string): string {
+  return text.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
@@ -104,7 +108,7 @@ function escapedJson(json: string): string {
 /** Its beginning, and `…`, if it would be too long. */
 function cut(text: string): string {
   let kept = text.slice(0, longestString);
-  while (escapedJson(JSON.stringify(kept)).length > longestString + 2)
+  while (escapeInvisible(JSON.stringify(kept)).length > longestString + 2)
     kept = kept.slice(0, kept.length / 2);
   return kept.length === text.length ? text : `${kept}…`;
 }

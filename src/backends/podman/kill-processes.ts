@@ -48,7 +48,7 @@ export async function killProcesses<Found extends BerthProcess>(
 function fuseMounts(pid: number, owner: number): readonly string[] {
   return [...mountLines(pid, owner)].flatMap((line) => {
     const [, number] = /^\d+ \d+ 0:(\d+) .* - fuse(?:\.\S*)? /.exec(line) ?? [];
-    return number === undefined ? [] : [number];
+    return number ?? [];
   });
 }
 

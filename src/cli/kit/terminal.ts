@@ -1,13 +1,13 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { processOutput } from '../../kube-exec/stdout-sink.ts';
-import { escapedForTerminal } from '../../log.ts';
+import { escapedForTerminal, escapeInvisible } from '../../log.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 import type { Documents } from '../documents.ts';
 import type { DocumentError } from './document-parts.ts';
 
 /** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   readonly stdout: TextStream;
   readonly stderr: TextStream;
   /** True if standard input is a terminal. */
@@ -47,17 +47,6 @@ export interface TextStream {
 /** True for a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set. */
 export function wantsColour(stream: TextStream, env: Terminal['env']): boolean {
   return stream.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
-}
-
-/**
- * Escapes, as `\uXXXX`, the characters that are legal in JSON and YAML strings but that a terminal
- * interprets or hides: DEL, C1 controls, line separators and bidirectional overrides.
- */
-export function escapeInvisible(text: string): string {
-  return text.replace(
-    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 /** What a command says that finds nothing to do. On a terminal and in dry runs only: cron would send it by mail each time. */

@@ -18,9 +18,12 @@ export function timestamp(epoch: number): string {
 /** In this process's time zone, as `loginctl` and `who` show it. */
 export function localTime(epoch: number): string {
   const at = new Date(epoch * 1000);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  const day = `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())}`;
+  return `${day} ${twoDigits(at.getHours())}:${twoDigits(at.getMinutes())}`;
+}
+
+export function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** `40s`, `5m`, `3h05m`, `2d4h`; `-` if unknown. */
@@ -29,7 +32,7 @@ export function shortTime(seconds: number | undefined): string {
   const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit));
   if (seconds < 60) return `${seconds}s`;
   if (seconds < 3600) return `${minutes}m`;
-  if (seconds < 86_400) return `${hours}h${String((minutes ?? 0) % 60).padStart(2, '0')}m`;
+  if (seconds < 86_400) return `${hours}h${twoDigits((minutes ?? 0) % 60)}m`;
   return `${days}d${(hours ?? 0) % 24}h`;
 }
 

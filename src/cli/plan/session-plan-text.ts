@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 import { exitCodes } from '../../errors/exit-codes.ts';
-import { escapedForTerminal } from '../../log.ts';
+import { escapedForTerminal, escapeInvisible } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { shellWords } from '../../shell-words.ts';
 import type { SessionPlan } from '../../ssh/open/plan-session.ts';
-import { documentText, escapeInvisible, type Terminal } from '../kit/terminal.ts';
+import { documentText, type Terminal } from '../kit/terminal.ts';
 
 /** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {

@@ -4,7 +4,7 @@ import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { Documents, ListedPod } from '../documents.ts';
 import { documentText } from '../kit/terminal.ts';
-import { localTime, shortTime, sizeText, textTable, timestamp } from '../kit/text.ts';
+import { localTime, shortTime, sizeText, textTable, timestamp, twoDigits } from '../kit/text.ts';
 
 export type SessionsFormat = 'text' | 'wide' | 'json';
 
@@ -236,8 +236,7 @@ function coresText(cores: number | undefined): string {
 /** CPU time as ps(1) shows it: `0:07`, `1:02:03`. */
 function clockTime(total: number): string {
   const seconds = Math.floor(total);
-  const two = (value: number): string => String(value).padStart(2, '0');
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const rest = two(seconds % 60);
-  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${two(minutes)}:${rest}`;
+  const rest = twoDigits(seconds % 60);
+  return hours === 0 ? `${minutes}:${rest}` : `${hours}:${twoDigits(minutes)}:${rest}`;
 }
