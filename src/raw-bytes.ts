@@ -20,7 +20,7 @@ const replacement = '\ufffd';
 
 export interface ProcessInput {
   readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
 }
 
 /**

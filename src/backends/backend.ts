@@ -58,7 +58,7 @@ export interface SessionToOpen {
   readonly profile: Profile;
   readonly request: SessionRequest;
   /** The environment that sshd set. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   /** Directory of the bundled file-transfer programs on the host. */
   readonly toolsDir: string;
 }

@@ -32,7 +32,7 @@ const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
  *
  * @param env The environment of the process, with the API server's address.
  */
-export function inClusterTarget(env: Readonly<Record<string, string | undefined>>): ClusterTarget {
+export function inClusterTarget(env: Readonly<NodeJS.ProcessEnv>): ClusterTarget {
   return {
     name: 'in-cluster',
     reach: () => {

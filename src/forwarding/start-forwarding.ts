@@ -15,7 +15,7 @@ export type ForwardingInput = Pick<ForwarderInput, 'target' | 'log'> & {
   readonly host: SessionHost;
   readonly profile: Profile;
   /** The environment that sshd set: its agent and its display are forwarded. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
 };
 
 /** Ports are forwarded for sessions that last this long; before, nothing is loaded. Milliseconds. */

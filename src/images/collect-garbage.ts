@@ -24,7 +24,7 @@ export interface GcOptions {
   readonly now: number;
   /** Milliseconds. */
   readonly timeoutMs: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
 }
 
 export interface GcImage {

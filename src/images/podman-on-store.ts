@@ -6,7 +6,7 @@ import { type ProgramError, runProgram } from '../system/run-program.ts';
 
 export interface PodmanOptions {
   /** The environment of `berth`; a few variables are passed on. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   /** Ends podman at the deadline. */
   readonly signal: AbortSignal;
 }

@@ -85,7 +85,7 @@ export function podmanStoreCommand(
   podman: PodmanPaths,
   store: WorkingStore,
   args: readonly string[],
-  passed: Readonly<Record<string, string | undefined>>,
+  passed: Readonly<NodeJS.ProcessEnv>,
 ): ProgramCall {
   return {
     file: '/usr/bin/unshare',
@@ -115,7 +115,7 @@ export function podmanStoreCommand(
 /** Podman uses root's containers.conf, registries.conf and policy.json, but not root's own store. */
 function storeEnvironment(
   { directory, conf }: WorkingStore,
-  passed: Readonly<Record<string, string | undefined>>,
+  passed: Readonly<NodeJS.ProcessEnv>,
 ): Record<string, string> {
   const kept = Object.entries(passed).flatMap(([name, value]) =>
     value !== undefined && /^(?:(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|LANG)$/i.test(name)

@@ -95,7 +95,7 @@ async function run(
  * where both `OIDC_ACCESS_TOKEN` and mod_auth_openidc's own `OIDC_access_token` work. An empty variable
  * counts as absent.
  */
-function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDemandTokens {
+function portalTokens(env: Readonly<NodeJS.ProcessEnv>): OnDemandTokens {
   const token = (name: string): string | undefined =>
     [env[`OOD_OIDC_${name.toUpperCase()}`], env[`OOD_OIDC_${name}`]].find((value) => value);
   const [accessToken, idToken, refreshToken] = ['access_token', 'id_token', 'refresh_token'].map(

@@ -15,7 +15,7 @@ const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY
  */
 export function sessionEnvironment(
   inside: { readonly env: readonly string[]; readonly shell: string },
-  given: Readonly<Record<string, string | undefined>>,
+  given: Readonly<NodeJS.ProcessEnv>,
   { profile, host }: { readonly profile: Profile; readonly host: SessionHost },
 ): Readonly<Record<string, string>> {
   const { user, connection } = host;
@@ -38,7 +38,7 @@ export function sessionEnvironment(
 /** What a session gets of the environment that sshd set. */
 export function passedVariables(
   profile: Profile,
-  given: Readonly<Record<string, string | undefined>>,
+  given: Readonly<NodeJS.ProcessEnv>,
 ): [string, string][] {
   const allowed = [
     ...always,

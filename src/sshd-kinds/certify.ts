@@ -31,7 +31,7 @@ export interface CertifyInput {
   readonly dryRun: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
 }
 
 export interface CertifiedKey {

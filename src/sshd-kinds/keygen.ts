@@ -45,7 +45,7 @@ const program = '/usr/bin/ssh-keygen';
  */
 export async function runKeygen(
   args: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = {},
+  env: Readonly<NodeJS.ProcessEnv> = {},
 ): Promise<string> {
   const { error, stdout, stderr } = await runProgram(program, args, {
     env: { ...env, LC_ALL: 'C', TZ: 'UTC' },

@@ -23,7 +23,7 @@ export interface ProgramResult {
   readonly stderr: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<NodeJS.ProcessEnv>;
 
 /** All that a program of the system needs, and nothing of the caller's environment. */
 const systemEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };

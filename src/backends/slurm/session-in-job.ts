@@ -8,7 +8,7 @@ import type { SessionRequest } from '../../session/session-request.ts';
 import { environmentFile, jobVariables } from './argv/allocation-script.ts';
 import { carriedEnvironment, carriedRequest, carriedUmask } from './argv/ssh-to-job.ts';
 
-type Given = Readonly<Record<string, string | undefined>>;
+type Given = Readonly<NodeJS.ProcessEnv>;
 
 /**
  * The host of a session if this process is in a job of Slurm that holds an allocation for sessions.

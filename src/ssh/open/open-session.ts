@@ -30,7 +30,7 @@ export interface OpenSessionInput {
   /** Its ID is also in the message that the user sees. */
   readonly log: Logger;
   /** The environment that sshd set. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   /** Directory of the bundled file-transfer programs on the host. */
   readonly toolsDir: string;
   /** Path of the login program, as in passwd where it is the user's shell. */

@@ -8,7 +8,7 @@ import { currentConnection } from '../../system/ssh-connection.ts';
  * The ID of the session that this login opens: the connection's, which root's lines in syslog have, too; in a job of Slurm,
  * the one that the login node has sent; at a console, this process's. Users see it with an error, and tell it the admin.
  */
-export function ownSessionId(env: Readonly<Record<string, string | undefined>>): string {
+export function ownSessionId(env: Readonly<NodeJS.ProcessEnv>): string {
   const { [sessionVariable]: carried = '' } = env;
   if (env.BERTH_JOB_DIRECTORY !== undefined && parseSessionId(carried)?.host !== undefined)
     return carried;

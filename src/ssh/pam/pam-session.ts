@@ -19,7 +19,7 @@ export interface PamSessionInput {
   /** `[open|close] [--config FILE] [--host-processes]`, from the lines of /etc/pam.d/sshd. */
   readonly args: readonly string[];
   /** The environment that pam_exec(8) sets. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   /** PID of the parent now: of sshd's monitor, the same at open and at close, unless that was killed. */
   readonly parent: () => number;
   readonly log: Logger;

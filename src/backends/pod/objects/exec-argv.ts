@@ -29,7 +29,7 @@ export function podSession(
   profile: Profile,
   connection: {
     readonly request: SessionRequest;
-    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly env: Readonly<NodeJS.ProcessEnv>;
     /** The login's (pam_umask). */
     readonly umask?: number;
     /** As for `withExitMarker`. */

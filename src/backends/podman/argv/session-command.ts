@@ -47,7 +47,7 @@ export interface SessionInput {
   readonly request: SessionRequest;
   readonly profile: Profile;
   /** The environment that sshd set. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
   /** The login's umask (pam_umask); absent in a plan. */
   readonly umask?: number;
 }

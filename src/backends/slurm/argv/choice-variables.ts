@@ -14,7 +14,7 @@ export function choiceVariable(key: ChoiceKey): string {
 
 /** The first that a client chooses. @param env the environment that sshd set */
 export function firstChoice(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Readonly<NodeJS.ProcessEnv>,
 ): readonly [key: ChoiceKey, text: string] | undefined {
   for (const key of choiceKeys) {
     const text = env[choiceVariable(key)];

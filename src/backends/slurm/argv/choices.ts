@@ -7,7 +7,7 @@ import { choiceRefused as refused, choiceVariable as variableOf } from './choice
 
 const [minute, hour, day] = [60_000, 3600_000, 86_400_000];
 
-type Given = Readonly<Record<string, string | undefined>>;
+type Given = Readonly<NodeJS.ProcessEnv>;
 
 /**
  * The profile with what the client chooses: `BERTH_TIME=4h`, `BERTH_CPUS=2`, `BERTH_MEMORY=8G`, `BERTH_GRES=gpu:2`, …

@@ -173,15 +173,13 @@ export const hostKeyAlias = 'berth-allocation';
 const umaskName = 'BERTH_UMASK';
 
 /** The umask of the login on the login node, for a session in the job. */
-export function carriedUmask({
-  [umaskName]: umask,
-}: Readonly<Record<string, string | undefined>>): number {
+export function carriedUmask({ [umaskName]: umask }: Readonly<NodeJS.ProcessEnv>): number {
   return /^[0-7]{1,4}$/.test(umask ?? '') ? Number.parseInt(umask ?? '', 8) : 0o022;
 }
 
 /** The environment that the login's sshd set, as it arrives in the job. */
 export function carriedEnvironment(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Readonly<NodeJS.ProcessEnv>,
 ): Record<string, string | undefined> {
   const carried = Object.entries(env).flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
