@@ -25,7 +25,7 @@ export function placementVariables({ tolerations }: AdmissionParameters): Variab
   ];
 }
 
-/** Node, priority, account, tolerations and runtime class, by the scheduler or the site's lists. */
+/** Node, anti-affinity, priority, account, tolerations and runtime class, by the scheduler or the site's lists. */
 export function placementRules(form: PodForm, parameters: AdmissionParameters): Rule[] {
   const { priorityClasses, runtimeClasses, tolerations } = parameters;
   const accounts = ['default', ...parameters.serviceAccounts];
@@ -35,6 +35,12 @@ export function placementRules(form: PodForm, parameters: AdmissionParameters): 
       // A scheduled pod has a node name.
       `${form === 'pod' ? "request.operation != 'CREATE' || " : ''}variables.spec.?nodeName.orValue('') == ''`,
       `' must be absent: the scheduler sets it'`,
+    ),
+    // The scheduler keeps every pod that such a term selects off the node, whoever's it is.
+    podRule(
+      'affinity.podAntiAffinity',
+      'variables.spec.?affinity.?podAntiAffinity.?requiredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, !has(t.namespaceSelector) && size(t.?namespaces.orValue([])) == 0)',
+      `' must not have namespaces or namespaceSelector where it is required: it would keep pods of others off nodes'`,
     ),
     // The API server fills in each of them from the other.
     ...['serviceAccountName', 'serviceAccount'].map((field) =>

@@ -8,6 +8,7 @@ import { waitFor } from '../../rig/wait-for.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { annotated, podWith } from './hostile.ts';
 import { bind, scheduledPod } from './hostile-endings.ts';
+import { keepingOff } from './hostile-placement.ts';
 import { victim } from './hostile-requests.ts';
 import { service } from './hostile-services.ts';
 import { testUser } from '../../rig/admission/test-user.ts';
@@ -131,13 +132,9 @@ describe('commands of a user', () => {
   });
 
   it('a request without a limit gets a matching limit', async () => {
-    const { containers } = testUser.pod().spec;
     const resources = { requests: { cpu: '4', memory: '8Gi' } };
 
-    const { status, body } = await admission.create({
-      ...testUser.pod(),
-      spec: { containers: [{ ...containers[0], resources }] },
-    });
+    const { status, body } = await admission.create(podWith({}, { resources }));
 
     expect(status).toBe(201);
     expect(body.spec).toMatchObject({
@@ -159,6 +156,7 @@ describe('commands of a user', () => {
       ...testUser.pod(),
       metadata: { name: 'all', annotations: { 'pod.kubernetes.io/lifetime': '24h' } },
       spec: {
+        ...(keepingOff({}).spec as object),
         tolerations: [
           { key: 'gpu', operator: 'Exists' },
           {

@@ -1,3 +1,4 @@
+import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { absent, podWith, rowsOf, type HostileObject, type Row } from './hostile.ts';
 
 /** Taints of a node that is cordoned, not ready or short of something, in the ways that a toleration matches them. */
@@ -18,8 +19,33 @@ const ownTaints = [
   ]);
 });
 
+/** A pod off whose node the scheduler keeps others: a running pod's required terms apply to later pods, too. */
+export const keepingOff = (term: Readonly<Record<string, unknown>>): Manifest =>
+  podWith({
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: 'kubernetes.io/hostname', labelSelector: {} },
+          { topologyKey: 'kubernetes.io/hostname', labelSelector: {}, ...term },
+        ],
+      },
+    },
+  });
+
+const exclusive = [
+  { namespaces: ['user-bob'] },
+  { namespaceSelector: {} },
+  { namespaceSelector: { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] } },
+].map((term): Row => [
+  `a node without the pods of others (${JSON.stringify(term)})`,
+  'spec.affinity.podAntiAffinity',
+  'must not have namespaces or namespaceSelector where it is required',
+  keepingOff(term),
+]);
+
 const placement: readonly Row[] = [
   ...ownTaints,
+  ...exclusive,
   ['a node of its choice', 'spec.nodeName', absent, podWith({ nodeName: 'control-plane' })],
   ...['pipeline', 'berth-session', 'berth-user'].flatMap((account): Row[] => [
     [

@@ -9,6 +9,7 @@ import {
   type Row,
 } from './hostile.ts';
 import { claim } from './hostile-claims.ts';
+import { keepingOff } from './hostile-placement.ts';
 
 /** What a controller would make its pods of. */
 function template(pod: Manifest): object {
@@ -158,6 +159,12 @@ const plain: readonly Row[] = [
     'kind must not be DaemonSet',
     'its pods tolerate node.kubernetes.io/unschedulable',
     workload('apps/v1', 'DaemonSet', podWith({})),
+  ],
+  [
+    'a Deployment for nodes without the pods of others',
+    'spec.affinity.podAntiAffinity',
+    'must not have namespaces or namespaceSelector where it is required',
+    workload('apps/v1', 'Deployment', keepingOff({ namespaceSelector: {} })),
   ],
   [
     'a Deployment for nodes that are cordoned',
