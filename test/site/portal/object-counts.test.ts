@@ -35,9 +35,19 @@ async function exampleQuota(): Promise<{ hard: Record<string, string> }> {
   return example.defaults.resource_quota;
 }
 
-it.each(['configmaps', 'secrets'])(
-  'with the quota of the example, a user creates only a hundred %s',
-  async (resource) => {
+const service = {
+  type: 'NodePort',
+  ports: [1, 2, 3, 4, 5].map((port) => ({ name: `p${port}`, port })),
+};
+
+it.each([
+  ['a hundred', 'configmaps', {}, 'count/configmaps=100', 90],
+  ['a hundred', 'secrets', {}, 'count/secrets=100', 90],
+  // Each of their ports is one of the nodes'.
+  ['twenty ports of', 'services', { spec: service }, 'services.nodeports=20', 4],
+] as const)(
+  'with the quota of the example, a user creates only %s %s',
+  async (_, resource, fields, limit, least) => {
     const quota = await exampleQuota();
     await portal.writeBerth({ defaults: { resource_quota: quota } });
     const user = await newcomers.create(`oc-${resource}`);
@@ -51,7 +61,7 @@ it.each(['configmaps', 'secrets'])(
         authorization: `Bearer ${tokens.idToken}`,
         'content-type': 'application/json',
       };
-      const body = JSON.stringify({ metadata: { name } });
+      const body = JSON.stringify({ metadata: { name }, ...fields });
       return send(url, { ca: site.ca.pem, method: 'POST', headers, body });
     };
     let created = 0;
@@ -64,9 +74,9 @@ it.each(['configmaps', 'secrets'])(
       status: 403,
       text: expect.stringContaining('exceeded quota: ondemand') as string,
     });
-    expect(last.text).toContain(`count/${resource}=100`);
+    expect(last.text).toContain(`limited: ${limit}`);
     // The namespace has some from the beginning, such as kube-root-ca.crt.
-    expect(created).toBeGreaterThan(90);
+    expect(created).toBeGreaterThanOrEqual(least);
   },
 );
 
@@ -78,15 +88,30 @@ it('berth doctor warns where users may create any number, also by the roles of u
   };
   expect(await check()).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining('number of configmaps, pods, secrets, services in') as string,
-    next: expect.stringContaining('count/configmaps') as string,
+    message: expect.stringContaining(
+      'limits count/configmaps, count/pods, count/secrets, count/services, services.nodeports in',
+    ) as string,
+    next: expect.stringMatching(
+      / count\/configmaps, .*, count\/services, services\.nodeports in /,
+    ) as string,
   });
   expect(await check({ hard: { pods: '20', secrets: '5' } })).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining('number of configmaps, pods, services in') as string,
+    message: expect.stringContaining(
+      'limits count/configmaps, count/pods, count/services, services.nodeports in',
+    ) as string,
   });
   expect(await check(quota)).toMatchObject({ status: 'ok' });
-  expect(await check({ ...quota, scopes: ['NotTerminating'] })).toMatchObject({
+  const { 'services.nodeports': ports, ...counts } = quota.hard;
+  expect([ports, await check({ hard: counts })]).toMatchObject([
+    '20',
+    {
+      status: 'warning',
+      message: expect.stringContaining('limits services.nodeports in') as string,
+      next: expect.stringContaining('set services.nodeports in resource_quota.hard') as string,
+    },
+  ]);
+  expect(await check({ hard: counts, scopes: ['NotTerminating'] })).toMatchObject({
     status: 'warning',
   });
 
@@ -102,7 +127,7 @@ it('berth doctor warns where users may create any number, also by the roles of u
   expect(await check({ hard: others })).toMatchObject({ status: 'ok' });
   expect(await check({ hard: others }, 'oc-dask')).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining('number of jobs, jobs.batch in') as string,
+    message: expect.stringContaining('limits count/jobs, count/jobs.batch in') as string,
   });
   expect(await check(quota, 'oc-dask')).toMatchObject({ status: 'ok' });
   await cluster.kubectl(['delete', '-f', '-'], roles);
