@@ -64,7 +64,11 @@ export const groups: Readonly<Record<string, Group>> = {
     programs: [admin, 'src/companions/pages/berth-pages.ts'],
   },
   'slurm-accounts': {
-    tests: ['test/node/slurm/accounts.test.ts', 'test/node/slurm/accounts-refused.test.ts'],
+    tests: [
+      'test/node/slurm/accounts.test.ts',
+      'test/node/slurm/accounts-coordinators.test.ts',
+      'test/node/slurm/accounts-refused.test.ts',
+    ],
     programs: [admin, slurmSync],
   },
 };

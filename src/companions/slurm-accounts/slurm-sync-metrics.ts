@@ -26,41 +26,36 @@ export async function writeSlurmSyncMetrics(
 }
 
 function planMetrics({ cluster, plan, skipped, commands, done }: SlurmSyncReport): Metric[] {
-  const each = (count: number): Metric['value'] => new Map([[cluster, count]]);
-  const planned = (kind: (AccountStep | UserStep)['kind']): Metric['value'] =>
-    each(
-      plan.steps
-        .filter((step) => step.kind === kind)
-        .reduce((sum, step) => sum + ('users' in step ? step.users : step.accounts).length, 0),
-    );
+  const count = (name: string, help: string, value: number): Metric =>
+    gauge(name, help, new Map([[cluster, value]]));
+  const planned = (kind: (AccountStep | UserStep)['kind']): number =>
+    plan.steps
+      .filter((step) => step.kind === kind)
+      .reduce((sum, step) => sum + ('users' in step ? step.users : step.accounts).length, 0);
   return [
-    gauge(
-      'planned_commands',
-      'Commands of sacctmgr that the last run planned.',
-      each(commands.length),
-    ),
-    gauge('done_commands', 'Commands of sacctmgr that the last run did.', each(done)),
-    gauge('new_accounts', 'Accounts that the last run planned to add.', planned('add-accounts')),
-    gauge(
+    count('planned_commands', 'Commands of sacctmgr that the last run planned.', commands.length),
+    count('done_commands', 'Commands of sacctmgr that the last run did.', done),
+    count('new_accounts', 'Accounts that the last run planned to add.', planned('add-accounts')),
+    count(
       'new_associations',
       "Users' associations that the last run planned to add.",
       planned('add-users'),
     ),
-    gauge(
+    count(
       'closed_associations',
       'Associations that the last run planned to close, because their user has left.',
       planned('close'),
     ),
-    gauge(
+    count(
       'opened_associations',
       'Associations that the last run planned to open, because their user is back.',
       planned('open'),
     ),
-    gauge(
+    count(
       'kept_associations',
       'Associations that stay as they are although the directory says otherwise.',
-      each(plan.kept.length),
+      plan.kept.length,
     ),
-    gauge('skipped_names', 'Groups and members that the last run left out.', each(skipped.length)),
+    count('skipped_names', 'Groups and members that the last run left out.', skipped.length),
   ];
 }

@@ -19,6 +19,8 @@ export interface SyncMemory {
   /** Accounts that groups have filled, also those whose group has been deleted since. */
   readonly accounts: readonly string[];
   readonly closed: readonly ClosedAssociation[];
+  /** `ACCOUNT|USER` of whom groups had in the accounts and who was not closed since; undefined in a file of an earlier release. */
+  readonly members?: readonly string[];
   /** Who is open because of a `cn` or `mail`, and for how many runs. */
   readonly held?: Readonly<Record<string, number>>;
 }
@@ -65,17 +67,20 @@ export function planAssociations(input: PlanInput): AssociationPlan {
   const byBerth = new Map((memory?.closed ?? []).map((one) => [closedKey(one), one]));
   const closed: ClosedAssociation[] = [];
   const kept: KeptAssociation[] = [];
-  const add = new Batches<Extract<UserStep, { kind: 'add-users' }>>();
-  const open = new Batches<Extract<UserStep, { kind: 'open' }>>();
-  const close = new Batches<Extract<UserStep, { kind: 'close' }>>();
+  const add = new Batches<'add-users'>();
+  const open = new Batches<'open'>();
+  const close = new Batches<'close'>();
   const known = new Set(ofUsers.map(({ user }) => user.toLowerCase()));
   const first = new Map<string, string>();
+  const members = new Set<string>();
 
   for (const [account, { users }] of desired.accounts)
     for (const user of users) {
+      const key = keyOf(account, user);
+      members.add(key);
       const isFirst = !first.has(user);
       if (isFirst) first.set(user, account);
-      const present = found.get(keyOf(account, user));
+      const present = found.get(key);
       if (present === undefined && canBeAdded(user))
         add.push({ kind: 'add-users', account, isDefault: isFirst && !known.has(user) }, user);
       for (const one of present ?? []) {
@@ -90,31 +95,37 @@ export function planAssociations(input: PlanInput): AssociationPlan {
 
   const heldBefore = new Map(Object.entries(memory?.held ?? {}));
   const held = new Map<string, number>();
-  const reasonToKeep = (user: string, account: string): string | undefined => {
-    const hold = desired.accounts.get(account)?.hold;
-    if (hold !== undefined || people.users.has(caseIgnoreKey(user))) return hold;
-    return people.possible.reasonToHold({ owner: user }, heldBefore, held);
-  };
+  // An account's coordinators add whom they like: these are no losses of the directory.
+  const formerMembers = new Set(memory?.members);
+  const formerAccounts = new Set(memory?.members && memory.accounts);
   let losses = 0;
   let active = 0;
-  for (const [, all] of found) {
+  for (const [key, all] of found) {
     const [{ account, user } = { account: '', user: '' }] = all;
     if (!managed.has(account)) continue;
     const name = user.toLowerCase();
     const isOpen = all.some(({ maxSubmit }) => maxSubmit !== 0);
-    if (isOpen) active += 1;
-    if (desired.accounts.get(account)?.users.has(name) === true) continue;
+    const isMember = members.has(key);
+    if (isOpen && (formerMembers.has(key) || !formerAccounts.has(account))) {
+      members.add(key);
+      active += 1;
+    }
+    if (isMember) continue;
     for (const one of all) {
       const ours = one.maxSubmit === 0 ? byBerth.get(closedKey(one)) : undefined;
       if (ours !== undefined) closed.push(ours);
     }
     if (!isOpen || input.keepUsers.includes(name)) continue;
-    const reason = reasonToKeep(user, account);
+    const hold = desired.accounts.get(account)?.hold;
+    const reason =
+      hold !== undefined || people.users.has(caseIgnoreKey(user))
+        ? hold
+        : people.possible.reasonToHold({ owner: user }, heldBefore, held);
     if (reason !== undefined) {
       kept.push({ account, user, reason });
       continue;
     }
-    losses += 1;
+    if (members.delete(key)) losses += 1;
     close.push({ kind: 'close', account }, user);
     for (const { partition, maxSubmit } of all)
       if (maxSubmit !== 0) closed.push({ account, user, partition, before: maxSubmit ?? null });
@@ -123,11 +134,11 @@ export function planAssociations(input: PlanInput): AssociationPlan {
   return {
     steps: [
       ...planAccounts(desired, live),
-      ...add.all(({ isDefault }) => (isDefault ? 0 : 1)),
+      ...add.all(({ isDefault }) => Number(!isDefault)),
       // One without a partition changes all of a user's associations with the account, so it comes first.
-      ...open.all(({ partition }) => (partition === '' ? 0 : 1)),
+      ...open.all(({ partition }) => Number(partition !== '')),
       ...newDefaults(first, { desired, live, managed, known }),
-      ...close.all(() => 0),
+      ...close.all(),
     ],
     kept,
     losses: { command: 'slurm-sync', what: 'association', losses, active },
@@ -136,6 +147,7 @@ export function planAssociations(input: PlanInput): AssociationPlan {
       groups: people.groupNames.length,
       accounts: [...managed].sort(),
       closed,
+      members: [...members],
       held: Object.fromEntries(held),
     },
   };
@@ -151,7 +163,7 @@ function newDefaults(
   first: ReadonlyMap<string, string>,
   { desired, live, managed, known }: DefaultsInput,
 ): UserStep[] {
-  const steps = new Batches<Extract<UserStep, { kind: 'set-default' }>>();
+  const steps = new Batches<'set-default'>();
   const present = new Map(
     [...live.defaults].map(([user, account]) => [user.toLowerCase(), { user, account }]),
   );
@@ -162,7 +174,7 @@ function newDefaults(
     if (before === '' || (managed.has(before) && !isWanted))
       steps.push({ kind: 'set-default', account }, user);
   }
-  return steps.all(() => 0);
+  return steps.all();
 }
 
 function keyOf(...parts: readonly string[]): string {
@@ -182,7 +194,7 @@ export function closedMeanwhile(
 }
 
 /** Steps for single users, joined where only the user differs. */
-class Batches<Step extends UserStep> {
+class Batches<Kind extends UserStep['kind'], Step = Extract<UserStep, { kind: Kind }>> {
   readonly #steps = new Map<string, Step & { readonly users: string[] }>();
 
   push(step: Omit<Step, 'users'>, user: string): void {
@@ -192,7 +204,7 @@ class Batches<Step extends UserStep> {
     else batch.users.push(user);
   }
 
-  all(order: (step: Step) => number): Step[] {
+  all(order: (step: Step) => number = () => 0): Step[] {
     return [...this.#steps.values()].sort((one, other) => order(one) - order(other));
   }
 }

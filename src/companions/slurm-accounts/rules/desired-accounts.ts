@@ -1,5 +1,9 @@
 import { slurmName } from './slurm-accounts-schema.ts';
-import type { AccountRule, SlurmAccountsSettings } from './slurm-accounts-settings.ts';
+import {
+  type AccountRule,
+  isBelowItself,
+  type SlurmAccountsSettings,
+} from './slurm-accounts-settings.ts';
 import type { LdapUsers } from '../../../directory/rules/ldap-users.ts';
 
 /** An account as the directory's groups and the configuration want it. */
@@ -140,15 +144,6 @@ function groupsOf({ users, groupNames, refused }: LdapUsers): readonly Directory
         refused: `the entry of group ${name} is not accepted: ${reason}`,
       })),
   ];
-}
-
-function isBelowItself(name: string, accounts: DesiredAccounts['accounts']): boolean {
-  const seen = new Set<string>();
-  for (let at: string | undefined = name; at !== undefined; at = accounts.get(at)?.parent) {
-    if (seen.has(at)) return true;
-    seen.add(at);
-  }
-  return false;
 }
 
 /** What the `*` of a pattern stands for in a name, empty without one; undefined if the name does not match. */

@@ -9,21 +9,29 @@ const longestList = 16_384;
 
 /** Lists all associations of a cluster with their own limits: `wopl` leaves out those of the accounts above. */
 export function listAssociations(cluster: string): readonly string[] {
-  const fields = 'Account,ParentName,User,Partition,DefaultQOS,QOS,MaxSubmitJobs';
-  return ['-P', '-n', 'list', 'associations', 'wopl', `cluster=${cluster}`, `format=${fields}`];
+  const columns = 'Account,ParentName,User,Partition,DefaultQOS,QOS,MaxSubmitJobs';
+  return ['-P', '-n', 'list', 'associations', 'wopl', `cluster=${cluster}`, twice(columns)];
 }
 
 /** Lists the users of a cluster with their default accounts, a line for each association. */
 export function listDefaults(cluster: string): readonly string[] {
-  const format = 'format=User,DefaultAccount';
-  return ['-P', '-n', 'list', 'users', 'withassoc', `cluster=${cluster}`, format];
+  const columns = 'User,DefaultAccount';
+  return ['-P', '-n', 'list', 'users', 'withassoc', `cluster=${cluster}`, twice(columns)];
 }
 
 /**
- * Reads both lists. A line with a name that cannot be an argument of sacctmgr(1) is left out, because Berth manages none; if no line can
- * be read, the answer is not a list.
+ * Coordinators of an account choose names with `|` and line breaks, which sacctmgr(1) does not quote. With each column twice,
+ * they cannot look like rows only: the line that ends at the first break of the second half has at least one field more
+ * than the first line of the row, which ends at the same break. With a width it is another column to sacctmgr; `-P` ignores the width.
+ */
+function twice(columns: string): string {
+  return `format=${columns},${columns.replaceAll(/\w+/g, '$&%1')}`;
+}
+
+/**
+ * Reads both lists. A row with a name that cannot be an argument of sacctmgr(1) is left out, because Berth manages none.
  *
- * @returns The first line, of an answer that is not a list.
+ * @returns The first line that is no row: then no other line can be trusted.
  */
 export function parseLists(associations: string, defaults: string): LiveAccounts | string {
   const all: LiveAssociation[] = [];
@@ -32,8 +40,8 @@ export function parseLists(associations: string, defaults: string): LiveAccounts
     const fields = line.split('|');
     const [account = '', parent = '', user = '', partition = '', defaultQos = ''] = fields;
     const [qos = '', maxSubmit = ''] = fields.slice(5);
-    const isKnown = fields.length === 7 && /^\d*$/.test(maxSubmit);
-    if (isKnown && [account, user].every((name) => /^[^\s,='"]*$/.test(name)))
+    if (fields.length !== 14 || !/^\d*$/.test(maxSubmit)) return line;
+    if ([account, user].every((name) => /^[^\s,='"]*$/.test(name)))
       all.push({
         account,
         parent,
@@ -43,16 +51,14 @@ export function parseLists(associations: string, defaults: string): LiveAccounts
         qos: qos.split(',').filter((one) => one !== ''),
         maxSubmit: maxSubmit === '' ? undefined : Number(maxSubmit),
       });
-    else unread.push(line);
+    else unread.push(line.slice(0, line.length / 2));
   }
   const ofUsers = new Map<string, string>();
   for (const line of linesOf(defaults)) {
     const [user = '', account = '', ...more] = line.split('|');
-    if (more.length > 0 || user === '') unread.push(line);
-    else ofUsers.set(user, account);
+    if (more.length !== 2) return line;
+    ofUsers.set(user, account);
   }
-  const [first] = unread;
-  if (all.length === 0 && first !== undefined) return first;
   return { associations: all, defaults: ofUsers, unread };
 }
 
@@ -75,17 +81,14 @@ function argumentsOf(step: AccountStep | UserStep, name: string, cluster: string
     case 'add-accounts':
       return ['add', 'account', ...where, `parent=${step.parent}`];
     case 'set-parent':
-      return ['modify', 'account', 'where', ...where, 'set', `parent=${step.parent}`];
+      return modify('account', where, `parent=${step.parent}`);
     case 'set-qos':
-      return [
-        'modify',
+      return modify(
         'account',
-        'where',
-        ...where,
-        'set',
+        where,
         ...(step.qos.length === 0 ? [] : [`qos=${step.qos.join(',')}`]),
         ...(step.defaultQos === undefined ? [] : [`defaultqos=${step.defaultQos}`]),
-      ];
+      );
     case 'add-users':
       return [
         'add',
@@ -95,29 +98,18 @@ function argumentsOf(step: AccountStep | UserStep, name: string, cluster: string
         ...(step.isDefault ? [`defaultaccount=${step.account}`] : []),
       ];
     case 'open':
-      return [
-        'modify',
-        'user',
-        'where',
-        ...where,
-        `account=${step.account}`,
-        ...(step.partition === '' ? [] : [`partition=${step.partition}`]),
-        'set',
-        `maxsubmitjobs=${step.maxSubmit ?? -1}`,
-      ];
-    case 'set-default':
-      return ['modify', 'user', 'where', ...where, 'set', `defaultaccount=${step.account}`];
+      where.push(`account=${step.account}`);
+      if (step.partition !== '') where.push(`partition=${step.partition}`);
+      return modify('user', where, `maxsubmitjobs=${step.maxSubmit ?? -1}`);
     case 'close':
-      return [
-        'modify',
-        'user',
-        'where',
-        ...where,
-        `account=${step.account}`,
-        'set',
-        'maxsubmitjobs=0',
-      ];
+      return modify('user', [...where, `account=${step.account}`], 'maxsubmitjobs=0');
+    case 'set-default':
+      return modify('user', where, `defaultaccount=${step.account}`);
   }
+}
+
+function modify(what: string, where: readonly string[], ...values: readonly string[]): string[] {
+  return ['modify', what, 'where', ...where, 'set', ...values];
 }
 
 /** The same command in two, each with half of the names; undefined if it has one. */

@@ -67,25 +67,29 @@ function ruleProblems(
   rule: AccountRule,
   rules: readonly AccountRule[],
 ): (readonly [key: string, complaint: string])[] {
-  const { account, groups, parent, qos, defaultQos } = rule;
+  const { account, groups, qos, defaultQos } = rule;
   const problems: (readonly [string, string])[] = [];
   const isPattern = account.includes('*');
   if (isPattern && (groups.length === 0 || !groups.every((group) => group.includes('*'))))
     problems.push(['groups', 'must name groups with a `*`, since `account` has one']);
   if (defaultQos !== undefined && !qos.includes(defaultQos))
     problems.push(['default_qos', 'must be one of `qos`']);
-  if (parent !== undefined && isBelowItself(account, parent, rules))
+  // Of other accounts the first rule counts.
+  const byName = new Map([...rules.toReversed(), rule].map((one) => [one.account, one]));
+  if (isBelowItself(account, byName))
     problems.push(['parent', 'must not be below the account itself']);
   return problems;
 }
 
-function isBelowItself(account: string, parent: string, rules: readonly AccountRule[]): boolean {
-  const seen = new Set([account]);
-  for (let at: string | undefined = parent; at !== undefined;) {
+/** Whether the parents of an account lead to one of them again. */
+export function isBelowItself(
+  name: string,
+  accounts: ReadonlyMap<string, Pick<AccountRule, 'parent'>>,
+): boolean {
+  const seen = new Set<string>();
+  for (let at: string | undefined = name; at !== undefined; at = accounts.get(at)?.parent) {
     if (seen.has(at)) return true;
     seen.add(at);
-    const above: string = at;
-    at = rules.find((one) => one.account === above)?.parent;
   }
   return false;
 }

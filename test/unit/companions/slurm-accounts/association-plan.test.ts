@@ -173,6 +173,33 @@ it('refuses a plan that takes from more than a few and more than keep_percent al
   expect(() => check(7)).toThrow('of 7 of 30 associations');
 });
 
+describe('the number of those who have left', () => {
+  const own = Array.from({ length: 30 }, (_, n) => `own-${n}`);
+  const strangers = ['lab < root', 'lab ann', 'lab bob', ...own.map((name) => `lab ${name}`)];
+  const given = { groups: { lab: ['ann'] }, people: ['ann'], rules: lab, live: strangers };
+  const members = ['lab|ann', 'lab|bob'];
+
+  it('has none whom a coordinator of the account has added', () => {
+    const plan = planned({ ...given, known: ['lab'], members });
+    expect(plan.losses).toMatchObject({ losses: 1, active: 2 });
+    expect(commands(plan).at(-1)).toContain(`name=bob,${own.join(',')} `);
+    expect(plan.memory.members).toEqual(['lab|ann']);
+  });
+
+  it.each([
+    ['without what the last run knew', { known: ['lab'] }],
+    ['in an account that was not one of groups', { known: ['other'], members }],
+  ])('has all %s', (_, before) => {
+    expect(planned({ ...given, ...before }).losses).toMatchObject({ losses: 31, active: 32 });
+  });
+
+  it('has those who stayed open in a run that did not find their group', () => {
+    const groups = { other: ['ann'] };
+    const kept = planned({ ...given, groups, known: ['lab'], members });
+    expect([commands(kept), kept.memory.members]).toEqual([[], ['lab|ann', 'lab|bob']]);
+  });
+});
+
 it('refuses a parent that is nowhere', () => {
   const rules = [{ account: 'lab', parent: 'typo' }];
   expect(() => planned({ groups: {}, rules })).toThrow(

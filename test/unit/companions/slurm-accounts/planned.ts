@@ -32,6 +32,7 @@ interface Given {
   /** Each user's cn. */
   readonly cn?: Readonly<Record<string, string>>;
   readonly held?: SyncMemory['held'];
+  readonly members?: SyncMemory['members'];
   /** Groups with an entry that is not accepted. */
   readonly broken?: readonly string[];
 }
@@ -41,7 +42,7 @@ function entry(dn: string, values: Readonly<Record<string, readonly string[]>>):
 }
 
 export function planned(given: Given): AssociationPlan & { readonly skipped: readonly string[] } {
-  const { groups, rules, live = [], closed = [], known = [], broken = [] } = given;
+  const { groups, rules, live = [], closed = [], known = [], broken = [], members } = given;
   const names = given.people ?? [...new Set(Object.values(groups).flat())];
   const people = ldapUsersOf(
     {
@@ -75,7 +76,10 @@ export function planned(given: Given): AssociationPlan & { readonly skipped: rea
       defaults: new Map(Object.entries(given.defaults ?? {})),
       unread: [],
     },
-    memory: { users: 0, groups: 0, accounts: known, closed, held: given.held ?? {} },
+    memory: {
+      ...{ users: 0, groups: 0, accounts: known, closed, held: given.held ?? {} },
+      ...(members === undefined ? {} : { members }),
+    },
   });
   return { ...plan, skipped: desired.skipped.map(({ name }) => name) };
 }
