@@ -23,6 +23,9 @@ from .relay import Relay, new_certificate
 #: What is read of a command that runs as a user, who may have it write for ever. Bytes.
 LONGEST_OUTPUT = 65536
 
+#: How long Slurm may take to answer. Its own MessageTimeout is 10 s by default, and its programs try again. Seconds.
+LONGEST_SECONDS = 60.0
+
 #: How often a job is looked at that has not told its port. Seconds.
 WATCH_SECONDS = 2.0
 
@@ -70,6 +73,9 @@ class BerthSlurmSpawner(SlurmSpawner):
     _key = ""
     _relay: Relay | None = None
 
+    #: The command that did not answer, a process of asyncio.
+    _unanswered: Any = None
+
     async def options_form(self, spawner: Any) -> str:
         """A list of the user's profiles."""
         account = await look_up_for_form(self.berth_socket, self.user.name)
@@ -107,17 +113,16 @@ class BerthSlurmSpawner(SlurmSpawner):
             self._key = ""
 
     async def run_command(self, cmd: str, input: str | None = None, env: dict[str, str] | None = None) -> str:
-        """As batchspawner's, which reads whatever the command writes. Raises RuntimeError with its error output."""
+        """As batchspawner's, which reads whatever the command writes, and waits for ever. Raises RuntimeError with its error output."""
+        if self._unanswered is not None and self._unanswered.returncode is None:
+            raise RuntimeError("an earlier command has not ended")
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_shell(cmd, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
-        assert process.stdin and process.stdout and process.stderr
         try:
-            process.stdin.write((input or "").encode())
-            process.stdin.close()
-            output, errors = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr))
-            if await process.wait() != 0:
-                raise RuntimeError(errors)
-            return output
+            return await asyncio.wait_for(_answer(process, input or ""), LONGEST_SECONDS)
+        except asyncio.TimeoutError as error:
+            self._unanswered = process
+            raise RuntimeError(f"no answer within {LONGEST_SECONDS:g} s") from error
         finally:
             # It has no public one. The command of another user cannot be killed, but not write any more.
             process._transport.close()  # type: ignore[attr-defined]
@@ -171,6 +176,16 @@ class BerthSlurmSpawner(SlurmSpawner):
             self._relay = None
 
 
+async def _answer(process: asyncio.subprocess.Process, given: str) -> str:
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.write(given.encode())
+    process.stdin.close()
+    output, errors = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr))
+    if await process.wait() != 0:
+        raise RuntimeError(errors)
+    return output
+
+
 async def _bounded(stream: asyncio.StreamReader) -> str:
     text = b""
     while part := await stream.read(LONGEST_OUTPUT):
@@ -186,7 +201,8 @@ async def reachable_address(node: str) -> str:
         await asyncio.get_running_loop().getaddrinfo(node, None)
         return node
     except OSError:
-        asked = await asyncio.create_subprocess_exec("/usr/bin/scontrol", "show", "node", node, stdout=asyncio.subprocess.PIPE)
+        command = ("/usr/bin/timeout", "--signal=KILL", f"{LONGEST_SECONDS:g}", "/usr/bin/scontrol", "show", "node", node)
+        asked = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         address = re.search(rb"\bNodeAddr=(\S+)", (await asked.communicate())[0])
         if address is None or address[1].decode() == node:
             message = f"this hub cannot resolve the name of the compute node {node}, and Slurm has no other address"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
+from types import SimpleNamespace
 
 import pytest
 
+from berth_jupyterhub import slurm
 from berth_jupyterhub.slurm import BerthSlurmSpawner
 
 
@@ -28,6 +30,24 @@ def test_a_command_that_writes_much_is_cut_off(stream: str) -> None:
     with pytest.raises(RuntimeError, match="more than 65536 bytes"):
         run(f"exec head -c 300000000 /dev/zero >&{stream}")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+@pytest.mark.parametrize(
+    "command", ["exec sleep 60", "exec >&- 2>&-; exec sleep 60", "while :; do echo; sleep 0.1; done"]
+)
+def test_a_command_that_does_not_end_is_not_waited_for(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "LONGEST_SECONDS", 0.3)
+    with pytest.raises(RuntimeError, match="no answer within 0.3 s"):
+        run(command)
+
+
+def test_one_command_of_a_server_that_has_not_ended_is_enough() -> None:
+    spawner = BerthSlurmSpawner()
+    spawner._unanswered = SimpleNamespace(returncode=None)
+    with pytest.raises(RuntimeError, match="an earlier command has not ended"):
+        asyncio.run(spawner.run_command("echo 4711"))
+    spawner._unanswered.returncode = 1
+    assert asyncio.run(spawner.run_command("echo 4711")) == "4711"
 
 
 def host_of(answer: str) -> object:

@@ -101,8 +101,8 @@ in_container python3 -c "$start_server" ${command.map(bashWord).join(' ')}
 
 /** Ends a job of the hub as its user. Its name and comment are what the site's job_submit plugin makes of them: its script tells. */
 const endScript = `# end NUMBER: cancels a job of the hub. \`berth render jupyterhub\` has printed it; the hub's account runs it by sudo.
-case $(/usr/bin/squeue --me --noheader --jobs="$1" --Format=Command:0) in
-"\${0%/*}"/*.sh) exec /usr/bin/scancel "$1" ;;
+case $(/usr/bin/timeout --signal=KILL 60 /usr/bin/squeue --me --noheader --jobs="$1" --Format=Command:0) in
+"\${0%/*}"/*.sh) exec /usr/bin/timeout --signal=KILL 60 /usr/bin/scancel "$1" ;;
 esac
 echo "end: $1 is not a job of the hub" >&2
 exit 1

@@ -42,6 +42,12 @@ describe('the jobs of a hub', () => {
     expect(script).toContain('#SBATCH --time=0-02:00:00\n');
   });
 
+  it('are ended by a script that waits a minute at most for each command of Slurm', () => {
+    const commands = (files({}).end ?? '').match(/\/usr\/bin\/timeout \S+ \S+ \/usr\/bin\/s\w+/g);
+    const limited = '/usr/bin/timeout --signal=KILL 60 /usr/bin/s';
+    expect(commands).toEqual([`${limited}queue`, `${limited}cancel`]);
+  });
+
   it('are submitted by sudo as members of the groups, whatever these are called', () => {
     const { sudoers } = files({ groups: ['lab', 'domain users@corp'] });
     expect(sudoers).toContain(
