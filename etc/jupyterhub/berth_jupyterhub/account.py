@@ -33,6 +33,9 @@ TLS_DIRECTORY = "/etc/berth-hub"
 
 _account_name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@.-]*")
 
+#: C0 and C1 controls, DEL, line separators and bidirectional overrides.
+_controls = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
 
 #: What is the host's or the configuration's fault. Everything else is an answer to the user.
 _status_of = {
@@ -46,6 +49,11 @@ _status_of = {
 _of_forms: dict[tuple[str, str], asyncio.Future[Account]] = {}
 
 
+def on_one_line(text: str) -> str:
+    """Text that a user may have chosen, for the hub's log: control characters become `\\n`, `\\x1b` or `\\u202e`."""
+    return _controls.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class AccountError(HTTPError):  # type: ignore[misc,unused-ignore]
     """Why an account cannot have a notebook, in words for its owner. The hub shows it.
 
@@ -53,7 +61,7 @@ class AccountError(HTTPError):  # type: ignore[misc,unused-ignore]
     """
 
     def __init__(self, message: str, code: str) -> None:
-        text = f"{message} [{code}]"
+        text = on_one_line(f"{message} [{code}]")
         super().__init__(_status_of.get(code, 403), text)
         self.code = code
         #: What a page of the hub says.

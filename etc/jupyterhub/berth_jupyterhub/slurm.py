@@ -16,7 +16,7 @@ from jupyterhub.apihandlers import APIHandler, default_handlers
 from tornado.web import HTTPError, authenticated
 from traitlets import List, Unicode
 
-from .account import AccountError, look_up, look_up_for_form
+from .account import AccountError, look_up, look_up_for_form, on_one_line
 from .profiles import allowed_profiles, chosen_profile
 from .relay import Relay, new_certificate
 
@@ -192,7 +192,7 @@ async def _bounded(stream: asyncio.StreamReader) -> str:
         text += part
         if len(text) > LONGEST_OUTPUT:
             raise RuntimeError(f"the command wrote more than {LONGEST_OUTPUT} bytes")
-    return text.decode(errors="replace").strip()
+    return on_one_line(text.decode(errors="replace").strip())
 
 
 async def reachable_address(node: str) -> str:

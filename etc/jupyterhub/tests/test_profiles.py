@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from berth_jupyterhub.account import parse_answer
+from berth_jupyterhub.account import AccountError, parse_answer
 from berth_jupyterhub.pods import literal, obstacle_of, own_namespace, traits_of
 from berth_jupyterhub.profiles import allowed_profiles, fill, read_profiles
 
@@ -95,3 +95,11 @@ def waiting(**state: object) -> dict[str, Any]:
 )
 def test_a_pod_that_does_not_run(pod: dict[str, Any], reason: str, is_final: bool) -> None:
     assert obstacle_of(pod) == (reason, is_final)
+
+
+def test_what_a_user_wrote_adds_no_lines_to_the_log() -> None:
+    reason, _ = obstacle_of(waiting(terminated={"exitCode": 1, "message": "x\n[I] another user\r\x1b[2K\x9b\u202e"}))
+    error = AccountError(f"your server could not start: {reason}", "hub-pod-failed")
+    shown = r"your server could not start: it ended with exit status 1 x\n[I] another user\r\x1b[2K\x9b\u202e [hub-pod-failed]"
+    assert str(error) == f"HTTP 403: Forbidden ({shown})"
+    assert error.jupyterhub_message == shown

@@ -24,6 +24,10 @@ def test_output_and_errors() -> None:
         run("echo Invalid job id >&2; exit 1")
 
 
+def test_what_a_command_wrote_adds_no_lines_to_the_log() -> None:
+    assert run(r"printf 'a\n\033[2Kb\n'") == r"a\n\x1b[2Kb"
+
+
 @pytest.mark.parametrize("stream", ["1", "2"])
 def test_a_command_that_writes_much_is_cut_off(stream: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
