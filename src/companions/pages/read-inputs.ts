@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { directoryNames } from '../../system/if-present.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
@@ -33,11 +33,12 @@ export async function readMetrics(directory: string): Promise<string[]> {
   return texts.filter((text) => text !== undefined);
 }
 
-/** @returns undefined if it is no regular file; reading a FIFO would wait for its writer */
+/** @returns undefined if it is no regular file: reading a FIFO would wait for its writer, and a link may lead anywhere */
 async function readRegular(file: string): Promise<string | undefined> {
-  const opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (!(await lstat(file)).isFile()) return undefined;
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
+  const opened = await open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
   try {
-    if (!(await opened.stat()).isFile()) return undefined;
     return (await readAtMost(opened, longest)).toString('utf8');
   } finally {
     await opened.close();

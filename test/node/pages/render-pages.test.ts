@@ -106,8 +106,11 @@ describe('berth render pages', () => {
   it('changes only the status when a timer has run', async () => {
     await node.shell(`mkdir -p /run/metrics
       echo "berth_ssh_reap_last_run_timestamp_seconds $(date +%s)" >/run/metrics/berth.prom
+      echo "berth_cluster_reap_last_run_timestamp_seconds $(date +%s)" >/run/elsewhere.prom
+      ln -s /run/elsewhere.prom /run/metrics/berth-linked.prom
       mkfifo /run/metrics/berth-other.prom`);
     expect((await render('--metrics', '/run/metrics')).stdout).toBe('status.html: changed\n');
+    expect(await page('status.html')).not.toContain('Cleanup on the clusters');
     expect(await page('status.html')).toMatch(/Cleanup of sessions[^]*works[^]*UTC/);
   });
 
