@@ -247,4 +247,30 @@ describe("the ConfigMaps of OSC's k8-ldap-configmap", () => {
       expect(await data('user-uid-map')).toEqual({ 'hpc-anna': '20001' });
     });
   });
+
+  it('are refused before anything is written if Kubernetes would not take one', async () => {
+    const users = Array.from({ length: 100 }, (_, n) => `user-${n}`);
+    const entries = [
+      ...users.map((user, n) => personEntry(user, 20_000 + n)),
+      ...Array.from({ length: 60 }, (_, n) =>
+        groupEntry(`${n}-${'x'.repeat(200)}`, 30_000 + n, users),
+      ),
+    ];
+    await withSlapd(entries, async (slapd) => {
+      const config_maps = { maps: ['user-home', 'user-groups'], user_prefix: 'long-' };
+      await host.configure(slapd, { config_maps, keep_percent: 1 });
+      await host.makeNamespaces(['user-1']);
+      const before = await data('user-home-map');
+
+      const { exitCode, stderr } = await host.sync();
+
+      expect(stderr).toMatch(
+        /ConfigMap user-groups-map would have 12\d{5} bytes; the limit is 1048576 \[config-map-too-large\]/,
+      );
+      expect(exitCode).toBe(78);
+      expect(await data('user-home-map')).toEqual(before);
+      const [annotations = {}] = (await host.allAnnotations()).values();
+      expect(Object.keys(annotations).sort()).toEqual(['last-hook-execution', 'owner']);
+    });
+  });
 });
