@@ -35,7 +35,11 @@ describe("Slurm's epilog, where a user has root wait for a FUSE file system", ()
   };
   /** As slurmd runs it. It ends in time, and says that the node is in order. */
   const epilog = async (user: string, number: number): Promise<void> => {
-    const variables = [`SLURM_JOB_UID=${host.account(user).uid}`, `SLURM_JOB_ID=${job(number)}`];
+    const variables = [
+      `SLURM_JOB_UID=${host.account(user).uid}`,
+      `SLURM_JOB_USER=${user}`,
+      `SLURM_JOB_ID=${job(number)}`,
+    ];
     const program = `${installDirectory}/share/etc/slurm/berth-epilog`;
     const ended = await host.asRoot(['timeout', '30', 'env', ...variables, 'sh', program]);
     expect(ended.exitCode).toBe(0);
@@ -46,6 +50,29 @@ describe("Slurm's epilog, where a user has root wait for a FUSE file system", ()
     const { stdout } = await host.asRoot(['pgrep', '-u', '0', '-fx', `find ${directory(1)} .*`]);
     return stdout.toString().split('\n').filter(Boolean).length;
   };
+
+  it('removes what is of the user and of containers, and nothing of others, also if NSS knows no names', async () => {
+    const path = directory(3);
+    await make(alice, path);
+    const ranges = await host.asRoot(['grep', `^${alice}:`, '/etc/subuid']);
+    const [, start, count] = ranges.stdout.toString().split(':').map(Number);
+    if (start === undefined || count === undefined) throw new Error('alice has no range');
+    const mine = [host.account(alice).uid, start, start + count - 1];
+    // As all accounts are while NSS does not answer, these have no name.
+    const others = [start - 1, start + count, 3_999_999_999];
+    for (const uid of [...mine, ...others]) {
+      await host.asRoot(['mkdir', `${path}/${uid}`]);
+      await host.asRoot(['chown', String(uid), `${path}/${uid}`]);
+    }
+    const nameless = ['getent', 'passwd', '3999999999'];
+    expect(await host.asRoot(nameless)).toMatchObject({ exitCode: 2 });
+
+    await epilog(alice, 3);
+
+    const left = (await host.asRoot(['ls', path])).stdout.toString().trim().split('\n');
+    expect(left).toEqual(others.map(String).sort());
+    await host.asRoot(['rm', '-r', path]);
+  });
 
   it('leaves one process for this user, and removes what others left', async () => {
     await make(mallory, `${directory(1)}/held`);
