@@ -119,7 +119,7 @@ const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
  */
 export function stuckProcesses(monitor: ProcessId, now: number): readonly SignalTarget[] {
   const { pid } = monitor;
-  const children = textIfPresent(`/proc/${pid}/task/${pid}/children`) ?? '';
+  const children = textIfPresent(`/proc/${pid}/task/${pid}/children`);
   const closes = (children.match(/\d+/g) ?? [])
     .flatMap((child) => processFacts(Number(child), (uid) => uid === 0) ?? [])
     .filter((child) => hasInitialVariable(child.pid, 'PAM_TYPE=close_session'));
