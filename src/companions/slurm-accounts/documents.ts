@@ -47,6 +47,6 @@ export function reportJson(report: SlurmSyncReport, dryRun: boolean): string {
     commands,
     done,
     failures: failed.map(documentError),
-    ...(error === undefined ? {} : { error: documentError(error) }),
+    ...(error !== undefined && { error: documentError(error) }),
   });
 }

@@ -84,7 +84,7 @@ function sacctmgr(
     env: {
       PATH: '/usr/bin:/bin',
       LC_ALL: 'C',
-      ...(slurmConf === undefined ? {} : { SLURM_CONF: slurmConf }),
+      ...(slurmConf !== undefined && { SLURM_CONF: slurmConf }),
     },
   });
 }

@@ -6,7 +6,7 @@ import { podHealthPort, podNames } from './placement.ts';
 export function podLabels(balancer?: string): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'ssh-balancer',
-    ...(balancer === undefined ? {} : { 'app.kubernetes.io/instance': balancer }),
+    ...(balancer !== undefined && { 'app.kubernetes.io/instance': balancer }),
   };
 }
 

@@ -26,7 +26,7 @@ export function hubLdapTraits(
     server_address: first.host,
     server_port: first.port,
     tls_strategy: strategies[first.tls],
-    ...(ldap.caFile === undefined ? {} : { ca_file: ldap.caFile }),
+    ...(ldap.caFile !== undefined && { ca_file: ldap.caFile }),
     lookup_dn: true,
     // The default has no upper case, no @ and no leading digit; what is found is checked once more.
     valid_username_regex: String.raw`^[A-Za-z0-9_][A-Za-z0-9_@.-]*\Z`,

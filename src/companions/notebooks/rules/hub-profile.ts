@@ -56,7 +56,7 @@ export function hubPodProfile(profile: Profile): HubProfile {
       extra_pod_config: {
         restartPolicy: 'Never',
         activeDeadlineSeconds: pod.activeDeadlineSeconds,
-        ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+        ...(runtimeClassName !== undefined && { runtimeClassName }),
       },
     },
   };
