@@ -1,7 +1,7 @@
-import { link } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
-import { ownerAndMode, writeAtomically, writeError } from '../system/atomic-file.ts';
+import { BerthError } from '../errors/berth-error.ts';
+import { ownerAndMode, writeAtomically } from '../system/atomic-file.ts';
+import { linkAs, nameStamp } from '../system/second-name.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import type { FileStep } from './setup.ts';
@@ -62,24 +62,11 @@ async function keep(
   before: string,
   now: Date,
 ): Promise<string> {
-  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const stamp = nameStamp(now);
   if (copy === undefined) return await linkAs(path, `${path}.${stamp}`);
   const present = readIfPresent(copy);
   if (present === before) return copy;
   const kept = present === undefined ? copy : `${copy}.${stamp}`;
   await writeAtomically(kept, before, { mode: 0o644 });
   return kept;
-}
-
-/** Gives the file a second name; another one if somebody has changed it twice in a second. */
-async function linkAs(path: string, wanted: string): Promise<string> {
-  for (let count = 1; ; count += 1) {
-    const kept = count === 1 ? wanted : `${wanted}-${count}`;
-    try {
-      await link(path, kept);
-      return kept;
-    } catch (error) {
-      if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
-    }
-  }
 }

@@ -1,8 +1,8 @@
-import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kindsDirectory } from '../config/schema/default-settings.ts';
-import { BerthError, expectBerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../errors/berth-error.ts';
 import type { ResolveConfigPath } from '../config/load/config-path.ts';
 import { sourceText } from '../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
@@ -12,6 +12,7 @@ import { stageFile, writeError } from '../system/atomic-file.ts';
 import { takeLock } from '../system/file-lock.ts';
 import { runProgram } from '../system/run-program.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { linkAs, nameStamp } from '../system/second-name.ts';
 import { readIfPresent } from '../system/trusted-text.ts';
 import { kindFile } from './kind.ts';
 import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
@@ -85,7 +86,8 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
         if (result.change === 'new') await staged.commit();
         return result;
       }
-      const kept = await keepFormer(file, input.now);
+      // There is no moment without it.
+      const kept = await linkAs(file, `${file}.${nameStamp(input.now)}`);
       await staged.commit();
       return { ...result, former: { text: result.former.text, file: kept } };
     } finally {
@@ -200,20 +202,6 @@ function makeDirectory(): void {
     ensureRootDirectory(kindsDirectory);
   } catch (error) {
     throw writeError(kindsDirectory, error);
-  }
-}
-
-/** A second name for the present file, `NAME.conf.20261123T184500Z`: there is no moment without it. */
-async function keepFormer(file: string, now: Date): Promise<string> {
-  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  for (let count = 1; ; count += 1) {
-    const kept = `${file}.${stamp}${count === 1 ? '' : `-${count}`}`;
-    try {
-      await link(file, kept);
-      return kept;
-    } catch (error) {
-      if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
-    }
   }
 }
 
