@@ -4,6 +4,7 @@ import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../ldap/sync-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
+import { escapedLines } from './kit/text.ts';
 import { command } from './kit/command.ts';
 import {
   type ArgumentsOf,
@@ -142,7 +143,7 @@ function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
     `${url}: ${countText(people.users.size, 'user')}, ${countText(people.groupNames.length, 'group')}`,
     ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
   ];
-  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+  return escapedLines(lines);
 }
 
 function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {

@@ -1,10 +1,9 @@
 import type { ListedCluster } from '../../clusters/list-clusters.ts';
-import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
 import { outputOption } from '../kit/options.ts';
 import { loadSite, overlayOf, siteOptions } from '../kit/site-options.ts';
 import { documentError, documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
-import { textTable } from '../kit/text.ts';
+import { escapedLines, textTable } from '../kit/text.ts';
 
 export const listClustersCommand = command({
   command: 'list',
@@ -43,7 +42,7 @@ function withoutHookText(clusters: readonly ListedCluster[]): string {
           `next: berth token setup --cluster ${name}`,
         ],
   );
-  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+  return escapedLines(lines);
 }
 
 function clustersText(clusters: readonly ListedCluster[]): string {

@@ -48,6 +48,11 @@ export function sizeText(bytes: number): string {
   return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)}${units[unit] ?? ''}`;
 }
 
+/** Lines, each with its end. Control characters are escaped. */
+export function escapedLines(lines: readonly string[]): string {
+  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+}
+
 /**
  * Rows in columns, two blanks apart, as kubectl prints them. Control characters are escaped.
  *

@@ -5,7 +5,7 @@ import type { DrainState } from '../../ssh/drain/drain-state.ts';
 import type { ListenerUnit } from '../../ssh/drain/listener-units.ts';
 import type { Documents } from '../documents.ts';
 import { documentText } from '../kit/terminal.ts';
-import { durationText, timestamp } from '../kit/text.ts';
+import { durationText, escapedLines, timestamp } from '../kit/text.ts';
 
 /** What `berth node status` shows. */
 export interface NodeStatus {
@@ -36,7 +36,7 @@ export function statusText(status: NodeStatus): string {
         )),
     `open sessions: ${sessions} (${waitedFor} that a drain waits for)`,
   ];
-  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
+  return escapedLines(lines);
 }
 
 /** For scripts. Times in RFC 3339. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { BerthError } from '../../errors/berth-error.ts';
-import { escapedForTerminal } from '../../log.ts';
+import { escapedLines } from '../kit/text.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
 import { type Terminal, documentText } from '../kit/terminal.ts';
@@ -68,7 +68,7 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
     certified.knownHostsLine,
   ];
   const lines = [...keys, ...knownHosts, ...next.map((step) => `next: ${step}`)];
-  terminal.stdout.write(lines.map((line) => `${escapedForTerminal(line)}\n`).join(''));
+  terminal.stdout.write(escapedLines(lines));
 }
 
 /** On each login node. */

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { escapedForTerminal } from '../../log.ts';
 import type { InspectedKind } from '../../sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import { command } from '../kit/command.ts';
@@ -7,7 +6,7 @@ import { outputOption, text, words } from '../kit/options.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import { documentText } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
-import { textTable } from '../kit/text.ts';
+import { escapedLines, textTable } from '../kit/text.ts';
 
 const balancerFile = '/etc/berth/balancer.yml';
 
@@ -91,7 +90,7 @@ export function kindsText(kinds: readonly InspectedKind[]): string {
     ? ['this node is drained (/etc/berth/drain): `berth node undrain` starts its listeners']
     : [];
   const more = [drained, problems].flatMap((part) => (part.length === 0 ? [] : ['', ...part]));
-  return `${table}${more.map((line) => `${escapedForTerminal(line)}\n`).join('')}`;
+  return `${table}${escapedLines(more)}`;
 }
 
 function stateText({ unit, pid, drained }: InspectedKind): string {
