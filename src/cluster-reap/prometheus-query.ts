@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, messageOf } from '../errors/berth-error.ts';
 
 /** A Prometheus with kube-state-metrics, queried as k8-namespace-reaper does. */
 export interface PrometheusQuery {
@@ -60,8 +60,7 @@ async function ask(
     return { status: answer.status, body: (await answer.json()) as QueryAnswer };
   } catch (cause) {
     const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-    const reason = inner instanceof Error ? inner.message : String(inner);
-    throw new BerthError(`querying Prometheus at ${url}: ${reason}`, {
+    throw new BerthError(`querying Prometheus at ${url}: ${messageOf(inner)}`, {
       code: 'prometheus-unreachable',
       cause,
     });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, messageOf } from '../errors/berth-error.ts';
 import type { ApiServer } from '../kube/api-server.ts';
 import { adminCommandAccess } from './admin-command-access.ts';
 
@@ -45,8 +45,7 @@ export function inClusterTarget(env: Readonly<NodeJS.ProcessEnv>): ClusterTarget
         const address = host.includes(':') ? `[${host}]` : host;
         return Promise.resolve({ url: `https://${address}:${port}`, token, ca });
       } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        return Promise.reject(notInCluster(reason, cause));
+        return Promise.reject(notInCluster(messageOf(cause), cause));
       }
     },
   };

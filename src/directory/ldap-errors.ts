@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, codeOf, type ErrorCode } from '../errors/berth-error.ts';
 
 /** Result codes of RFC 4511, section 4.1.9. */
 const codes: Readonly<Record<number, ErrorCode>> = {
@@ -61,7 +61,7 @@ const certificateCodes =
 
 /** Why no connection could be made. */
 export function ldapUnreachable(url: string, thrown: unknown): BerthError {
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const code = codeOf(thrown);
   const reason = thrown instanceof Error ? thrown.message || code : String(thrown);
   if (certificateCodes.test(code))
     return new BerthError(`${url}: the server's certificate is not accepted: ${reason}`, {

@@ -1,6 +1,6 @@
 import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } from 'ldapts';
 import type { LdapSearch } from '../config/schema/ldap-settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, messageOf } from '../errors/berth-error.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/possible-people.ts';
 import { leadsToNobody } from './rules/ldap-dn.ts';
@@ -115,10 +115,12 @@ function parsedFilter(filter: string, what: string): ReturnType<typeof FilterPar
   try {
     return FilterParser.parseString(filter);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BerthError(`ldap.${what}.filter: ${filter} is not a valid filter: ${reason}`, {
-      code: 'ldap-filter-invalid',
-      cause,
-    });
+    throw new BerthError(
+      `ldap.${what}.filter: ${filter} is not a valid filter: ${messageOf(cause)}`,
+      {
+        code: 'ldap-filter-invalid',
+        cause,
+      },
+    );
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings } from '../config/schema/settings.ts';
 import type { UserObjects } from '../kube/objects/user-objects.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { asBerthError, BerthError, messageOf } from '../errors/berth-error.ts';
 import type { User } from '../identity/nss.ts';
 import { withApiClient, type ApiClient } from '../kube/api-client.ts';
 import { apiError } from '../kube/api-errors.ts';
@@ -149,11 +149,13 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
     agent,
     tlsServerName,
   }).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BerthError(`the server's clock and certificate could not be read: ${reason}`, {
-      code: 'api-unreachable',
-      hint: 'See the check `api` of this cluster.',
-    });
+    throw new BerthError(
+      `the server's clock and certificate could not be read: ${messageOf(cause)}`,
+      {
+        code: 'api-unreachable',
+        hint: 'See the check `api` of this cluster.',
+      },
+    );
   });
   // Both checks report a rejection; this handler only keeps Node from ending the process before.
   facts.catch(() => undefined);

@@ -53,9 +53,18 @@ export class BerthError extends Error {
  */
 export function asBerthError(thrown: unknown, attempted: string): BerthError {
   if (thrown instanceof BerthError) return thrown;
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
   const code = isErrno(thrown) ? 'system-error' : 'internal-error';
-  return new BerthError(`${attempted}: ${reason}`, { code, cause: thrown });
+  return new BerthError(`${attempted}: ${messageOf(thrown)}`, { code, cause: thrown });
+}
+
+/** The message of any thrown value. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The `code` of an error of Node or OpenSSL; empty if it has none. */
+export function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
 }
 
 /** The same error with another next step. @param cause for the log; default: none */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
+import { BerthError, codeOf, type ErrorDetails, messageOf } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { addressOfUrl, type ApiServer, tlsOptions } from '../kube/api-server.ts';
 import { assertUpgraded, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
@@ -71,8 +71,8 @@ async function connected(
 }
 
 function unreachable({ host }: URL, thrown: unknown): BerthError {
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
-  const reason = escapeControl(thrown instanceof Error ? thrown.message : String(thrown));
+  const code = codeOf(thrown);
+  const reason = escapeControl(messageOf(thrown));
   if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
     return new BerthError(
       `connecting to the API server ${host}: its certificate is not trusted: ${reason}`,
@@ -102,7 +102,7 @@ function refusal(target: ExecTarget, status: number, body: string): BerthError {
   const meaning =
     meanings[status] ??
     (status >= 500 || status === 429 ? { code: 'exec-server-error' } : refused(target));
-  const said = escapeControl(messageOf(body).slice(0, 500));
+  const said = escapeControl(messageIn(body).slice(0, 500));
   return new BerthError(
     `exec in pod ${namespace}/${pod}: the API server answered ${status}: ${said}`,
     {
@@ -113,7 +113,7 @@ function refusal(target: ExecTarget, status: number, body: string): BerthError {
 }
 
 /** The message of a Status; the whole text if it is not JSON, such as the error page of a proxy. */
-function messageOf(body: string): string {
+function messageIn(body: string): string {
   try {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)

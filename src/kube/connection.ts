@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError, codeOf, messageOf } from '../errors/berth-error.ts';
 
 /** A request as it is sent. */
 export interface WireRequest {
@@ -81,8 +81,8 @@ const certificateHints: Readonly<Record<string, string | undefined>> = {
 
 /** The error of a failed connection attempt: `api-certificate` or `api-unreachable`. */
 export function connectionError(base: URL, thrown: unknown): BerthError {
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  const code = codeOf(thrown);
+  const reason = messageOf(thrown);
   if (certificateCodes.test(code))
     return new BerthError(
       `connecting to ${base.host}: its certificate is not accepted: ${reason}`,

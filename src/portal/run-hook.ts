@@ -1,4 +1,4 @@
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { asBerthError, BerthError, messageOf } from '../errors/berth-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { lineLogger, type LogLevel } from '../log.ts';
 import { sessionId } from '../session-id.ts';
@@ -122,7 +122,7 @@ export function parsed<Request>(args: string[], parse: Parser<Request>): Request
     return parse(args);
   } catch (thrown) {
     if (thrown instanceof BerthError) throw thrown;
-    throw hookUsageError(thrown instanceof Error ? thrown.message : String(thrown));
+    throw hookUsageError(messageOf(thrown));
   }
 }
 

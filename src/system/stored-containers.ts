@@ -1,4 +1,4 @@
-import { BerthError, expectBerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError, isErrno, messageOf } from '../errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
 import { diskErrors, existsOnMount, readOnMount } from './user-file.ts';
 
@@ -72,8 +72,7 @@ function containerOf(entry: unknown): StoredContainer[] {
 
 /** The user has changed the list, or the disk was full: podman does not write such a list. */
 function broken(path: string, cause: unknown): BerthError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new BerthError(`podman's list of containers is damaged: ${why}`, {
+  return new BerthError(`podman's list of containers is damaged: ${messageOf(cause)}`, {
     code: 'container-store-broken',
     hint: `When the user has no session, run as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
     fields: { file: path },

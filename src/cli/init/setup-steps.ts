@@ -1,7 +1,7 @@
 import { type StepResult, type SetupCommand, type SetupFile } from './setup-document.ts';
 import { once } from 'node:events';
 import { countText } from '../../count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError, messageOf } from '../../errors/berth-error.ts';
 import type { FileChange } from '../../init/file-change.ts';
 import { type CommandStep, commandText } from '../../init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
@@ -56,7 +56,7 @@ export async function statusOf(
     const [status, signal] = (await once(child, 'close')) as [number | null, string | null];
     return status ?? signal ?? 'no status';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
