@@ -92,9 +92,14 @@ export function parseBalancerSettings(
 ): BalancerSettings {
   const source = { file, place };
   const parsed = balancerSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, balancerSchema, []));
+  if (!parsed.success)
+    throw configProblemsError(
+      'balancer-yml-invalid',
+      source,
+      schemaMessages(parsed.error, balancerSchema, []),
+    );
   const problems = [...balancerProblems(parsed.data)];
-  if (problems.length > 0) throw invalid(source, problems);
+  if (problems.length > 0) throw configProblemsError('balancer-yml-invalid', source, problems);
   return deepFreeze(settingsOf(parsed.data));
 }
 
@@ -132,13 +137,6 @@ function settingsOf(document: BalancerDocument): BalancerSettings {
       addresses: kubernetes.addresses ?? [],
     },
   };
-}
-
-function invalid(
-  source: { readonly file: string; readonly place: Locate },
-  problems: readonly ProblemMessage[],
-): Error {
-  return configProblemsError('balancer-yml-invalid', source, problems);
 }
 
 type Path = readonly (string | number)[];

@@ -84,7 +84,12 @@ export function parseSshSettings(
 ): SshOptions {
   const source = { file, place };
   const parsed = sshSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, sshSchema, []));
+  if (!parsed.success)
+    throw configProblemsError(
+      'ssh-yml-invalid',
+      source,
+      schemaMessages(parsed.error, sshSchema, []),
+    );
   const { data } = parsed;
   const { podman = {} } = data;
   const mountProgram =
@@ -111,7 +116,7 @@ export function parseSshSettings(
     },
   };
   const problems = [...contradictions(options)];
-  if (problems.length > 0) throw invalid(source, problems);
+  if (problems.length > 0) throw configProblemsError('ssh-yml-invalid', source, problems);
   return deepFreeze(options);
 }
 
@@ -197,11 +202,4 @@ function storageMounted(
     return configError('profile-invalid', file, message, hint, { profile: name });
   }
   return undefined;
-}
-
-function invalid(
-  source: { readonly file: string; readonly place: Locate },
-  problems: readonly ProblemMessage[],
-): BerthError {
-  return configProblemsError('ssh-yml-invalid', source, problems);
 }

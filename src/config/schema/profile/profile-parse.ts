@@ -46,17 +46,16 @@ export function parseProfile(
   file: string,
   place: Locate = noPosition,
 ): Profile {
-  const source = { file, place };
+  const invalid = (problems: readonly ProblemMessage[]): BerthError =>
+    configProblemsError('profile-invalid', { file, place }, problems, undefined, { profile: name });
   if (!isProfileName(name)) {
     const hint = 'Use a-z, 0-9 and `-`, at most 40 characters, no `-` at its ends.';
     throw configError('profile-name-invalid', file, 'is not a valid profile name', hint);
   }
   const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) {
-    throw invalid(name, source, schemaMessages(parsed.error, profileSchema, []));
-  }
+  if (!parsed.success) throw invalid(schemaMessages(parsed.error, profileSchema, []));
   const problems = profileContradictions(parsed.data);
-  if (problems.length > 0) throw invalid(name, source, problems);
+  if (problems.length > 0) throw invalid(problems);
   return deepFreeze(profileOf(name, parsed.data));
 }
 
@@ -141,12 +140,4 @@ function mountOf(mount: NonNullable<ProfileDocument['mounts']>[number]): Profile
 function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(value).filter(([, one]) => one !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
-}
-
-function invalid(
-  profile: string,
-  source: { readonly file: string; readonly place: Locate },
-  problems: readonly ProblemMessage[],
-): BerthError {
-  return configProblemsError('profile-invalid', source, problems, undefined, { profile });
 }
