@@ -1,6 +1,4 @@
-import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
 import { asBerthError } from '../src/errors/berth-error.ts';
 import { issueUserToken } from '../src/clusters/issue-user-token.ts';
@@ -10,6 +8,7 @@ import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-re
 import { lineLogger } from '../src/log.ts';
 import { EventSpool } from '../src/system/event-spool.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
+import { writeAnswerLine } from '../src/system/request-line.ts';
 import { readTrusted } from '../src/system/trusted-text.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
 import { triggeringUnits } from '../src/system/systemd-units.ts';
@@ -69,21 +68,13 @@ async function main(): Promise<number> {
   if (error === undefined) log.info('credential handed out', { session, uid, cluster, ...took });
   else log.error(error, { uid });
   spool.add('broker request', { result: resultOf(error?.code), ...took });
-  send(answer);
+  writeAnswerLine(answer);
   return error?.exitCode ?? 0;
 }
 
 function resultOf(code: string | undefined): string {
   if (code === undefined) return 'success';
   return refused.includes(code) ? 'refused' : 'failure';
-}
-
-function send(answer: BrokerAnswer): void {
-  try {
-    writeSync(1, `${JSON.stringify(answer)}\n`);
-  } catch {
-    // The client has closed the connection.
-  }
 }
 
 void main()
@@ -94,7 +85,7 @@ void main()
     const took = { took_ms: Math.round(performance.now()) };
     spool.add('broker request', { result: 'failure', ...took });
     // Without an answer the client would assume that the connection limit is reached.
-    send(errorAnswer(error));
+    writeAnswerLine(errorAnswer(error));
     return error.exitCode;
   })
   // A client that keeps its end open must not keep this process alive.

@@ -1,11 +1,10 @@
-import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { asBerthError, BerthError } from '../src/errors/berth-error.ts';
 import { lineLogger } from '../src/log.ts';
 import { hubUser, parseHubRequest } from '../src/portal/hub-user.ts';
 import { stderrSink } from '../src/system/exit-now.ts';
 import { EventSpool } from '../src/system/event-spool.ts';
-import { readRequestLine } from '../src/system/request-line.ts';
+import { readRequestLine, writeAnswerLine } from '../src/system/request-line.ts';
 
 const spool = new EventSpool('hub-bootstrap');
 const log = lineLogger(stderrSink(), {}, spool.observe);
@@ -23,19 +22,11 @@ async function main(): Promise<number> {
   const request = parseHubRequest(line);
   const now = (): number => Date.now() / 1000;
   const answer = await hubUser(request, files, { log: log.with({ user: request.user }), now });
-  send(answer);
+  writeAnswerLine(answer);
   const { user, namespace } = answer;
   if (namespace === undefined) log.info('account looked up', { user });
   else log.info('namespace made for a hub', { user, cluster: request.cluster, namespace });
   return 0;
-}
-
-function send(answer: object): void {
-  try {
-    writeSync(1, `${JSON.stringify(answer)}\n`);
-  } catch {
-    // The hub has closed the connection.
-  }
 }
 
 void main()
@@ -43,7 +34,7 @@ void main()
     const error = asBerthError(thrown, 'answering a hub');
     log.error(error);
     const { code, message } = error;
-    send({ error: { code, message } });
+    writeAnswerLine({ error: { code, message } });
     return error.exitCode;
   })
   .then((code) => {

@@ -1,3 +1,5 @@
+import { writeSync } from 'node:fs';
+
 /**
  * Reads the request of a client: one line, of a client that root does not trust.
  *
@@ -37,4 +39,13 @@ async function firstLine(
       throw refuse('malformed', `the request is longer than ${longest} bytes`);
   }
   throw refuse('malformed', 'the request does not end with a newline');
+}
+
+/** Answers the client of this process with a line of JSON. One that has closed the connection gets none. */
+export function writeAnswerLine(answer: object): void {
+  try {
+    writeSync(1, `${JSON.stringify(answer)}\n`);
+  } catch {
+    // The client has closed the connection.
+  }
 }
