@@ -25,17 +25,16 @@ export function ondemandDirectory(clustersDir: string): string | undefined {
  * configuration_singleton.rb, for which the environment of the user's nginx (nginx_stage) is there already.
  *
  * @param directory OnDemand's, with nginx_stage.yml
- * @param app the installed dashboard
  * @throws BerthError those of `readIfPresent` and `parseYaml`
  */
-export function portalEnvironment(directory: string, app = dashboard): PortalEnvironment {
-  const local = ['.env.production.local', '.env.local'].map((name) => join(app, name));
+export function portalEnvironment(directory: string): PortalEnvironment {
+  const local = ['.env.production.local', '.env.local'].map((name) => join(dashboard, name));
   const nginx = nginxVariables(join(directory, 'nginx_stage.yml'));
   const early = firstOfEach([nginx, ...local.map(dotenvVariables)]);
   const root = early.get('OOD_APP_CONFIG_ROOT');
   const config =
     root !== undefined && 'value' in root ? root.value : join(directory, 'apps/dashboard');
-  const others = [join(config, 'env'), join(app, '.env.production'), join(app, '.env')];
+  const others = [join(config, 'env'), join(dashboard, '.env.production'), join(dashboard, '.env')];
   const overloads = [...local, ...others].map((file) => dotenvVariables(`${file}.overload`));
   return firstOfEach([...overloads, early, ...others.map(dotenvVariables)]);
 }

@@ -60,7 +60,7 @@ export async function chooseConnections(
   base: SshdOptions,
   { blocks, directives }: SshdConfigFiles,
   listening: ReadonlySet<number>,
-  pam: NamedAccounts = { users: [], groups: [] },
+  pam: NamedAccounts,
 ): Promise<ChosenConnections> {
   const { users, groups, addresses, ports } = input;
   const bySshd = namedAccounts(directives, blocks);

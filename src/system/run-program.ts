@@ -80,7 +80,7 @@ export interface SyncOptions extends Pick<ProgramOptions, 'timeoutMs' | 'maxBuff
 export function runProgramSync(
   file: string,
   args: readonly string[],
-  { timeoutMs, stdin, encoding = 'utf8', ...limits }: SyncOptions = {},
+  { timeoutMs, stdin, encoding = 'utf8', ...limits }: SyncOptions,
 ) {
   const options = { ...limits, timeout: timeoutMs, cwd: '/', encoding } as const;
   return spawnSync(file, args, {

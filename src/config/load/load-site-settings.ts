@@ -55,7 +55,7 @@ interface KeptSettings {
  *   `config-yaml-invalid`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
  */
 export async function loadSiteSettings(
-  files: SiteSettingsFiles = {},
+  files: SiteSettingsFiles,
   options: SiteCacheOptions = {},
 ): Promise<LoadedSiteSettings> {
   const loaded = await load(files, options);

@@ -71,8 +71,8 @@ export interface UpdatedSshSettings {
  * @throws as `loadSshSettings`; and what `writeAtomically` and mkdir throw
  */
 export async function updateSshSettingsCache(
-  files: SshSettingsFiles = {},
-  nowMs: number = Date.now(),
+  files: SshSettingsFiles,
+  nowMs: number,
 ): Promise<UpdatedSshSettings> {
   const { configFile, cache } = sourcesOf(files);
   const cached = fromCache(cache);
