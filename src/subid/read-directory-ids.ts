@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { BerthError } from '../errors/berth-error.ts';
 import { readConfigDirectory, readConfigFile } from '../system/config-files.ts';
+import { unlessConfigMissing } from '../system/trusted-text.ts';
 import { type DirectoryIds, sambaIds, sssdIds } from './rules/directory-ids.ts';
 
 interface DirectoryQuery {
@@ -45,7 +46,7 @@ export function readDirectoryIds({
 /** sssd.conf, and the snippets that sssd reads after it in this order. */
 function sssdTexts(prefix: string, uid: number): string[] {
   const directory = join(prefix, 'etc/sssd/conf.d');
-  const snippets = ifPresent(() => readConfigDirectory(directory, uid).names) ?? [];
+  const snippets = unlessConfigMissing(() => readConfigDirectory(directory, uid).names) ?? [];
   return [
     join(prefix, 'etc/sssd/sssd.conf'),
     ...snippets.filter((name) => /^[^.].*\.conf$/.test(name)).map((name) => join(directory, name)),
@@ -53,16 +54,10 @@ function sssdTexts(prefix: string, uid: number): string[] {
 }
 
 function textOf(path: string, uid: number): string {
-  return ifPresent(() => readConfigFile(path, uid, { mayBeEmpty: true }).bytes.toString()) ?? '';
-}
-
-function ifPresent<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
-    throw error;
-  }
+  return (
+    unlessConfigMissing(() => readConfigFile(path, uid, { mayBeEmpty: true }).bytes.toString()) ??
+    ''
+  );
 }
 
 /** Who is not root cannot read sssd.conf. */

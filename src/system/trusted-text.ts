@@ -16,8 +16,13 @@ export function readTrusted(path: string, options: ConfigFileOptions = {}): stri
 
 /** The same, of a file that may be absent or empty. */
 export function readIfPresent(path: string): string | undefined {
+  return unlessConfigMissing(() => readTrusted(path, { mayBeEmpty: true }));
+}
+
+/** @returns undefined if a file of the configuration that is read is absent */
+export function unlessConfigMissing<T>(read: () => T): T | undefined {
   try {
-    return readTrusted(path, { mayBeEmpty: true });
+    return read();
   } catch (error) {
     if (error instanceof BerthError && error.code === 'config-missing') return undefined;
     throw error;

@@ -24,19 +24,22 @@ export async function readPod(
  *
  * @returns undefined if it has no time limit, does not run, or cannot be read
  */
-export async function podEnd(
-  { server, namespace }: PodGrant,
-  name: string,
-): Promise<number | undefined> {
-  const pod = await withApiClient(server, deadlineIn(timeoutMs).signal, (client) =>
-    readPod(client, { name, namespace }),
-  ).catch(() => undefined);
+export async function podEnd(grant: PodGrant, name: string): Promise<number | undefined> {
+  const pod = await readGranted(grant, name).catch(() => undefined);
   return pod && endOf(pod);
 }
 
 function endOf({ spec, status }: PodStatus): number | undefined {
   const end = Date.parse(status?.startTime ?? '') + (spec?.activeDeadlineSeconds ?? NaN) * 1000;
   return Number.isNaN(end) ? undefined : end;
+}
+
+async function readGranted(
+  { server, namespace }: PodGrant,
+  name: string,
+): Promise<PodStatus | undefined> {
+  const { signal } = deadlineIn(timeoutMs);
+  return withApiClient(server, signal, (client) => readPod(client, { name, namespace }));
 }
 
 type PodMetadata = NonNullable<PodStatus['metadata']>;
@@ -51,17 +54,15 @@ const timeoutMs = 3_000;
  * @returns undefined if the pod is running, or cannot be read
  */
 export async function podLoss(
-  { server, namespace }: PodGrant,
+  grant: PodGrant,
   name: string,
   isAnother: (metadata: PodMetadata) => boolean,
 ): Promise<BerthError | undefined> {
   try {
-    const pod = await withApiClient(server, deadlineIn(timeoutMs).signal, (client) =>
-      readPod(client, { name, namespace }),
-    );
+    const pod = await readGranted(grant, name);
     const what = pod === undefined ? 'deleted' : fateOf(pod, isAnother);
     if (what === undefined) return undefined;
-    const place = `${namespace}/${name}`;
+    const place = `${grant.namespace}/${name}`;
     return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
       code: 'pod-lost',
       forUser: true,

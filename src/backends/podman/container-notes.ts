@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync, readdirSync, utimesSync, writeSync } from 'node:fs';
-import { BerthError, expectErrno, isErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { writeStateFile } from '../../system/private-file.ts';
-import { readUserFileSync } from '../../system/user-file.ts';
+import { ifUsable, readUserFileSync } from '../../system/user-file.ts';
 
 /**
  * Notes for the user's logins on other login nodes: which container runs here. A file for each node and profile in the
@@ -80,14 +80,11 @@ export function tellOtherContainers(
 
 /** @returns undefined if it is none, or too old */
 function readNote(path: string, { uid }: Owner, now: number): ContainerNote | undefined {
-  try {
+  return ifUsable(() => {
     if (lstatSync(path).mtimeMs + validMs < now) return undefined;
     const text = readUserFileSync(path, { uid, maximumBytes: longestNote });
     return parseNote(text?.toString('utf8') ?? '');
-  } catch (error) {
-    if (error instanceof BerthError || isErrno(error)) return undefined;
-    throw error;
-  }
+  });
 }
 
 /** Parses a note. Its text goes to a terminal, so names must be names. @returns undefined if the text is no note */

@@ -2,14 +2,13 @@ import { backendsIn } from '../../backends/backends.ts';
 import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { connectionId, type ConnectionRecord } from '../../connections/connection-record.ts';
+import { connectionId } from '../../connections/connection-record.ts';
 import { callingMonitor } from '../../connections/open-connections.ts';
 import { type PamItems, registerConnection } from '../../connections/register-connection.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { lookupUser, type User } from '../../identity/nss.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { Logger } from '../../log.ts';
-import type { LogEventFields } from '../../log-events.ts';
 import { sessionId } from '../../session-id.ts';
 import type { EventSpool } from '../../system/event-spool.ts';
 import { fileIdentity } from '../../system/config-files.ts';
@@ -107,20 +106,16 @@ async function open(input: OpenInput): Promise<number> {
   }
   if (opened.record.placesUnknown === true)
     log.warning('the address of the client was not looked up: too many TCP connections');
-  log.info('session opened', { rhost: pam.rhost, ...placesOf(opened.record) });
-  return 0;
-}
-
-/**
- * Where the connection comes from. Behind a balancer, `peer` is the address that the balancer's log calls `source` and
- * `source_port`; `client` is read from that line of the log, if it is there yet.
- */
-function placesOf({ client, peer, local }: ConnectionRecord): LogEventFields<'session opened'> {
-  return {
+  const { client, peer, local } = opened.record;
+  // Behind a balancer, `peer` is the address that the balancer's log calls `source` and `source_port`; `client` is read
+  // from that line of the log, if it is there yet.
+  log.info('session opened', {
+    rhost: pam.rhost,
     ...(client && { client: endpointText(client) }),
     ...(peer && { peer: endpointText(peer) }),
     ...(local && { port: local.port }),
-  };
+  });
+  return 0;
 }
 
 /** Whether the user may get a profile, by a rule or by `--profile` in a Match block. */
