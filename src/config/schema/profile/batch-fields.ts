@@ -5,7 +5,7 @@ import { cpus, size } from './quantities.ts';
 import { durationBetween } from '../duration-schema.ts';
 
 /** A word of an `#SBATCH` line: it can end neither the word, nor the line, nor be an option of its own. */
-export const word = (characters: string) =>
+const word = (characters: string) =>
   matching(
     new RegExp(`^(?!-)[A-Za-z0-9_.,:=/+@${characters}-]{1,200}$`),
     'must be one word for sbatch(1), without blanks, quotes, `#` or `$`, and not begin with `-`',
