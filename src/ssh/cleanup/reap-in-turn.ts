@@ -66,8 +66,8 @@ interface TurnLimits {
   readonly slow?: ReadonlySet<number>;
   /** The note of a user whose process has survived SIGKILL (`noteHung`). While it exists, the user is not handled. */
   readonly noteOf: (uid: number) => string;
-  /** Called when the users that a process is at have taken `waitMs`. */
-  readonly onWait?: (uids: readonly number[]) => Promise<void>;
+  /** Called when the users that a process is at have taken `waitMs`. Never throws. */
+  readonly onWait?: ((uids: readonly number[]) => Promise<void>) | undefined;
 }
 
 /** What few cleanups take, unless they wait for a user. Milliseconds. */

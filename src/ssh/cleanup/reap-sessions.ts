@@ -99,9 +99,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
     roundMs: reapTimeoutMs,
     slow: last.slow,
     noteOf: notesOf(site),
-    onWait: async (waiting: readonly number[]): Promise<void> => {
-      if (!dryRun) await answerLooks(site, waiting);
-    },
+    onWait: dryRun ? undefined : (waiting: readonly number[]) => answerLooks(site, waiting),
   };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
@@ -119,13 +117,17 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   return { busy: false, ...report, failed, unreached };
 }
 
-/** Aborts what processes of these users wait for in execve(2), and with them all who look at them. */
+/** Aborts what processes of these users wait for in execve(2), and with them all who look at them. Never throws. */
 async function answerLooks(site: SessionContext, uids: readonly number[]): Promise<void> {
   const silent = silentUsers();
   for (const user of uids.flatMap((uid) => (silent.has(uid) ? (userOfUid(uid) ?? []) : []))) {
-    const subordinate = await subordinateRanges(user);
-    const connections = abortWaitedFor({ uid: user.uid, subordinate }).join(' ');
-    site.log.info('FUSE connections aborted', { user: user.name, connections });
+    try {
+      const subordinate = await subordinateRanges(user);
+      const connections = abortWaitedFor({ uid: user.uid, subordinate }).join(' ');
+      site.log.info('FUSE connections aborted', { user: user.name, connections });
+    } catch (thrown) {
+      site.log.error(asBerthError(thrown, `FUSE connections of ${user.name}`));
+    }
   }
 }
 
