@@ -86,7 +86,11 @@ export class LintSshd {
     await waitFor(
       { what: 'the end of all connections', timeoutMs: 60_000, everyMs: 20 },
       async () => ((await readFile(file, 'utf8')).trim() === '' ? true : undefined),
-    );
+    ).catch(async (error: unknown) => {
+      const { stdout } = await execa('ps', ['-e', '--forest', '-o', 'pid,ppid,stat,wchan:25,args']);
+      const log = await readFile(this.host.path('sshd.log'), 'utf8');
+      throw new Error(`${log}\n${stdout}`, { cause: error });
+    });
   }
 
   /** After the last connection, whose hooks still write to the host. */
