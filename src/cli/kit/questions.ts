@@ -99,7 +99,8 @@ async function ask(
     fallback === undefined ? '' : ` [${fallback === '' ? 'none' : escapedForTerminal(fallback)}]`;
   for (;;) {
     const typed = (await read(`${text}${shown}: `)).trim();
-    const answer = typed === '' && fallback !== undefined ? fallback : typed;
+    const word = question.problem === yesOrNo ? wholeWord(typed) : typed;
+    const answer = word === '' && fallback !== undefined ? fallback : word;
     const wrong =
       answer === '' && fallback !== '' ? 'an answer is needed' : await problemOf(question, answer);
     if (wrong === undefined) return answer;
@@ -199,6 +200,12 @@ export const yesAndNo = ['yes', 'no'] as const;
 /** The problem of an answer that is neither. */
 export function yesOrNo(answer: string): string | undefined {
   return yesAndNo.some((one) => one === answer) ? undefined : 'must be yes or no';
+}
+
+/** On a terminal, `y` and `n` are answers, too, in any case. */
+function wholeWord(typed: string): string {
+  const word = yesAndNo.find((one) => one.startsWith(typed.toLowerCase()));
+  return typed === '' ? typed : (word ?? typed);
 }
 
 /** The words of an answer that is a list. */

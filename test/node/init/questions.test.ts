@@ -44,8 +44,8 @@ describe('the questions of berth init login-node on a terminal', () => {
       [/70000: must be a port from 1 to 65535\r\n[^\r\n]*Port/, `${host.port}\r`],
       [/login-shell \(.*\) or forced \[login-shell\]: /, 'both\r'],
       [/both: must be login-shell or forced\r\n[^\r\n]*login-shell/, '\r'],
-      [/Pull the image now \[yes\]: /, 'y\r'],
-      [/y: must be yes or no\r\n[^\r\n]*Pull/, 'no\r'],
+      [/Pull the image now \[yes\]: /, 'yo\r'],
+      [/yo: must be yes or no\r\n[^\r\n]*Pull/, 'N\r'],
       [confirm, '\r'],
     );
     expect(await terminal.waitForExit()).toBe(75);
