@@ -88,8 +88,8 @@ const cgroup2 = 0x6367_7270;
 
 /** The version of cgroups, and whether it fits `podman.cgroup_manager` of ssh.yml. */
 export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Finding> {
-  const { type } = await statfs('/sys/fs/cgroup');
-  if (type !== cgroup2)
+  const mounted = await ifExists(statfs('/sys/fs/cgroup'));
+  if (mounted?.type !== cgroup2)
     return failed(
       'cgroups v2 is not alone at /sys/fs/cgroup (v1, or the hybrid mode): limits have no effect, and crun does not start',
       hasSystemd()
@@ -178,7 +178,10 @@ async function delegated(
 }
 
 /** Whether users can open the devices that rootless podman needs. */
-export async function devicesFinding({ podman, profiles }: SshSettings): Promise<Finding> {
+export async function devicesFinding({
+  podman,
+  profiles,
+}: Pick<SshSettings, 'podman' | 'profiles'>): Promise<Finding> {
   const wanted = [
     ...(podman.mountProgram === undefined ? [] : ['/dev/fuse']),
     ...([...profiles.values()].some(({ network }) => !['host', 'none'].includes(network))

@@ -2,6 +2,9 @@ import { existsSync } from 'node:fs';
 import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import { type Backend, backends } from '../config/schema/profile/profile.ts';
+import { parseSshSettings } from '../config/schema/ssh-settings.ts';
+import { cgroupFinding, devicesFinding } from '../doctor/ssh-host-checks.ts';
+import { BerthError } from '../errors/berth-error.ts';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';
 import { kindFile } from '../sshd-kinds/kind.ts';
@@ -63,6 +66,24 @@ export function presentAnswers(asked?: Backend): PresentAnswers {
     addresses: [...(kind ?? '').matchAll(/^ListenAddress (\S+)$/gm)].map(([, one = '']) => one),
     mode: kindModeOf(kind ?? '') ?? 'login-shell',
   };
+}
+
+/**
+ * Looks for what no container starts without, whatever an admin answers.
+ *
+ * @throws {BerthError} `init-cancelled`
+ */
+export async function assertContainersStart(): Promise<void> {
+  const { podman } = parseSshSettings({}, sshYml);
+  const findings = [await cgroupFinding(podman)];
+  // A present ssh.yml may need other devices: doctor looks for these.
+  if (!existsSync(sshYml)) findings.push(await devicesFinding({ podman, profiles: new Map() }));
+  for (const finding of findings)
+    if (finding.status === 'failed')
+      throw new BerthError(`no session would start: ${finding.message}; nothing was written`, {
+        code: 'init-cancelled',
+        hint: finding.next,
+      });
 }
 
 /** The profile of the sessions, and ssh.yml, which gives it to everybody. */

@@ -113,7 +113,8 @@ function assertOptionsOf(backend: Backend, args: Readonly<Record<string, unknown
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const { loginNodeSetup } = await import('../../init/login-node-setup.ts');
-  const { presentAnswers } = await import('../../init/login-node-profile.ts');
+  const { assertContainersStart, presentAnswers } =
+    await import('../../init/login-node-profile.ts');
   const { runSetup } = await import('./run-setup.ts');
   const { stepEnvironment } = await import('./setup-steps.ts');
   const { readImageArchive } = await import('../../images/image-archive.ts');
@@ -126,6 +127,7 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
   const { backend } = present;
   assertOptionsOf(backend, { ...args });
   assertRoot();
+  if (backend === 'podman' && !args['dry-run']) await assertContainersStart();
   const archive = file === undefined ? undefined : await readImageArchive(resolve(file));
   const ofBackend = await backendQuestions(present, args.cluster);
   const questions = loginNodeQuestions(present, archive, asking.asks, ofBackend);

@@ -35,6 +35,27 @@ describe('berth init login-node', () => {
     );
   });
 
+  it.each([
+    ['/dev/fuse', 'mv /dev/fuse /run/fuse', 'mv /run/fuse /dev/fuse', '/dev/fuse does not exist'],
+    [
+      'cgroups v2',
+      'mount -t tmpfs tmpfs /sys/fs/cgroup',
+      'umount /sys/fs/cgroup',
+      'cgroups v2 is not alone at /sys/fs/cgroup',
+    ],
+  ])('asks nothing on a host without %s', async (_what, take, giveBack, message) => {
+    await shell(take);
+    const terminal = host.openInit('login-node');
+    const exitCode = await terminal.waitForExit();
+    const dryRun = await init('--yes --dry-run');
+    await shell(giveBack);
+    expect(exitCode, terminal.text).toBe(75);
+    expect(terminal.text).toContain(`berth: no session would start: ${message}`);
+    expect(terminal.text).toContain('; nothing was written [init-cancelled]');
+    expect(terminal.text).not.toContain('Image of the sessions');
+    expect(dryRun.stdout).toContain('/etc/berth/ssh.yml: new');
+  });
+
   it('shows all changes in a dry run, and makes none', async () => {
     const { exitCode, stdout, stderr } = await init('--yes --dry-run');
     expect({ exitCode, stderr }).toEqual({
