@@ -110,9 +110,13 @@ describe('berth init login-node', () => {
   });
 
   it('ends with a session in a container', async () => {
+    const pamEnv = '/etc/security/berth-pam-env.conf';
+    // As the package does.
+    await shell(`install -m 0644 ${installDirectory}/share${pamEnv} ${pamEnv}`);
     const { exitCode, stdout, stderr } = await init('--yes');
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('\n  cp -p /root/pam.d-sshd.before-berth /etc/pam.d/sshd\n');
+    expect(undoCommands(stdout, 'to undo earlier runs')).toContain(`rm ${pamEnv}`);
     expect(stdout).toContain(`next: try it: ssh -p ${port} alice@`);
     // By then her shell is Berth's.
     expect(stdout).toMatch(
