@@ -79,6 +79,7 @@ describe('berth init login-node', () => {
       `login-node --image localhost:1/none:1 --user alice --port ${port} --pull yes --start no --yes`,
     );
     expect(failed.stderr).toContain('[registry-unreachable]');
+    expect(failed.stderr).toContain('`berth init login-node --from-archive FILE`');
     expect(failed.stderr).toContain('[init-step-failed]');
     const undo = undoCommands(failed.stdout, 'to undo this run');
     // No profile names what could not be pulled.
