@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { BerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSessionId } from '../session-id.ts';
+import { directoryNames } from '../system/if-present.ts';
 import type { LogLine } from '../trace/log-line.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, list, outputOption } from './kit/options.ts';
@@ -58,7 +59,9 @@ async function trace(
     () => `reading ${reading}`,
     async () => {
       const now = terminal.now();
-      if (args.file === undefined && !journals.some(existsSync)) throw noJournal(args.session);
+      // systemd's package makes the directory on hosts without journald, too.
+      if (args.file === undefined && journals.every((one) => directoryNames(one).length === 0))
+        throw noJournal(args.session);
       if (args.file === undefined) return readJournal(traced, found, now);
       for (const path of args.file) {
         reading = path;
@@ -106,9 +109,10 @@ const journals = ['/run/log/journal', '/var/log/journal'];
 const logs = ['/var/log/auth.log', '/var/log/secure', '/var/log/messages'];
 
 function noJournal(session: string): BerthError {
-  const log = logs.find((path) => existsSync(path)) ?? '/var/log/auth.log';
-  return new BerthError('this host has no journal', {
+  const log = logs.find((path) => existsSync(path));
+  const none = log === undefined ? ' and no file of syslog: there is no log to read' : '';
+  return new BerthError(`this host has no journal${none}`, {
     code: 'journal-unreadable',
-    hint: `Run \`berth trace ${session} --file ${log}\`.`,
+    hint: log && `Run \`berth trace ${session} --file ${log}\`.`,
   });
 }

@@ -148,3 +148,16 @@ it('says on a host without a journal which file to read', async () => {
       'berth: this host has no journal [journal-unreadable]\nnext: Run `berth trace 4711.8812345@login1 --file /var/log/secure`.\n',
   });
 });
+
+it('says on a host that keeps no log that there is none, and what to install', async () => {
+  // The package of systemd has made the directory.
+  await host.asRoot(['sh', '-c', 'mount -t tmpfs tmpfs /var/log; mkdir /var/log/journal']);
+  const { exitCode, stderr } = await trace('4711.8812345@login1');
+  await host.asRoot(['umount', '/var/log']);
+  expect(exitCode).toBe(69);
+  expect(stderr).toContain(
+    'this host has no journal and no file of syslog: there is no log to read [journal-unreadable]\n',
+  );
+  expect(stderr).toMatch(/next: .* install and start rsyslog, or systemd-journald/);
+  expect(stderr).not.toContain('nothing about');
+});
