@@ -41,7 +41,7 @@ const [release] = parse(await readFile(join(repository, 'packaging/changelog.yml
 const epoch = process.env.SOURCE_DATE_EPOCH ?? String(Date.parse(release.date) / 1000);
 
 const missing = [
-  ['go', 'Go (https://go.dev/dl, or golang-go)'],
+  ['go', 'Go 1.25 or later (https://go.dev/dl; golang-go of Debian 12 is older)'],
   ...(values.format.includes('rpm')
     ? [
         ['checkmodule', 'checkpolicy'],
