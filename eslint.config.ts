@@ -15,8 +15,8 @@ const domains = [
   'sshd-lint',
   'ldap',
   'cluster-reap',
-  'trace',
-  'metrics',
+  'diagnose/trace',
+  'diagnose/metrics',
 ] as const;
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
@@ -53,7 +53,7 @@ const pure = [
   'init/rules',
   'directory/rules',
   'ldap/rules',
-  'metrics/rules',
+  'diagnose/metrics/rules',
   'companions/balancer/rules',
   'companions/notebooks/rules',
   'companions/pages/rules',
@@ -93,12 +93,16 @@ const zones = [
   })),
   {
     target: inSrc([...shared, 'system']),
-    from: inSrc(['cli', 'init', 'doctor', ...domains]),
+    from: inSrc(['cli', 'init', 'diagnose/doctor', ...domains]),
     message: 'Arrows go down.',
   },
-  { target: inSrc(domains), from: inSrc(['cli', 'init', 'doctor']), message: 'Arrows go down.' },
-  { target: inSrc(['init', 'doctor']), from: './src/cli', message: 'Arrows go down.' },
-  { target: './src/doctor', from: './src/init', message: 'Arrows go down.' },
+  {
+    target: inSrc(domains),
+    from: inSrc(['cli', 'init', 'diagnose/doctor']),
+    message: 'Arrows go down.',
+  },
+  { target: inSrc(['init', 'diagnose/doctor']), from: './src/cli', message: 'Arrows go down.' },
+  { target: './src/diagnose/doctor', from: './src/init', message: 'Arrows go down.' },
   {
     target: './src/cli/kit',
     from: commands.map((name) => `./src/cli/${name}`),

@@ -1,4 +1,4 @@
-import { families, type Family } from '../../src/metrics/rules/families.ts';
+import { families, type Family } from '../../src/diagnose/metrics/rules/families.ts';
 import type { GeneratedPage } from './page.ts';
 
 const head = `# Metrics

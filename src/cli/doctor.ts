@@ -1,4 +1,4 @@
-import type { TestSessionFailure } from '../doctor/test-session-process.ts';
+import type { TestSessionFailure } from '../diagnose/doctor/test-session-process.ts';
 import { asBerthError } from '../errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { command } from './kit/command.ts';
@@ -49,7 +49,7 @@ export const doctorCommand = command({
     'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Without --start-session, doctor changes nothing.',
   run: async (args, terminal) => {
     const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
-    const { runDoctor } = await import('../doctor/run-checks.ts');
+    const { runDoctor } = await import('../diagnose/doctor/run-checks.ts');
     const { writeChecks } = await import('./kit/check-report.ts');
     const startsSession = args['start-session'];
     if (startsSession) assertRoot();

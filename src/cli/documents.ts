@@ -26,7 +26,7 @@ import type { KindUnit } from '../sshd-kinds/kind.ts';
 import type { NewKind } from '../sshd-kinds/new-kind.ts';
 import type { SshdLint } from '../sshd-lint/lint-sshd.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
-import type { LogLine } from '../trace/log-line.ts';
+import type { LogLine } from '../diagnose/trace/log-line.ts';
 import type { HostStatus } from './status/host-status.ts';
 
 interface TokenOfCluster {

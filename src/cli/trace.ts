@@ -3,7 +3,7 @@ import { BerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
 import { parseSessionId } from '../session-id.ts';
 import { directoryNames } from '../system/if-present.ts';
-import type { LogLine } from '../trace/log-line.ts';
+import type { LogLine } from '../diagnose/trace/log-line.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, list, outputOption } from './kit/options.ts';
 import { type Terminal, documentText } from './kit/terminal.ts';
@@ -43,8 +43,8 @@ async function trace(
   args: ArgumentsOf<typeof options & typeof words>,
   terminal: Terminal,
 ): Promise<number> {
-  const { SessionLines, mostLines } = await import('../trace/session-lines.ts');
-  const { readJournal, readLogFile } = await import('../trace/read-lines.ts');
+  const { SessionLines, mostLines } = await import('../diagnose/trace/session-lines.ts');
+  const { readJournal, readLogFile } = await import('../diagnose/trace/read-lines.ts');
   const traced = parseSessionId(args.session);
   if (traced === undefined)
     throw new BerthError(`'${args.session}' is not the ID of a session`, {

@@ -3,7 +3,7 @@ import { loadSshSettings } from '../config/load/load-ssh-settings.ts';
 import { chooseProfile } from '../config/schema/profile/choose-profile.ts';
 import { type Backend, backends } from '../config/schema/profile/profile.ts';
 import { parseSshSettings } from '../config/schema/ssh-settings.ts';
-import { cgroupFinding, devicesFinding } from '../doctor/ssh-host-checks.ts';
+import { cgroupFinding, devicesFinding } from '../diagnose/doctor/ssh-host-checks.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { withInstalledPaths } from '../installed-path.ts';
 import { sourceText } from '../source-text.ts';

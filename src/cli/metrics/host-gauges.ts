@@ -8,7 +8,7 @@ import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-documen
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { listImages } from '../../images/list-images.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
-import type { Gauges } from '../../metrics/rules/totals.ts';
+import type { Gauges } from '../../diagnose/metrics/rules/totals.ts';
 import { clustersToSkip, readBackoff } from '../../portal/cluster-backoff.ts';
 import { timerStates } from '../../system/systemd-timers.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
@@ -46,7 +46,7 @@ export async function hostGauges(args: SiteArguments, now: number): Promise<Host
     try {
       gauges = { ...gauges, ...(await look()) };
     } catch (thrown) {
-      const { isWithoutClusters } = await import('../../doctor/host-roles.ts');
+      const { isWithoutClusters } = await import('../../diagnose/doctor/host-roles.ts');
       // As in `berth status`: a login node with a berth.yml and without OnDemand.
       if (existsSync(sshFile) && isWithoutClusters(thrown)) continue;
       errors.push(asBerthError(thrown, `looking at ${what}`));

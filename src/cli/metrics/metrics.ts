@@ -27,8 +27,8 @@ export const metricsCommand = command({
 async function metrics(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
   const { assertRoot } = await import('../../system/as-user.ts');
   const { tryLock } = await import('../../system/file-lock.ts');
-  const { foldSpool } = await import('../../metrics/fold-spool.ts');
-  const { metricsText } = await import('../../metrics/rules/totals.ts');
+  const { foldSpool } = await import('../../diagnose/metrics/fold-spool.ts');
+  const { metricsText } = await import('../../diagnose/metrics/rules/totals.ts');
   const { hostGauges } = await import('./host-gauges.ts');
   const safe = await import('../../system/safe-directories.ts');
   assertRoot();

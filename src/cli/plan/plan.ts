@@ -63,11 +63,11 @@ const checkTimeoutMs = 5_000;
 
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, profile, command, tty, port, output } = args;
-  const { checkPodman } = await import('../../doctor/ssh-checks.ts');
+  const { checkPodman } = await import('../../diagnose/doctor/ssh-checks.ts');
   const { planSession } = await import('../../ssh/open/plan-session.ts');
   const { writeSessionPlan } = await import('./session-plan-text.ts');
   const { lookupUser } = await import('../../identity/nss.ts');
-  const { userAccessFinding } = await import('../../doctor/ssh-user-checks.ts');
+  const { userAccessFinding } = await import('../../diagnose/doctor/ssh-user-checks.ts');
   const { runCheck } = await import('../../check-result.ts');
   const plan = await planSession({
     username: user,

@@ -13,7 +13,12 @@ import {
 } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
-import { hostRoles, isOnlySshHost, isSshHost, isWithoutClusters } from '../../doctor/host-roles.ts';
+import {
+  hostRoles,
+  isOnlySshHost,
+  isSshHost,
+  isWithoutClusters,
+} from '../../diagnose/doctor/host-roles.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { Session } from '../../ssh/sessions/list-sessions.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
@@ -74,7 +79,7 @@ export async function readStatus(version: string, nowMs: number): Promise<HostSt
     asRoot('clusters', () => readClusters(site?.settings, now)),
     part('timers', () => readTimers(nowMs, skip)),
     asRoot('checks', async () => {
-      const { quickChecks } = await import('../../doctor/quick-checks.ts');
+      const { quickChecks } = await import('../../diagnose/doctor/quick-checks.ts');
       const input = { site: site?.settings?.settings, ssh: sshSettings, uid, timeoutMs };
       return quickChecks({ ...input, nodeVersion: process.versions.node });
     }),

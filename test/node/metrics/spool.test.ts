@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { foldSpool } from '../../../src/metrics/fold-spool.ts';
+import { foldSpool } from '../../../src/diagnose/metrics/fold-spool.ts';
 import { EventSpool, mostOfSpool } from '../../../src/system/event-spool.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';

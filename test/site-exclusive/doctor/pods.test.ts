@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/check-result.ts';
-import { runDoctor } from '../../../src/doctor/run-checks.ts';
+import { runDoctor } from '../../../src/diagnose/doctor/run-checks.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';

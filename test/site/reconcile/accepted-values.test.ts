@@ -6,7 +6,7 @@ import { parseProfile } from '../../../src/config/schema/profile/profile-parse.t
 import type { ClusterSettings, JsonObject } from '../../../src/config/schema/settings.ts';
 import type { Finding } from '../../../src/check-result.ts';
 import { userObjects } from '../../../src/kube/objects/user-objects.ts';
-import { objectsFinding } from '../../../src/doctor/objects-check.ts';
+import { objectsFinding } from '../../../src/diagnose/doctor/objects-check.ts';
 import { apiClient, type ApiClient } from '../../../src/kube/api-client.ts';
 import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
 import { Portal } from '../../rig/site/portal.ts';

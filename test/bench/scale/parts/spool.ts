@@ -1,7 +1,7 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { join } from 'node:path';
-import { foldSpool } from '../../../../src/metrics/fold-spool.ts';
+import { foldSpool } from '../../../../src/diagnose/metrics/fold-spool.ts';
 import { EventSpool, mostOfSpool, spoolFile } from '../../../../src/system/event-spool.ts';
 import { openBench } from '../../bench-portal.ts';
 import { hookCommand, warmUp } from '../../logins.ts';
