@@ -9,10 +9,10 @@ import tseslint from 'typescript-eslint';
 const domains = [
   'portal',
   'ssh',
-  'images',
-  'subid',
-  'sshd-kinds',
-  'sshd-lint',
+  'setup/images',
+  'setup/subid',
+  'setup/sshd-kinds',
+  'setup/sshd-lint',
   'ldap',
   'cluster-reap',
   'diagnose/trace',
@@ -21,7 +21,7 @@ const domains = [
 
 /** The one exception: what makes a configuration of sshd has it checked before it is put in place. */
 const mayImport: Readonly<Partial<Record<(typeof domains)[number], (typeof domains)[number]>>> = {
-  'sshd-kinds': 'sshd-lint',
+  'setup/sshd-kinds': 'setup/sshd-lint',
 };
 
 /** What they stand on, top first: each may import from itself and from what stands below it. */
@@ -50,7 +50,7 @@ const pure = [
   'cluster-reap/rules',
   'clusters/rules',
   'companions/cluster-api/rules',
-  'init/rules',
+  'setup/init/rules',
   'directory/rules',
   'ldap/rules',
   'diagnose/metrics/rules',
@@ -58,9 +58,9 @@ const pure = [
   'companions/notebooks/rules',
   'companions/pages/rules',
   'companions/slurm-accounts/rules',
-  'sshd-kinds/rules',
-  'sshd-lint/rules',
-  'subid/rules',
+  'setup/sshd-kinds/rules',
+  'setup/sshd-lint/rules',
+  'setup/subid/rules',
   'session',
   'backends/podman/argv',
   'backends/slurm/argv',
@@ -93,16 +93,20 @@ const zones = [
   })),
   {
     target: inSrc([...shared, 'system']),
-    from: inSrc(['cli', 'init', 'diagnose/doctor', ...domains]),
+    from: inSrc(['cli', 'setup/init', 'diagnose/doctor', ...domains]),
     message: 'Arrows go down.',
   },
   {
     target: inSrc(domains),
-    from: inSrc(['cli', 'init', 'diagnose/doctor']),
+    from: inSrc(['cli', 'setup/init', 'diagnose/doctor']),
     message: 'Arrows go down.',
   },
-  { target: inSrc(['init', 'diagnose/doctor']), from: './src/cli', message: 'Arrows go down.' },
-  { target: './src/diagnose/doctor', from: './src/init', message: 'Arrows go down.' },
+  {
+    target: inSrc(['setup/init', 'diagnose/doctor']),
+    from: './src/cli',
+    message: 'Arrows go down.',
+  },
+  { target: './src/diagnose/doctor', from: './src/setup/init', message: 'Arrows go down.' },
   {
     target: './src/cli/kit',
     from: commands.map((name) => `./src/cli/${name}`),

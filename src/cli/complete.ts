@@ -106,15 +106,15 @@ const sources: Readonly<Record<NameKind, () => readonly string[] | Promise<reado
   balancer: () => namesInBalancerYml('balancers'),
   image: async () => {
     const { loadSshSettings } = await import('../config/load/load-ssh-settings.ts');
-    const { wantedImages } = await import('../images/wanted-images.ts');
-    const { imageStoreDir, readIndex } = await import('../images/store-transaction.ts');
+    const { wantedImages } = await import('../setup/images/wanted-images.ts');
+    const { imageStoreDir, readIndex } = await import('../setup/images/store-transaction.ts');
     const settings = await loadSshSettings({});
     const stored = readIndex(imageStoreDir(settings)).images.flatMap(({ names }) => names);
     const wanted = wantedImages(settings.profiles).map(({ image }) => image);
     return [...new Set([...wanted, ...stored])];
   },
   address: async () => {
-    const { allAddresses, hostAddresses } = await import('../init/host-addresses.ts');
+    const { allAddresses, hostAddresses } = await import('../setup/init/host-addresses.ts');
     return [allAddresses, ...hostAddresses()];
   },
   explained: async () => {

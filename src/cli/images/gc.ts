@@ -1,4 +1,4 @@
-import type { GcImage, GcResult } from '../../images/collect-garbage.ts';
+import type { GcImage, GcResult } from '../../setup/images/collect-garbage.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
@@ -27,7 +27,7 @@ export const gcCommand = command({
   epilogue: 'The images in use are read from the storage of users, STORAGE/users/*/storage.',
   run: async (args, terminal) => {
     assertRoot();
-    const { collectImages } = await import('../../images/collect-garbage.ts');
+    const { collectImages } = await import('../../setup/images/collect-garbage.ts');
     const dryRun = args['dry-run'];
     const options = {
       graceSeconds: parseSeconds(args.grace, 'grace', { least: '0s', most: '3650d' }),

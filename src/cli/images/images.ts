@@ -1,4 +1,4 @@
-import type { ListedImage } from '../../images/list-images.ts';
+import type { ListedImage } from '../../setup/images/list-images.ts';
 import { installedPath } from '../../installed-path.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
@@ -24,7 +24,7 @@ const listCommand = command({
   epilogue:
     'STATUS: complete; missing, if a profile names it but it is not in the store; damaged, if layers are incomplete (see `berth images check`). Contacts no registry.',
   run: async (args, terminal) => {
-    const { listImages } = await import('../../images/list-images.ts');
+    const { listImages } = await import('../../setup/images/list-images.ts');
     const site = await loadSsh(args);
     const images = listImages(site);
     if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));
@@ -56,7 +56,7 @@ const checkCommand = command({
   epilogue:
     'Exit status: 0 no check failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is contacted, and nothing is changed.',
   run: async (args, terminal) => {
-    const { checkImages } = await import('../../images/check-images.ts');
+    const { checkImages } = await import('../../setup/images/check-images.ts');
     const { writeChecks } = await import('../kit/check-report.ts');
     return writeChecks(checkImages(await loadSsh(args), args.image), args.output, terminal);
   },
@@ -75,7 +75,7 @@ const filesCommand = command({
     'They are copied with their loader and libraries, so they run in any image. Run it again after an update of OpenSSH or the C library; berth-images.timer does.',
   run: async ({ to }, terminal) => {
     assertRoot();
-    const { installTransferTools } = await import('../../images/copy-transfer-tools.ts');
+    const { installTransferTools } = await import('../../setup/images/copy-transfer-tools.ts');
     const wanted = outputDirectory('--to', to ?? terminal.toolsDir);
     const { directory, changed, removed } = await installTransferTools(wanted);
     const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');

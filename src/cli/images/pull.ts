@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { usageError } from '../../errors/usage-error.ts';
-import type { NameMove } from '../../images/image-names.ts';
-import type { PullOutcome, PullPlan } from '../../images/pull-images.ts';
+import type { NameMove } from '../../setup/images/image-names.ts';
+import type { PullOutcome, PullPlan } from '../../setup/images/pull-images.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
@@ -56,10 +56,10 @@ async function pull(
 ): Promise<void> {
   assertRoot();
   const { image: named = [], 'from-archive': archive, timeout } = args;
-  const { planPull, pullImages } = await import('../../images/pull-images.ts');
-  const { loadArchive, planLoad } = await import('../../images/load-archive.ts');
-  const { wantedImages } = await import('../../images/wanted-images.ts');
-  const { readImageArchive } = await import('../../images/image-archive.ts');
+  const { planPull, pullImages } = await import('../../setup/images/pull-images.ts');
+  const { loadArchive, planLoad } = await import('../../setup/images/load-archive.ts');
+  const { wantedImages } = await import('../../setup/images/wanted-images.ts');
+  const { readImageArchive } = await import('../../setup/images/image-archive.ts');
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await loadSsh(args);
   const wanted = wantedImages(site.profiles);
@@ -87,7 +87,7 @@ async function pull(
     return;
   }
   if (archive === undefined && options.authFile !== undefined) {
-    const { assertRegistryAuth } = await import('../../images/pull-images.ts');
+    const { assertRegistryAuth } = await import('../../setup/images/pull-images.ts');
     assertRegistryAuth(options.authFile);
   }
   let current = archive ?? '';
@@ -164,7 +164,7 @@ async function confirmMoves(
   if (yes) return true;
   const asking = asker('berth images pull', { yes }, terminal);
   if (!asking.asks) return false;
-  const { moveText } = await import('../../images/image-names.ts');
+  const { moveText } = await import('../../setup/images/image-names.ts');
   const lines = moves.map((move) => `  ${escapedForTerminal(moveText(move))}\n`);
   terminal.stderr.write(`\r\u001b[KThese tags would point to other images:\n${lines.join('')}`);
   return await asking.confirm('Replace them?');

@@ -37,8 +37,8 @@ export const initClusterCommand = command({
 });
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const { clusterSetup } = await import('../../init/cluster-setup.ts');
-  const { hookEnvFileIn, presentPortal } = await import('../../init/present-portal.ts');
+  const { clusterSetup } = await import('../../setup/init/cluster-setup.ts');
+  const { hookEnvFileIn, presentPortal } = await import('../../setup/init/present-portal.ts');
   const { runSetup } = await import('./run-setup.ts');
   const asking = asker('berth init cluster', args, terminal);
   const { name, kubeconfig, credentials, apply, context } = args;

@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { imageProblem } from '../../config/schema/profile/image-reference.ts';
-import type { ImageArchive } from '../../images/image-archive.ts';
-import { accountState } from '../../init/account-state.ts';
-import type { ClusterAnswers } from '../../init/cluster-setup.ts';
+import type { ImageArchive } from '../../setup/images/image-archive.ts';
+import { accountState } from '../../setup/init/account-state.ts';
+import type { ClusterAnswers } from '../../setup/init/cluster-setup.ts';
 import {
   addressProblem,
   allAddresses,
   hasSeveralAddresses,
   hostAddresses,
-} from '../../init/host-addresses.ts';
-import type { PresentAnswers } from '../../init/login-node-profile.ts';
-import { group } from '../../init/login-node-setup.ts';
-import { kindModes } from '../../sshd-kinds/rules/kind-config.ts';
+} from '../../setup/init/host-addresses.ts';
+import type { PresentAnswers } from '../../setup/init/login-node-profile.ts';
+import { group } from '../../setup/init/login-node-setup.ts';
+import { kindModes } from '../../setup/sshd-kinds/rules/kind-config.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import { type Question, splitAnswer, yesOrNo } from '../kit/questions.ts';
 import { clusterName } from './cluster.ts';
@@ -125,7 +125,7 @@ export async function backendQuestions(
 }
 
 async function podQuestions(name: string): Promise<Question[]> {
-  const { presentCluster } = await import('../../init/present-portal.ts');
+  const { presentCluster } = await import('../../setup/init/present-portal.ts');
   const { access, namespacePrefix = '' } = presentCluster(name);
   return [
     {
@@ -164,7 +164,7 @@ export async function podClusterAnswers(
     kubectl = '/usr/bin/kubectl',
   }: { readonly context?: string | undefined; readonly kubectl?: string | undefined },
 ): Promise<ClusterAnswers> {
-  const { loginCluster, presentCluster } = await import('../../init/present-portal.ts');
+  const { loginCluster, presentCluster } = await import('../../setup/init/present-portal.ts');
   const name = answers.get('cluster') ?? '';
   const kubeconfig = resolve(answers.get('kubeconfig') ?? '');
   const { access } = presentCluster(name);

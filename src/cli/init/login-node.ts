@@ -112,15 +112,15 @@ function assertOptionsOf(backend: Backend, args: Readonly<Record<string, unknown
 }
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const { loginNodeSetup } = await import('../../init/login-node-setup.ts');
+  const { loginNodeSetup } = await import('../../setup/init/login-node-setup.ts');
   const { assertContainersStart, presentAnswers } =
-    await import('../../init/login-node-profile.ts');
+    await import('../../setup/init/login-node-profile.ts');
   const { runSetup } = await import('./run-setup.ts');
   const { stepEnvironment } = await import('./setup-steps.ts');
-  const { readImageArchive } = await import('../../images/image-archive.ts');
+  const { readImageArchive } = await import('../../setup/images/image-archive.ts');
   const { backendQuestions, loginNodeQuestions, podClusterAnswers } =
     await import('./login-node-questions.ts');
-  const { allAddresses } = await import('../../init/host-addresses.ts');
+  const { allAddresses } = await import('../../setup/init/host-addresses.ts');
   const { image, user, port, address, mode, pull, start, 'from-archive': file } = args;
   const asking = asker('berth init login-node', args, terminal);
   const present = presentAnswers(args.backend);

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { OscReport } from '../../init/osc-report.ts';
-import type { PortalAnswers } from '../../init/portal-setup.ts';
-import type { PortalToken, PresentPortal } from '../../init/present-portal.ts';
+import type { OscReport } from '../../setup/init/osc-report.ts';
+import type { PortalAnswers } from '../../setup/init/portal-setup.ts';
+import type { PortalToken, PresentPortal } from '../../setup/init/present-portal.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, flag, text } from '../kit/options.ts';
@@ -76,9 +76,9 @@ export const initPortalCommand = command({
 });
 
 async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
-  const { portalSetup } = await import('../../init/portal-setup.ts');
-  const { presentPortal } = await import('../../init/present-portal.ts');
-  const { oscReport } = await import('../../init/osc-report.ts');
+  const { portalSetup } = await import('../../setup/init/portal-setup.ts');
+  const { presentPortal } = await import('../../setup/init/present-portal.ts');
+  const { oscReport } = await import('../../setup/init/osc-report.ts');
   const { runSetup } = await import('./run-setup.ts');
   const asking = asker('berth init portal', args, terminal);
   const { audience, 'subject-prefix': subjectPrefix, 'ca-file': caFile } = args;

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { BerthError } from '../../errors/berth-error.ts';
-import { type FileChange, fileChange, placeFile } from '../../init/file-change.ts';
+import { type FileChange, fileChange, placeFile } from '../../setup/init/file-change.ts';
 import {
   commandText,
   isFileStep,
   type Setup,
   type SetupStep,
   takeInitLock,
-} from '../../init/setup.ts';
+} from '../../setup/init/setup.ts';
 import { shellWords } from '../../shell-words.ts';
 import type { Documents } from '../documents.ts';
 import type { Asker, FlowArguments } from '../kit/questions.ts';

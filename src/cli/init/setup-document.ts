@@ -1,5 +1,5 @@
-import type { SshdLint } from '../../sshd-lint/lint-sshd.ts';
-import type { FileChange } from '../../init/file-change.ts';
+import type { SshdLint } from '../../setup/sshd-lint/lint-sshd.ts';
+import type { FileChange } from '../../setup/init/file-change.ts';
 
 /**
  * What became of a step. `planned`: a dry run, or a step after one that failed; `left`: somebody has edited the file, and it

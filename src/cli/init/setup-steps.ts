@@ -2,8 +2,8 @@ import { type StepResult, type SetupCommand, type SetupFile } from './setup-docu
 import { once } from 'node:events';
 import { countText } from '../../count-text.ts';
 import { BerthError, messageOf } from '../../errors/berth-error.ts';
-import type { FileChange } from '../../init/file-change.ts';
-import { type CommandStep, commandText } from '../../init/setup.ts';
+import type { FileChange } from '../../setup/init/file-change.ts';
+import { type CommandStep, commandText } from '../../setup/init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../shell-words.ts';
 import { runProgram, startProgram } from '../../system/run-program.ts';

@@ -6,7 +6,7 @@ import { defaultConfigFile, defaultSettings } from '../../config/schema/default-
 import type { SiteSettings } from '../../config/schema/settings.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { listImages } from '../../images/list-images.ts';
+import { listImages } from '../../setup/images/list-images.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
 import type { Gauges } from '../../diagnose/metrics/rules/totals.ts';
 import { clustersToSkip, readBackoff } from '../../portal/cluster-backoff.ts';

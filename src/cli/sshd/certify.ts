@@ -38,7 +38,7 @@ export const certifyCommand = command({
 });
 
 async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promise<void> {
-  const { certifyHostKeys } = await import('../../sshd-kinds/certify.ts');
+  const { certifyHostKeys } = await import('../../setup/sshd-kinds/certify.ts');
   const certified = await certifyHostKeys({
     ca: resolve(args.ca),
     agent: args.agent,

@@ -1,11 +1,11 @@
 import { countText } from '../../count-text.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { KindUnit } from '../../sshd-kinds/kind.ts';
-import type { NewKind } from '../../sshd-kinds/new-kind.ts';
-import { startCommand } from '../../sshd-kinds/rules/kind-problems.ts';
-import type { LintedSample, SshdLint } from '../../sshd-lint/lint-sshd.ts';
-import type { SshdFinding, SshdSeverity } from '../../sshd-lint/rules/sshd-finding.ts';
+import type { KindUnit } from '../../setup/sshd-kinds/kind.ts';
+import type { NewKind } from '../../setup/sshd-kinds/new-kind.ts';
+import { startCommand } from '../../setup/sshd-kinds/rules/kind-problems.ts';
+import type { LintedSample, SshdLint } from '../../setup/sshd-lint/lint-sshd.ts';
+import type { SshdFinding, SshdSeverity } from '../../setup/sshd-lint/rules/sshd-finding.ts';
 import { fileDiff } from '../kit/file-diff.ts';
 import { documentText } from '../kit/terminal.ts';
 

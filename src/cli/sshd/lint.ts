@@ -53,7 +53,7 @@ function checkEndpoints({ port = [], address = [] }: LintArguments): void {
 
 async function run(args: LintArguments, terminal: Terminal): Promise<number> {
   checkEndpoints(args);
-  const { lintSshd } = await import('../../sshd-lint/lint-sshd.ts');
+  const { lintSshd } = await import('../../setup/sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { sshd, login, pam } = args;
   const config = args['sshd-config'] ?? '/etc/ssh/sshd_config';
@@ -75,7 +75,7 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
         ports: (args.port ?? []).map(Number),
       }),
   );
-  const { hostConfig, kindNames } = await import('../../sshd-kinds/kind.ts');
+  const { hostConfig, kindNames } = await import('../../setup/sshd-kinds/kind.ts');
   const isHostsOwn = resolve(config) === hostConfig && kindNames().length > 0;
   const next = isHostsOwn
     ? [

@@ -82,8 +82,8 @@ async function runNew(
   terminal: Terminal,
 ): Promise<void> {
   checkPort(args.port);
-  const { newKind } = await import('../../sshd-kinds/new-kind.ts');
-  const { isNodeDrained, kindUnit } = await import('../../sshd-kinds/kind.ts');
+  const { newKind } = await import('../../setup/sshd-kinds/new-kind.ts');
+  const { isNodeDrained, kindUnit } = await import('../../setup/sshd-kinds/kind.ts');
   const { newKindText, newKindJson } = await import('./lint-report.ts');
   const { name, port, profile, mode, banner } = args;
   const overlay = (await overlayOf(args))?.resolve;

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { InspectedKind } from '../../sshd-kinds/inspect-kind.ts';
+import type { InspectedKind } from '../../setup/sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import { command } from '../kit/command.ts';
 import { outputOption, text, words } from '../kit/options.ts';
@@ -21,7 +21,7 @@ export const listCommand = command({
   ],
   epilogue: 'Exit status: 0, also if there are problems.',
   run: async ({ output }, { stdout, now }) => {
-    const { listKinds } = await import('../../sshd-kinds/check-kinds.ts');
+    const { listKinds } = await import('../../setup/sshd-kinds/check-kinds.ts');
     const found = await listKinds({ now: now(), hostname: await hostname() });
     stdout.write(output === 'json' ? kindsJson(found) : kindsText(found));
   },
@@ -41,7 +41,7 @@ export const checkCommand = command({
   epilogue:
     'Needs root. Exit status: 0 no problem, 1 a problem, more than 1 the check could not run (sysexits(3)). Nothing is changed.',
   run: async (args, terminal) => {
-    const { checkKinds } = await import('../../sshd-kinds/check-kinds.ts');
+    const { checkKinds } = await import('../../setup/sshd-kinds/check-kinds.ts');
     const overlay = (await overlayOf(args))?.resolve;
     const about = { now: terminal.now(), hostname: await hostname() };
     const checked = await withProgress(
@@ -65,7 +65,7 @@ export const checkCommand = command({
 });
 
 async function hostname(): Promise<string | undefined> {
-  const { balancerHostname } = await import('../../sshd-kinds/check-kinds.ts');
+  const { balancerHostname } = await import('../../setup/sshd-kinds/check-kinds.ts');
   return balancerHostname(balancerFile);
 }
 

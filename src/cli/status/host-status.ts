@@ -2,7 +2,7 @@ import type { CheckResult, CheckStatus } from '../../check-result.ts';
 import type { TokenState } from '../../clusters/token-state.ts';
 import type { Backend } from '../../config/schema/profile/profile.ts';
 import type { HostRole } from '../../diagnose/doctor/host-roles.ts';
-import type { ListedImage } from '../../images/list-images.ts';
+import type { ListedImage } from '../../setup/images/list-images.ts';
 import type { TimerState } from '../../system/systemd-timers.ts';
 import { type Time, type DocumentError } from '../kit/document-parts.ts';
 

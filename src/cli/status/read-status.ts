@@ -234,7 +234,7 @@ async function readDrain(): Promise<HostStatus['drained']> {
 
 async function readImages(settings: SshSettings | undefined): Promise<readonly ImageStatus[]> {
   if (settings === undefined) return [];
-  const { listImages } = await import('../../images/list-images.ts');
+  const { listImages } = await import('../../setup/images/list-images.ts');
   return listImages(settings, { files: false })
     .filter(({ profiles }) => profiles.length > 0)
     .map(({ image, status, profiles, damage }) => ({

@@ -3,13 +3,13 @@ import { BerthError } from '../../errors/berth-error.ts';
 import { nextStep } from '../../errors/next-step.ts';
 import { entryLine } from '../../identity/subordinate-file.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { SubidResult } from '../../subid/apply-subids.ts';
-import type { SubidPlan } from '../../subid/plan-subids.ts';
+import type { SubidResult } from '../../setup/subid/apply-subids.ts';
+import type { SubidPlan } from '../../setup/subid/plan-subids.ts';
 import type {
   SubordinateFault,
   SubordinateFileName,
   SubordinateLayout,
-} from '../../subid/rules/subordinate-input.ts';
+} from '../../setup/subid/rules/subordinate-input.ts';
 import type { Documents } from '../documents.ts';
 import { type Terminal, documentText, errorText, wantsColour, writeIdle } from '../kit/terminal.ts';
 

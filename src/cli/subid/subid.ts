@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { BerthError, expectErrno } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
-import type { SubidInput } from '../../subid/plan-subids.ts';
-import { type ReservedIds, reservedIds } from '../../subid/rules/directory-ids.ts';
+import type { SubidInput } from '../../setup/subid/plan-subids.ts';
+import { type ReservedIds, reservedIds } from '../../setup/subid/rules/directory-ids.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, outputOption, text, words } from '../kit/options.ts';
@@ -59,7 +59,7 @@ const planCommand = command({
   epilogue:
     'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
   run: async (args, terminal) => {
-    const { planSubids } = await import('../../subid/plan-subids.ts');
+    const { planSubids } = await import('../../setup/subid/plan-subids.ts');
     const { writeSubidPlan } = await import('./subid-report.ts');
     return writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal);
   },
@@ -87,7 +87,7 @@ const applyCommand = command({
   epilogue:
     'Existing lines are not changed. Use the same --first-uid, --base and --size on every node.',
   run: async (args, terminal) => {
-    const { applySubids } = await import('../../subid/apply-subids.ts');
+    const { applySubids } = await import('../../setup/subid/apply-subids.ts');
     const { writeSubidResult } = await import('./subid-report.ts');
     const bounds = { least: '0s', most: '1h' };
     const result = await applySubids({

@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { parseSshdConfigFiles } from '../../sshd-lint/sshd-effective.ts';
-import { hostConfig, kindFile, kindNames } from '../../sshd-kinds/kind.ts';
+import { parseSshdConfigFiles } from '../../setup/sshd-lint/sshd-effective.ts';
+import { hostConfig, kindFile, kindNames } from '../../setup/sshd-kinds/kind.ts';
 import { authorityKey } from './rules/certificate-authority.ts';
-import { sshdFacts } from '../../sshd-kinds/sshd-facts.ts';
+import { sshdFacts } from '../../setup/sshd-kinds/sshd-facts.ts';
 
 /** What users must know of an sshd of this host. */
 export interface KnownSshd {

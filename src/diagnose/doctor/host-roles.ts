@@ -3,7 +3,7 @@ import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { BerthError } from '../../errors/berth-error.ts';
-import { pamFileFindings } from '../../sshd-lint/lint-pam.ts';
+import { pamFileFindings } from '../../setup/sshd-lint/lint-pam.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { ondemandDirectory } from './portal-environment.ts';
 import { hasPamHook } from './ssh-checks.ts';

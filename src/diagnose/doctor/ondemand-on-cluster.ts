@@ -3,7 +3,7 @@ import { probeNamespace } from '../../admission/probe-namespace.ts';
 import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { canI } from '../../kube/required-rights.ts';
-import { replaceableFindings } from '../../sshd-lint/lint-file-permissions.ts';
+import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { type BoundedRun, runBounded } from '../../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../../mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';

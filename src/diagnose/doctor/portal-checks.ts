@@ -14,7 +14,7 @@ import type { PortalConfig } from '../../config/schema/portal-config.ts';
 import { isWithin } from '../../config/schema/profile/mount-path.ts';
 import { BerthError, expectErrno } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { replaceableFindings } from '../../sshd-lint/lint-file-permissions.ts';
+import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { propertiesOfUnits } from '../../system/systemd-units.ts';
 import { ondemandDirectory } from './portal-environment.ts';
 import {

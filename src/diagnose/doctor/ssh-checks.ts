@@ -4,14 +4,14 @@ import { farReaching, farReachingAdvice } from '../../config/schema/profile/far-
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../../config/schema/profile/ignored-keys.ts';
 import type { User } from '../../identity/nss.ts';
-import { checkImages } from '../../images/check-images.ts';
-import { pamFileFindings } from '../../sshd-lint/lint-pam.ts';
-import { userManagerFindings } from '../../sshd-lint/lint-background-jobs.ts';
+import { checkImages } from '../../setup/images/check-images.ts';
+import { pamFileFindings } from '../../setup/sshd-lint/lint-pam.ts';
+import { userManagerFindings } from '../../setup/sshd-lint/lint-background-jobs.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { withSessionProfiles } from '../../config/load/session-profiles.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
-import { planSubids, type SubidPlan } from '../../subid/plan-subids.ts';
+import { planSubids, type SubidPlan } from '../../setup/subid/plan-subids.ts';
 import {
   type CheckId,
   type CheckResult,

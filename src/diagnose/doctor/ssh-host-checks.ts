@@ -6,7 +6,7 @@ import { isErrno } from '../../errors/berth-error.ts';
 import { nextStep } from '../../errors/next-step.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
-import { replaceableFindings } from '../../sshd-lint/lint-file-permissions.ts';
+import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
 import { ifExists, textIfPresent } from '../../system/if-present.ts';
 

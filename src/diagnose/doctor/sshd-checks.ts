@@ -12,19 +12,23 @@ import {
   type RunningSshd,
   runningSshds,
   sshdService,
-} from '../../sshd-kinds/running-sshds.ts';
-import { isNodeDrained, kindFile, kindNames } from '../../sshd-kinds/kind.ts';
-import { inspectKind } from '../../sshd-kinds/inspect-kind.ts';
+} from '../../setup/sshd-kinds/running-sshds.ts';
+import { isNodeDrained, kindFile, kindNames } from '../../setup/sshd-kinds/kind.ts';
+import { inspectKind } from '../../setup/sshd-kinds/inspect-kind.ts';
 import { kindsDirectory } from '../../config/schema/default-settings.ts';
-import { processProblems, reload, restartUnit } from '../../sshd-kinds/rules/kind-problems.ts';
-import { endpointsOf, type SshdEndpoint } from '../../sshd-kinds/rules/sshd-endpoints.ts';
-import { anybody } from '../../sshd-lint/lint-connections.ts';
-import { balancerFindings } from '../../sshd-lint/rules/balancer-findings.ts';
+import {
+  processProblems,
+  reload,
+  restartUnit,
+} from '../../setup/sshd-kinds/rules/kind-problems.ts';
+import { endpointsOf, type SshdEndpoint } from '../../setup/sshd-kinds/rules/sshd-endpoints.ts';
+import { anybody } from '../../setup/sshd-lint/lint-connections.ts';
+import { balancerFindings } from '../../setup/sshd-lint/rules/balancer-findings.ts';
 import {
   effectiveOptions,
   parseSshdConfigFiles,
   type SshdConfigFiles,
-} from '../../sshd-lint/sshd-effective.ts';
+} from '../../setup/sshd-lint/sshd-effective.ts';
 
 /**
  * Asks each sshd that runs on this host, its own one and those of kinds: its version, whether it has read its present

@@ -3,7 +3,7 @@ import { chmod } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFindingCode } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { freePorts } from '../../rig/free-ports.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { LintHost } from './lint-host.ts';

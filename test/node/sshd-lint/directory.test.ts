@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { SshdFinding } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFinding } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFindingCode } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { LintHost } from './lint-host.ts';
 import { type LintSshd, serve, stopServing } from './lint-sshd.ts';

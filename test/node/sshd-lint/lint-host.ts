@@ -14,7 +14,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type {
+  SshdFindingCode,
+  SshdSeverity,
+} from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 

@@ -1,12 +1,12 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../rig/seeded-random.ts';
-import { parseSshdConfigFiles } from '../../../src/sshd-lint/sshd-effective.ts';
+import { parseSshdConfigFiles } from '../../../src/setup/sshd-lint/sshd-effective.ts';
 import {
   endpointMatching,
   type SshdConnection,
   matchesConnection,
-} from '../../../src/sshd-lint/rules/match.ts';
+} from '../../../src/setup/sshd-lint/rules/match.ts';
 import { LintHost } from './lint-host.ts';
 
 const sshd = '/usr/sbin/sshd';

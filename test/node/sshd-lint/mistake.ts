@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFindingCode } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 
 /** Inserts a line before those of the example: sshd uses the first value of a keyword. */
 export const before = (line: string) => (text: string) => `${line}\n${text}`;

@@ -1,4 +1,4 @@
-import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFindingCode } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { after, before, instead, type Mistake } from './mistake.ts';
 
 /** One mistake at a time in forced-command.conf. */

@@ -1,6 +1,6 @@
 import { chmod, chown, copyFile, rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SshdFindingCode } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import type { SshdFindingCode } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { LintHost } from './lint-host.ts';
 import { LintSshd } from './lint-sshd.ts';
 

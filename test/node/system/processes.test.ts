@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { userProcesses } from '../../../src/backends/podman/user-processes.ts';
-import { runningSshds } from '../../../src/sshd-kinds/running-sshds.ts';
+import { runningSshds } from '../../../src/setup/sshd-kinds/running-sshds.ts';
 import {
   executableId,
   fileId,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { explanations } from '../../../src/cli/explain/explain-text.ts';
-import { sshdFindingCodes } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import { sshdFindingCodes } from '../../../src/setup/sshd-lint/rules/sshd-finding.ts';
 import { tableRows } from '../../rig/markdown-pages.ts';
 
 it('docs/ssh-sshd.md has each code of the linter once, from which `berth explain` has its texts', () => {

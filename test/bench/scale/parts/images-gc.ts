@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { readIndex } from '../../../../src/images/store-transaction.ts';
+import { readIndex } from '../../../../src/setup/images/store-transaction.ts';
 import { ImageSite } from '../../../node/images/image-site.ts';
 import { Registry } from '../../../node/images/registry.ts';
 import { ensureCommand } from '../../../rig/site/debian-packages.ts';

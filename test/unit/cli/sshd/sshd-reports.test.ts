@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kindsJson, kindsText } from '../../../../src/cli/sshd/state.ts';
 import { lintText, newKindText } from '../../../../src/cli/sshd/lint-report.ts';
-import type { KindUnit } from '../../../../src/sshd-kinds/kind.ts';
+import type { KindUnit } from '../../../../src/setup/sshd-kinds/kind.ts';
 
 const unit: KindUnit = {
   ...{ name: 'berth-sshd@podman.service', active: 'inactive', enabled: true },

@@ -1,0 +1,107 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { entryLine } from '../../identity/subordinate-file.ts';
+import type { SubordinateFileName } from './rules/subordinate-input.ts';
+import { assertRoot } from '../../system/as-user.ts';
+import { stageFile, type StagedFile } from '../../system/atomic-file.ts';
+import { ifExists, realPathIfPresent } from '../../system/if-present.ts';
+import { takeShadowLock } from './shadow-lock.ts';
+import { readAccounts } from './read-accounts.ts';
+import {
+  createStorageDirs,
+  planSubidsForAccounts,
+  type SubidInput,
+  type SubidPlan,
+} from './plan-subids.ts';
+
+export interface ApplyInput extends SubidInput {
+  /** Assigns ranges even if some users cannot get one. */
+  readonly keepGoing: boolean;
+  /** How long to wait for the locks of the two files. Milliseconds. */
+  readonly lockWaitMs: number;
+}
+
+export interface SubidResult {
+  readonly plan: SubidPlan;
+  /** False if nothing was written because of a problem. */
+  readonly done: boolean;
+}
+
+/**
+ * Applies the plan of `planSubids`, computed again after the files are locked. Each file is replaced atomically, and both
+ * only after both are complete on disk. After a kill between the two, the next run adds what the second one lacks.
+ *
+ * @throws {BerthError} `not-root`; the errors of `readAccounts`, `takeShadowLock` and `stageFile`
+ */
+export async function applySubids(input: ApplyInput): Promise<SubidResult> {
+  if (input.prefix === undefined) assertRoot();
+  // Accounts are read before the files are locked, because a directory service may be slow.
+  const accounts = await readAccounts(input);
+  const { plan, done } = await locked(input, async () => {
+    const fresh = await planSubidsForAccounts(accounts, input);
+    if (!input.keepGoing && fresh.problems.some(({ user }) => user !== undefined))
+      return { plan: fresh, done: false };
+    await writeFiles(fresh);
+    return { plan: fresh, done: true };
+  });
+  if (done && plan.directories !== undefined) createStorageDirs(plan.directories);
+  return { plan, done };
+}
+
+/** Locks subuid before subgid, in the same order as useradd. */
+async function locked<T>(
+  { prefix = '/', lockWaitMs }: ApplyInput,
+  work: () => Promise<T>,
+): Promise<T> {
+  const subuid = await takeShadowLock(join(prefix, 'etc/subuid'), lockWaitMs);
+  try {
+    const subgid = await takeShadowLock(join(prefix, 'etc/subgid'), lockWaitMs);
+    try {
+      return await work();
+    } finally {
+      await subgid.release();
+    }
+  } finally {
+    await subuid.release();
+  }
+}
+
+/** Like the shadow tools, keeps the old contents in `FILE-`. */
+async function writeFiles(plan: SubidPlan): Promise<void> {
+  const staged: StagedFile[] = [];
+  try {
+    for (const file of ['subuid', 'subgid'] as const)
+      if (plan.add[file].length > 0) staged.push(...(await stage(plan, file)));
+    for (const one of staged) await one.commit();
+  } finally {
+    for (const one of staged) await one.discard();
+  }
+}
+
+async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<StagedFile[]> {
+  const { path, text } = plan.files[file];
+  const target = realPathIfPresent(path);
+  const status = await ifExists(stat(target));
+  const options = {
+    mode: (status?.mode ?? 0o644) & 0o7777,
+    ...(status && { owner: { uid: status.uid, gid: status.gid } }),
+  };
+  const fresh = await stageFile(
+    target,
+    Buffer.from(afterText(text, plan, file), 'latin1'),
+    options,
+  );
+  try {
+    const old = await stageFile(`${path}-`, Buffer.from(text, 'latin1'), options);
+    return [old, fresh];
+  } catch (cause) {
+    await fresh.discard();
+    throw cause;
+  }
+}
+
+/** The old text, unchanged, followed by the new lines. */
+function afterText(text: string, { add }: SubidPlan, file: SubordinateFileName): string {
+  const separator = text === '' || text.endsWith('\n') ? '' : '\n';
+  return `${text}${separator}${add[file].map((entry) => `${entryLine(entry)}\n`).join('')}`;
+}

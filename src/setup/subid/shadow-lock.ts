@@ -1,0 +1,87 @@
+import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BerthError, expectErrno } from '../../errors/berth-error.ts';
+import { escapeControl } from '../../log.ts';
+import { writeError } from '../../system/atomic-file.ts';
+import { lockIdentity, removeLockIfSame } from '../../system/file-lock.ts';
+import { ifExists } from '../../system/if-present.ts';
+import { isNoProcess, temporaryName } from '../../system/temporary-name.ts';
+
+export interface ShadowLock {
+  release(): Promise<void>;
+}
+
+/**
+ * The lock that useradd, usermod and related tools take before they write a file of /etc: `FILE.lock`, created by
+ * link(2), containing the owner's PID (`do_lock_file` in shadow's lib/commonio.c). A lock of a dead process is
+ * removed, as those tools do. Their lckpwdf(3) is not taken: all of them also check this file before they write.
+ *
+ * @param timeoutMs How long to wait for others; shadow's tools wait 15 s.
+ * @throws {BerthError} `lock-timeout`, `lock-unreadable`, and the errors of `writeError` for a full disk
+ */
+export async function takeShadowLock(path: string, timeoutMs: number): Promise<ShadowLock> {
+  const lock = `${path}.lock`;
+  const temporary = temporaryName(path);
+  try {
+    await writeFile(temporary, `${process.pid}\0`, { flag: 'wx', mode: 0o600 });
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      if (await tryLink(temporary, lock)) return { release: () => rm(lock, { force: true }) };
+      const owner = await ownerOf(lock);
+      if (owner === undefined) continue;
+      if (isNoProcess(owner.pid)) await removeLockIfSame(lock, owner.identity, path);
+      else if (performance.now() > end) throw await timedOut(lock, owner.pid, timeoutMs);
+      else await sleep(20 + Math.random() * 30);
+    }
+  } catch (cause) {
+    throw writeError(lock, cause);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function tryLink(temporary: string, lock: string): Promise<boolean> {
+  try {
+    await link(temporary, lock);
+    return true;
+  } catch (error) {
+    expectErrno(error, 'EEXIST');
+    return false;
+  }
+}
+
+interface Owner {
+  readonly pid: number;
+  /** Of the lock file (`lockIdentity`). */
+  readonly identity: string;
+}
+
+/** undefined if the lock has been released meanwhile. */
+async function ownerOf(lock: string): Promise<Owner | undefined> {
+  const file = await ifExists(open(lock));
+  if (file === undefined) return undefined;
+  try {
+    const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
+    const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
+    if (pid === undefined)
+      throw new BerthError(`${lock} contains no process ID`, {
+        code: 'lock-unreadable',
+        fields: { file: lock },
+      });
+    return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
+  } finally {
+    await file.close();
+  }
+}
+
+async function timedOut(lock: string, pid: number, timeoutMs: number): Promise<BerthError> {
+  const command = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+  return new BerthError(
+    `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${timeoutMs / 1000} s`,
+    {
+      code: 'lock-timeout',
+      hint: 'Try again. If that process is not a tool that manages accounts, the lock is stale. Remove it.',
+      fields: { file: lock },
+    },
+  );
+}
