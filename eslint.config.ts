@@ -8,7 +8,7 @@ import tseslint from 'typescript-eslint';
 /** What each serves one subject, and knows nothing of the others. */
 const domains = [
   'portal',
-  'ssh',
+  'login',
   'setup/images',
   'setup/subid',
   'setup/sshd-kinds',

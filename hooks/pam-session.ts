@@ -1,5 +1,5 @@
 import { lineLogger, type LogLevel } from '../src/log.ts';
-import { pamSession } from '../src/ssh/pam/pam-session.ts';
+import { pamSession } from '../src/login/pam/pam-session.ts';
 import { EventSpool } from '../src/system/event-spool.ts';
 import { tuneStartup } from '../src/system/tune-startup.ts';
 import { exitNow } from '../src/system/exit-now.ts';

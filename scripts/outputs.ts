@@ -99,7 +99,7 @@ export function nodeOptionsFor(entry: string): readonly string[] {
   return entry.startsWith('shell/') ? [...nodeOptions, littleAddressSpace] : nodeOptions;
 }
 
-const closeQueue = readFileSync(join(root, 'src/ssh/cleanup/close-queue.sh'), 'utf8');
+const closeQueue = readFileSync(join(root, 'src/login/cleanup/close-queue.sh'), 'utf8');
 
 /**
  * The first lines, for the kernel and for a shell. OSC's example of a pre-hook calls its scripts with `/bin/bash SCRIPT`,

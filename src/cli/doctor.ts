@@ -90,7 +90,7 @@ export async function runTestSessionCommand(
 ): Promise<void> {
   const [configFile = '', profile = '', backend = '', connection = ''] = words;
   try {
-    const { runTestSession } = await import('../ssh/open/run-test-session.ts');
+    const { runTestSession } = await import('../login/open/run-test-session.ts');
     const { toolsDir } = terminal;
     await runTestSession({ configFile, profile, backend, connection, toolsDir });
   } catch (thrown) {

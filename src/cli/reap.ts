@@ -2,7 +2,7 @@ import { runDir } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { escapedForTerminal, lineLogger } from '../log.ts';
-import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
+import type { ReapReport } from '../login/cleanup/reap-sessions.ts';
 import { EventSpool } from '../system/event-spool.ts';
 import { command } from './kit/command.ts';
 import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
@@ -51,7 +51,7 @@ async function reap(
   args: ArgumentsOf<typeof options>,
   terminal: Terminal,
 ): Promise<number | undefined> {
-  const { reapSessions } = await import('../ssh/cleanup/reap-sessions.ts');
+  const { reapSessions } = await import('../login/cleanup/reap-sessions.ts');
   const { assertRoot } = await import('../system/as-user.ts');
   assertRoot();
   const textfile = optionalOutputFile('--textfile', args.textfile);
@@ -62,7 +62,7 @@ async function reap(
   const site = { settings, run, log, spool, now: terminal.now, endsUnused: args.unused };
   const dryRun = args['dry-run'];
   if (args.turns !== undefined) {
-    const { reapEach } = await import('../ssh/cleanup/reap-in-turn.ts');
+    const { reapEach } = await import('../login/cleanup/reap-in-turn.ts');
     const tell = (line: string): void => void terminal.stdout.write(line);
     const uids = args.turns.split(',').map(Number);
     await reapEach(site, uids, { dryRun, alone: args.alone, tell });
@@ -75,7 +75,7 @@ async function reap(
   terminal.stdout.write(text);
   if (text === '' && report.failed.length === 0) writeIdle('nothing to clean up', dryRun, terminal);
   if (textfile !== undefined && !dryRun && !report.busy) {
-    const { writeReapMetrics } = await import('../ssh/cleanup/reap-metrics.ts');
+    const { writeReapMetrics } = await import('../login/cleanup/reap-metrics.ts');
     await writeReapMetrics(textfile, report, { run, seconds: terminal.now() / 1000 });
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));

@@ -1,4 +1,4 @@
-import type { StartReapProcess } from '../../ssh/cleanup/reap-in-turn.ts';
+import type { StartReapProcess } from '../../login/cleanup/reap-in-turn.ts';
 import type { SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -12,7 +12,7 @@ export async function reapProcess(
   { program, env }: Terminal,
   more?: readonly string[],
 ): Promise<StartReapProcess> {
-  const { reapProcessCommand } = await import('../../ssh/cleanup/reap-in-turn.ts');
+  const { reapProcessCommand } = await import('../../login/cleanup/reap-in-turn.ts');
   const directory = files['config-dir'];
   const given = directory === undefined ? [] : ['--config-dir', directory];
   const words = ['reap', '--quiet', ...given, ...(more ?? []), '--turns'];

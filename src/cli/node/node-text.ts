@@ -1,8 +1,8 @@
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { Undrained } from '../../ssh/drain/drain-node.ts';
-import type { DrainState } from '../../ssh/drain/drain-state.ts';
-import type { ListenerUnit } from '../../ssh/drain/listener-units.ts';
+import type { Undrained } from '../../login/drain/drain-node.ts';
+import type { DrainState } from '../../login/drain/drain-state.ts';
+import type { ListenerUnit } from '../../login/drain/listener-units.ts';
 import type { Documents } from '../documents.ts';
 import { documentText } from '../kit/terminal.ts';
 import { durationText, escapedLines, timestamp } from '../kit/text.ts';

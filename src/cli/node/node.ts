@@ -1,5 +1,5 @@
 import { runDir } from '../../config/schema/default-settings.ts';
-import type { DrainState } from '../../ssh/drain/drain-state.ts';
+import type { DrainState } from '../../login/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
 import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
@@ -45,7 +45,7 @@ const undrainCommand = command({
   epilogue: 'Listeners that were disabled since the drain are not started.',
   run: async ({ 'dry-run': dryRun }, terminal) => {
     assertRoot();
-    const { planUndrain, undrainNode } = await import('../../ssh/drain/drain-node.ts');
+    const { planUndrain, undrainNode } = await import('../../login/drain/drain-node.ts');
     const { undrainedText } = await import('./node-text.ts');
     const undrained = dryRun ? await planUndrain() : await undrainNode({ run: runDir });
     const { out, err } = undrainedText(undrained, dryRun);
@@ -74,7 +74,7 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
   assertRoot();
   const { wait, message } = args;
   const now = Math.floor(terminal.now() / 1000);
-  const { drainNode, planDrain } = await import('../../ssh/drain/drain-node.ts');
+  const { drainNode, planDrain } = await import('../../login/drain/drain-node.ts');
   const { drainedText, drainPlanText } = await import('./node-text.ts');
   const { drainedSessions, waitForSessions } = await import('./node-wait.ts');
   // Before anything is stopped; with a mistake in it, the node is drained all the same.
@@ -109,8 +109,8 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
 
 async function status({ output }: { readonly output: string }, terminal: Terminal): Promise<void> {
   assertRoot();
-  const { drainFiles, readDrainState } = await import('../../ssh/drain/drain-state.ts');
-  const { listenerUnits } = await import('../../ssh/drain/listener-units.ts');
+  const { drainFiles, readDrainState } = await import('../../login/drain/drain-state.ts');
+  const { listenerUnits } = await import('../../login/drain/listener-units.ts');
   const { statusJson, statusText } = await import('./node-text.ts');
   const { drainedSessions } = await import('./node-wait.ts');
   const units = await listenerUnits();

@@ -64,7 +64,7 @@ const checkTimeoutMs = 5_000;
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, profile, command, tty, port, output } = args;
   const { checkPodman } = await import('../../diagnose/doctor/ssh-checks.ts');
-  const { planSession } = await import('../../ssh/open/plan-session.ts');
+  const { planSession } = await import('../../login/open/plan-session.ts');
   const { writeSessionPlan } = await import('./session-plan-text.ts');
   const { lookupUser } = await import('../../identity/nss.ts');
   const { userAccessFinding } = await import('../../diagnose/doctor/ssh-user-checks.ts');

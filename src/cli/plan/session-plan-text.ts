@@ -3,7 +3,7 @@ import { exitCodes } from '../../errors/exit-codes.ts';
 import { escapedForTerminal, escapeInvisible } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { shellWords } from '../../shell-words.ts';
-import type { SessionPlan } from '../../ssh/open/plan-session.ts';
+import type { SessionPlan } from '../../login/open/plan-session.ts';
 import { documentText, type Terminal } from '../kit/terminal.ts';
 
 /** A planned session as text: the decision and its reason, then the command lines. */

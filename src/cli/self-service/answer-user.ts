@@ -3,10 +3,10 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
 import { asBerthError, type BerthError, withHint } from '../../errors/berth-error.ts';
 import { userAdvice } from '../../session/user-advice.ts';
-import type { SelfServiceInput } from '../../ssh/open/open-session.ts';
-import { ownProfiles } from '../../ssh/self-service/own-profiles.ts';
-import { ownSessions, sessionsNamed } from '../../ssh/self-service/own-sessions.ts';
-import { ownStatus } from '../../ssh/self-service/own-status.ts';
+import type { SelfServiceInput } from '../../login/open/open-session.ts';
+import { ownProfiles } from '../../login/self-service/own-profiles.ts';
+import { ownSessions, sessionsNamed } from '../../login/self-service/own-sessions.ts';
+import { ownStatus } from '../../login/self-service/own-status.ts';
 import { reportError, textOutputs } from '../kit/terminal.ts';
 import { type AskedCommand, askedCommand, usageText } from './command-words.ts';
 import {

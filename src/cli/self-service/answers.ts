@@ -3,9 +3,9 @@ import { profileChoices } from '../../backends/slurm/argv/choices.ts';
 import { sessionTimeLimit } from '../../backends/slurm/argv/sbatch-options.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { SessionEnd } from '../../session/shown-session-end.ts';
-import type { OwnProfile } from '../../ssh/self-service/own-profiles.ts';
-import { fullName } from '../../ssh/self-service/own-sessions.ts';
-import type { OwnStatus } from '../../ssh/self-service/own-status.ts';
+import type { OwnProfile } from '../../login/self-service/own-profiles.ts';
+import { fullName } from '../../login/self-service/own-sessions.ts';
+import type { OwnStatus } from '../../login/self-service/own-status.ts';
 import { durationText, localTime, shortTime, sizeText, textTable } from '../kit/text.ts';
 
 /** What a command prints. */

@@ -4,9 +4,9 @@ import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { EndedSession } from '../../ssh/sessions/end-sessions.ts';
-import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
-import type { Session } from '../../ssh/sessions/list-sessions.ts';
+import type { EndedSession } from '../../login/sessions/end-sessions.ts';
+import type { SessionsAndPods } from '../../login/sessions/find-sessions.ts';
+import type { Session } from '../../login/sessions/list-sessions.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, text } from '../kit/options.ts';
 import type { SettingsRead, SiteArguments } from '../kit/site-options.ts';
@@ -114,7 +114,7 @@ export async function endAndReport(
   { graceSeconds, message, read, files, alsoTell = [] }: EndAndReportOptions,
   terminal: Terminal,
 ): Promise<readonly Session[]> {
-  const { endSessions } = await import('../../ssh/sessions/end-sessions.ts');
+  const { endSessions } = await import('../../login/sessions/end-sessions.ts');
   const cleanUp = async (session: Session): Promise<readonly BerthError[]> =>
     read.error === undefined
       ? await reapApart(session.uid, files, terminal)
@@ -154,7 +154,7 @@ async function reapApart(
   files: SiteArguments,
   terminal: Terminal,
 ): Promise<readonly BerthError[]> {
-  const { reapUsers } = await import('../../ssh/cleanup/reap-sessions.ts');
+  const { reapUsers } = await import('../../login/cleanup/reap-sessions.ts');
   const failed: BerthError[] = [];
   const start = await reapProcess(files, terminal);
   for await (const { reaped } of reapUsers({ run: runDir }, [uid], start))
@@ -179,7 +179,7 @@ interface Chosen extends SessionsAndPods {
 }
 
 async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
-  const { filterAll, findSessions } = await import('../../ssh/sessions/find-sessions.ts');
+  const { filterAll, findSessions } = await import('../../login/sessions/find-sessions.ts');
   const { sessionsIn } = await import('./pods.ts');
   const words = (args.session ?? []).map(String);
   if (args.all === words.length > 0)
@@ -202,7 +202,7 @@ async function withoutOwn(
   all: readonly Session[],
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
-  const { ownSession } = await import('../../ssh/sessions/find-sessions.ts');
+  const { ownSession } = await import('../../login/sessions/find-sessions.ts');
   const { isInPod } = await import('../../backends/pod/list-cluster-pods.ts');
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };
@@ -229,9 +229,9 @@ export async function tellBySettings(
   settings: SshSettings,
   { isEnd }: { readonly isEnd: boolean },
 ): Promise<number> {
-  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
-  const { tellSessionsTheirEnd } = await import('../../ssh/sessions/session-stderr.ts');
-  const { tellSessions } = await import('../../ssh/sessions/session-terminal.ts');
+  const { withProfiles } = await import('../../login/sessions/session-profile.ts');
+  const { tellSessionsTheirEnd } = await import('../../login/sessions/session-stderr.ts');
+  const { tellSessions } = await import('../../login/sessions/session-terminal.ts');
   // Without a known profile, such as for a shell on the host, people are told.
   const known = (await withProfiles(sessions, settings)).filter(
     (one) => one.profile === undefined || settings.profiles.get(one.profile)?.notices !== false,

@@ -4,7 +4,7 @@ import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import type { Session } from '../../ssh/sessions/list-sessions.ts';
+import type { Session } from '../../login/sessions/list-sessions.ts';
 import { clusterTargets } from '../kit/site-options.ts';
 import { type Terminal, reportError } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';

@@ -2,8 +2,8 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../count-text.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
-import type { SessionFilter, SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
-import type { Session } from '../../ssh/sessions/list-sessions.ts';
+import type { SessionFilter, SessionsAndPods } from '../../login/sessions/find-sessions.ts';
+import type { Session } from '../../login/sessions/list-sessions.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { type ArgumentsOf, flag, list, text, words } from '../kit/options.ts';
 import {
@@ -81,7 +81,7 @@ export async function readAll(
 /** The sessions of this node, for counting and ending: without profiles and the addresses of clients. @throws {BerthError} `not-root` */
 export async function openSessions(): Promise<readonly Session[]> {
   assertRoot('only root sees the sessions of this node');
-  const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
+  const { listSessions } = await import('../../login/sessions/list-sessions.ts');
   return listSessions({
     run: runDir,
     now: Date.now,
@@ -95,7 +95,7 @@ async function readSessions(
   terminal: Terminal,
   settings: SshSettings | undefined,
 ): Promise<readonly Session[]> {
-  const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
+  const { listSessions } = await import('../../login/sessions/list-sessions.ts');
   const { hasBalancerLines, readBalancerLog } = await import('../../connections/balancer-log.ts');
   const balancerLog = (): string => {
     try {
@@ -115,7 +115,7 @@ async function readSessions(
     warn: (text) => terminal.stderr.write(text),
   });
   if (settings === undefined || sessions.length === 0) return sessions;
-  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
+  const { withProfiles } = await import('../../login/sessions/session-profile.ts');
   return await withProgress(
     terminal,
     () => `asking sshd for the profiles of ${countText(sessions.length, 'session')}`,

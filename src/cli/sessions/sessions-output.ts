@@ -1,6 +1,6 @@
 import { backendOf } from '../../backends/backends.ts';
 import type { PodSession } from '../../backends/pod/pod-session.ts';
-import type { Session, UserService } from '../../ssh/sessions/list-sessions.ts';
+import type { Session, UserService } from '../../login/sessions/list-sessions.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { Documents, ListedPod } from '../documents.ts';
 import { documentText } from '../kit/terminal.ts';

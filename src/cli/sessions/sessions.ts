@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { BerthError } from '../../errors/berth-error.ts';
-import type { SessionsAndPods } from '../../ssh/sessions/find-sessions.ts';
-import type { UserService } from '../../ssh/sessions/list-sessions.ts';
+import type { SessionsAndPods } from '../../login/sessions/find-sessions.ts';
+import type { UserService } from '../../login/sessions/list-sessions.ts';
 import { command, group } from '../kit/command.ts';
 import { choice, flag, outputOption, type ArgumentsOf } from '../kit/options.ts';
 import type { Terminal } from '../kit/terminal.ts';
@@ -68,8 +68,8 @@ export const sessionsCommand = group('sessions', 'List, show and end SSH session
 type Found = SessionsAndPods & { readonly services: readonly UserService[] };
 
 async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): Promise<void> {
-  const { filterAll } = await import('../../ssh/sessions/find-sessions.ts');
-  const { userServices } = await import('../../ssh/sessions/list-sessions.ts');
+  const { filterAll } = await import('../../login/sessions/find-sessions.ts');
+  const { userServices } = await import('../../login/sessions/list-sessions.ts');
   const { sessionsText } = await import('./sessions-output.ts');
   const filter = filterOf(args);
   // A service has no profile, address or terminal.
@@ -112,7 +112,7 @@ async function show(
   args: ArgumentsOf<typeof showOptions & typeof showWords>,
   terminal: Terminal,
 ): Promise<void> {
-  const { findSessions } = await import('../../ssh/sessions/find-sessions.ts');
+  const { findSessions } = await import('../../login/sessions/find-sessions.ts');
   const { podsDetails, sessionsDetails, sessionsText } = await import('./sessions-output.ts');
   const words = args.session.map(String);
   const { areAllAsked, ...all } = await readAll(args, words, terminal);

@@ -20,7 +20,7 @@ import {
   isWithoutClusters,
 } from '../../diagnose/doctor/host-roles.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { Session } from '../../ssh/sessions/list-sessions.ts';
+import type { Session } from '../../login/sessions/list-sessions.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import type { TimerState } from '../../system/systemd-timers.ts';
 import { documentError } from '../kit/terminal.ts';
@@ -226,7 +226,7 @@ function timerRating({ active, enabled, result = 'success' }: TimerState): Check
 }
 
 async function readDrain(): Promise<HostStatus['drained']> {
-  const { drainFiles, readDrainState } = await import('../../ssh/drain/drain-state.ts');
+  const { drainFiles, readDrainState } = await import('../../login/drain/drain-state.ts');
   const state = readDrainState(drainFiles.drain);
   if (state === undefined) return null;
   return { since: timestamp(state.since), by: state.by, reason: state.reason };
@@ -251,8 +251,8 @@ async function readSessions(
   skip: Skip,
 ): Promise<readonly ProfileSessions[]> {
   if (!isSshHost(sshFile)) return [];
-  const { listSessions } = await import('../../ssh/sessions/list-sessions.ts');
-  const { withProfiles } = await import('../../ssh/sessions/session-profile.ts');
+  const { listSessions } = await import('../../login/sessions/list-sessions.ts');
+  const { withProfiles } = await import('../../login/sessions/session-profile.ts');
   const none = { balancerLog: () => '', warn: () => undefined };
   const open = listSessions({ run: runDir, now: Date.now, ...none });
   const until = AbortSignal.timeout(timeoutMs);

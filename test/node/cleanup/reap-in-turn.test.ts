@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { reapInTurn, reapProcessCommand } from '../../../src/ssh/cleanup/reap-in-turn.ts';
-import { emptyReap } from '../../../src/ssh/cleanup/reap-user.ts';
+import { reapInTurn, reapProcessCommand } from '../../../src/login/cleanup/reap-in-turn.ts';
+import { emptyReap } from '../../../src/login/cleanup/reap-user.ts';
 
 const noteOf = (uid: number): string => `/run/berth-test-reap/${uid}`;
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { stuckProcesses } from '../../../src/ssh/cleanup/gone-connections.ts';
+import { stuckProcesses } from '../../../src/login/cleanup/gone-connections.ts';
 import { processStartTime } from '../../../src/system/process-start.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 
@@ -48,7 +48,7 @@ describe('a connection whose sshd still runs', () => {
 });
 
 it('a close that takes minutes is killed', async () => {
-  const file = new URL('../../../src/ssh/cleanup/close-queue.sh', import.meta.url);
+  const file = new URL('../../../src/login/cleanup/close-queue.sh', import.meta.url);
   const [, script = ''] = /^at_low_priority='$(.*?)'$/ms.exec(await readFile(file, 'utf8')) ?? [];
   const quick = script.replaceAll('timeout 60', 'timeout 0.5');
   expect(quick).not.toBe(script);

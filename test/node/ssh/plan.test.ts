@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
+import type { SessionPlan } from '../../../src/login/open/plan-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';

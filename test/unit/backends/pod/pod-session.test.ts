@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveObject } from '../../../../src/kube/objects/kube-object.ts';
-import { findSessions } from '../../../../src/ssh/sessions/find-sessions.ts';
+import { findSessions } from '../../../../src/login/sessions/find-sessions.ts';
 import { podSession, type PodSession } from '../../../../src/backends/pod/pod-session.ts';
 import { podOwners } from '../../../../src/backends/pod/list-cluster-pods.ts';
 import { podsTable } from '../../../../src/cli/sessions/sessions-output.ts';

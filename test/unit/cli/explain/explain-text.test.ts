@@ -60,8 +60,8 @@ describe('berth explain', () => {
   });
 
   it('is there for no check that doctor does not make', () => {
-    const sources = globSync('src/{diagnose/doctor,setup/images,setup/sshd-lint}/**/*.ts').map((file) =>
-      readFileSync(file, 'utf8'),
+    const sources = globSync('src/{diagnose/doctor,setup/images,setup/sshd-lint}/**/*.ts').map(
+      (file) => readFileSync(file, 'utf8'),
     );
     const unused = checkIds.filter(
       (id) =>

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/cli/self-service/answers.ts';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { BerthError } from '../../../../src/errors/berth-error.ts';
-import { sessionsNamed } from '../../../../src/ssh/self-service/own-sessions.ts';
+import { sessionsNamed } from '../../../../src/login/self-service/own-sessions.ts';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const container: OwnSession = {

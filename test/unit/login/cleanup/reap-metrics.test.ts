@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BerthError } from '../../../../src/errors/berth-error.ts';
-import { writeReapMetrics } from '../../../../src/ssh/cleanup/reap-metrics.ts';
-import type { ReapReport } from '../../../../src/ssh/cleanup/reap-sessions.ts';
+import { writeReapMetrics } from '../../../../src/login/cleanup/reap-metrics.ts';
+import type { ReapReport } from '../../../../src/login/cleanup/reap-sessions.ts';
 
 const report: ReapReport = {
   ...{

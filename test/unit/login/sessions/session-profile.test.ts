@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { SshSettings } from '../../../../src/config/schema/profile/profile.ts';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { parseSshSettings, sshSettings } from '../../../../src/config/schema/ssh-settings.ts';
-import { filterAll } from '../../../../src/ssh/sessions/find-sessions.ts';
-import type { Session } from '../../../../src/ssh/sessions/list-sessions.ts';
-import { givenProfiles, withGiven } from '../../../../src/ssh/sessions/session-profile.ts';
+import { filterAll } from '../../../../src/login/sessions/find-sessions.ts';
+import type { Session } from '../../../../src/login/sessions/list-sessions.ts';
+import { givenProfiles, withGiven } from '../../../../src/login/sessions/session-profile.ts';
 
 const profile = parseProfile({ image: 'a', lifetime: 'connection' }, 'base', 'base.yml');
 

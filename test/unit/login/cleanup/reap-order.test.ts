@@ -4,7 +4,7 @@ import {
   nextReapRound,
   reapOrder,
   reapTimeoutMs,
-} from '../../../../src/ssh/cleanup/reap-sessions.ts';
+} from '../../../../src/login/cleanup/reap-sessions.ts';
 
 const nobody = new Set<number>();
 
