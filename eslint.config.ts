@@ -26,11 +26,11 @@ const mayImport: Readonly<Partial<Record<(typeof domains)[number], (typeof domai
 
 /** What they stand on, top first: each may import from itself and from what stands below it. */
 const shared = [
-  'backends',
-  'forwarding',
-  'kube-exec',
-  'connections',
-  'session',
+  'sessions/backends',
+  'sessions/forwarding',
+  'sessions/exec',
+  'sessions/connections',
+  'sessions/request',
   'directory',
   'clusters',
   'config/load',
@@ -61,12 +61,12 @@ const pure = [
   'setup/sshd-kinds/rules',
   'setup/sshd-lint/rules',
   'setup/subid/rules',
-  'session',
-  'backends/podman/argv',
-  'backends/slurm/argv',
-  'backends/pod/objects',
-  'kube-exec/protocol',
-  'forwarding/protocol',
+  'sessions/request',
+  'sessions/backends/podman/argv',
+  'sessions/backends/slurm/argv',
+  'sessions/backends/pod/objects',
+  'sessions/exec/protocol',
+  'sessions/forwarding/protocol',
 ] as const;
 
 const inSrc = (names: readonly string[]): string[] => names.map((name) => `./src/${name}`);

@@ -90,7 +90,7 @@ const nodeOptions = [
 
 /**
  * If a site limits the address space (`ulimit -v`), the gigabytes that Node reserves around each WebAssembly memory are not
- * available (src/kube-exec/protocol/frame.ts).
+ * available (src/sessions/exec/protocol/frame.ts).
  */
 const littleAddressSpace = '--disable-wasm-trap-handler';
 

@@ -1,4 +1,4 @@
-import type { loginOptions } from '../../src/session/session-request.ts';
+import type { loginOptions } from '../../src/sessions/request/session-request.ts';
 import type { ManPage, Release } from './command-pages.ts';
 import { entry, escaped, example, page, text } from './roff.ts';
 

@@ -1,6 +1,6 @@
 import { type Time, type DocumentError } from './kit/document-parts.ts';
 import { type SetupFile, type SetupCommand } from './init/setup-document.ts';
-import type { PodSession } from '../backends/pod/pod-session.ts';
+import type { PodSession } from '../sessions/backends/pod/pod-session.ts';
 import type { CheckResult, CheckStatus } from '../check-result.ts';
 import type { ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import type { ListedCluster } from '../clusters/list-clusters.ts';

@@ -1,5 +1,5 @@
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
-import { processOutput } from '../../kube-exec/stdout-sink.ts';
+import { processOutput } from '../../sessions/exec/stdout-sink.ts';
 import { escapedForTerminal, escapeInvisible } from '../../log.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 import type { Documents } from '../documents.ts';

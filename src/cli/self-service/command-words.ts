@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { BerthError } from '../../errors/berth-error.ts';
-import { selfServiceWords } from '../../session/self-service-command.ts';
+import { selfServiceWords } from '../../sessions/request/self-service-command.ts';
 
 /** What a user asks of the login. */
 export interface AskedCommand {

@@ -203,7 +203,7 @@ async function withoutOwn(
   terminal: Terminal,
 ): Promise<SessionsAndPods> {
   const { ownSession } = await import('../../login/sessions/find-sessions.ts');
-  const { isInPod } = await import('../../backends/pod/list-cluster-pods.ts');
+  const { isInPod } = await import('../../sessions/backends/pod/list-cluster-pods.ts');
   const own = ownSession(all);
   if (own === undefined) return { sessions, pods };
   terminal.stderr.write(`left alone: ${nameOf(own)}, your own session\n`);

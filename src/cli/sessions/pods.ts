@@ -1,5 +1,5 @@
-import type { PodSession } from '../../backends/pod/pod-session.ts';
-import { isInPod } from '../../backends/pod/list-cluster-pods.ts';
+import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
+import { isInPod } from '../../sessions/backends/pod/list-cluster-pods.ts';
 import type { ClusterTarget } from '../../clusters/cluster-target.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
@@ -17,7 +17,7 @@ const atOnce = 8;
 
 /** The pods of sessions on all clusters. The error of a cluster is reported, and the others are listed. */
 export async function readPods(terminal: Terminal): Promise<readonly PodSession[]> {
-  const { listClusterPods } = await import('../../backends/pod/list-cluster-pods.ts');
+  const { listClusterPods } = await import('../../sessions/backends/pod/list-cluster-pods.ts');
   const { deadlineIn } = await import('../../system/deadline.ts');
   const targets = await knownTargets(terminal);
   if (targets.length === 0)
@@ -69,7 +69,7 @@ export async function endPodsAndReport(
   pods: readonly PodSession[],
   terminal: Terminal,
 ): Promise<void> {
-  const { endPodSession } = await import('../../backends/pod/list-cluster-pods.ts');
+  const { endPodSession } = await import('../../sessions/backends/pod/list-cluster-pods.ts');
   const { deadlineIn } = await import('../../system/deadline.ts');
   const { mapConcurrent } = await import('../../system/map-concurrent.ts');
   const targets = new Map((await sessionTargets(terminal)).map((target) => [target.name, target]));

@@ -96,7 +96,8 @@ async function readSessions(
   settings: SshSettings | undefined,
 ): Promise<readonly Session[]> {
   const { listSessions } = await import('../../login/sessions/list-sessions.ts');
-  const { hasBalancerLines, readBalancerLog } = await import('../../connections/balancer-log.ts');
+  const { hasBalancerLines, readBalancerLog } =
+    await import('../../sessions/connections/balancer-log.ts');
   const balancerLog = (): string => {
     try {
       const path = settings?.balancerLog;

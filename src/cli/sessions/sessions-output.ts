@@ -1,5 +1,5 @@
-import { backendOf } from '../../backends/backends.ts';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
+import { backendOf } from '../../sessions/backends/backends.ts';
+import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
 import type { Session, UserService } from '../../login/sessions/list-sessions.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import type { Documents, ListedPod } from '../documents.ts';

@@ -1,7 +1,7 @@
 import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
 import { probeIdentity, probeNamespace } from '../../admission/probe-namespace.ts';
-import { podObject } from '../../backends/pod/objects/pod-object.ts';
-import { podCluster, podProfiles } from '../../backends/pod/pod-cluster.ts';
+import { podObject } from '../../sessions/backends/pod/objects/pod-object.ts';
+import { podCluster, podProfiles } from '../../sessions/backends/pod/pod-cluster.ts';
 import {
   type CheckResult,
   failed,

@@ -1,8 +1,11 @@
 import { accessSync, constants } from 'node:fs';
-import { allocationScript, loginOnNodes } from '../../backends/slurm/argv/allocation-script.ts';
-import { refusalText } from '../../backends/slurm/argv/refusals.ts';
-import { jobName, testCall } from '../../backends/slurm/argv/slurm-job.ts';
-import { isNoAnswer, wordsOfSlurm } from '../../backends/slurm/slurm-queue.ts';
+import {
+  allocationScript,
+  loginOnNodes,
+} from '../../sessions/backends/slurm/argv/allocation-script.ts';
+import { refusalText } from '../../sessions/backends/slurm/argv/refusals.ts';
+import { jobName, testCall } from '../../sessions/backends/slurm/argv/slurm-job.ts';
+import { isNoAnswer, wordsOfSlurm } from '../../sessions/backends/slurm/slurm-queue.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck } from '../../check-result.ts';
 import {
   type Profile,

@@ -12,7 +12,7 @@ import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/c
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
-import { findRuntimeDir, systemdRuntimeDir } from '../../connections/runtime-dir.ts';
+import { findRuntimeDir, systemdRuntimeDir } from '../../sessions/connections/runtime-dir.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { runProgram } from '../../system/run-program.ts';

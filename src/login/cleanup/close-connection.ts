@@ -1,21 +1,24 @@
 import { rmSync } from 'node:fs';
-import type { CleanupStep, RemovalResult } from '../../backends/backend.ts';
-import { backendsIn } from '../../backends/backends.ts';
+import type { CleanupStep, RemovalResult } from '../../sessions/backends/backend.ts';
+import { backendsIn } from '../../sessions/backends/backends.ts';
 import {
   type ConnectionFilter,
   readUserState,
   type UserState,
-} from '../../backends/podman/user-processes.ts';
+} from '../../sessions/backends/podman/user-processes.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import {
   closingRecordPath,
   markClosing,
   type ConnectionRecord,
-} from '../../connections/connection-record.ts';
-import { type NotedSessions, takeSessionNotes } from '../../connections/session-notes.ts';
-import { removeConnectionCgroups } from '../../connections/connection-cgroup.ts';
-import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
+} from '../../sessions/connections/connection-record.ts';
+import { type NotedSessions, takeSessionNotes } from '../../sessions/connections/session-notes.ts';
+import { removeConnectionCgroups } from '../../sessions/connections/connection-cgroup.ts';
+import {
+  connectionRecordPath,
+  type SessionContext,
+} from '../../sessions/connections/state-paths.ts';
 import type { LogEventFields } from '../../log-events.ts';
 import { endConnectionProcesses, type EndedProcesses } from './end-connection-processes.ts';
 

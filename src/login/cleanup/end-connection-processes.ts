@@ -6,13 +6,13 @@ import {
   currentUserProcesses,
   receivesHangup,
   type UserState,
-} from '../../backends/podman/user-processes.ts';
-import { fuseHint, killProcesses } from '../../backends/podman/kill-processes.ts';
-import { connectionCgroup } from '../../connections/connection-cgroup.ts';
-import { freezeLockPath, type SessionContext } from '../../connections/state-paths.ts';
-import { withUserLock } from '../../connections/user-lock.ts';
+} from '../../sessions/backends/podman/user-processes.ts';
+import { fuseHint, killProcesses } from '../../sessions/backends/podman/kill-processes.ts';
+import { connectionCgroup } from '../../sessions/connections/connection-cgroup.ts';
+import { freezeLockPath, type SessionContext } from '../../sessions/connections/state-paths.ts';
+import { withUserLock } from '../../sessions/connections/user-lock.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { keepsProcesses } from '../../session/keeps-processes.ts';
+import { keepsProcesses } from '../../sessions/request/keeps-processes.ts';
 import {
   endProcesses,
   signalSteps,

@@ -1,4 +1,4 @@
-import type { BerthProcess } from '../../backends/podman/user-processes.ts';
+import type { BerthProcess } from '../../sessions/backends/podman/user-processes.ts';
 import { cgroupPids, isFrozen, whileFrozen } from '../../system/cgroup.ts';
 import { endProcesses, type EndResult, signalProcess } from '../../system/end-processes.ts';
 import { isRunning } from '../../system/processes.ts';

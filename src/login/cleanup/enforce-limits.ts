@@ -1,12 +1,17 @@
 import { rmSync } from 'node:fs';
-import { type LimitNote, readLimitNotes } from '../../backends/limit-notes.ts';
-import type { BerthContainer } from '../../backends/podman/remove-containers.ts';
-import { belongs, type UserState } from '../../backends/podman/user-processes.ts';
+import { type LimitNote, readLimitNotes } from '../../sessions/backends/limit-notes.ts';
+import type { BerthContainer } from '../../sessions/backends/podman/remove-containers.ts';
+import { belongs, type UserState } from '../../sessions/backends/podman/user-processes.ts';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { limitsFile, type SessionContext } from '../../connections/state-paths.ts';
+import { limitsFile, type SessionContext } from '../../sessions/connections/state-paths.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import { sessionId } from '../../session-id.ts';
-import { hardEndText, idleEndText, isWarningDue, warningText } from '../../session/time-limits.ts';
+import {
+  hardEndText,
+  idleEndText,
+  isWarningDue,
+  warningText,
+} from '../../sessions/request/time-limits.ts';
 import { asUserThenRoot } from '../../system/as-user.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { sessionTraffic } from '../../system/session-traffic.ts';

@@ -1,12 +1,15 @@
 import { lstatSync, rmSync } from 'node:fs';
-import { readUserState } from '../../backends/podman/user-processes.ts';
-import { parseConnectionId, readRecordToClose } from '../../connections/connection-record.ts';
-import { runningMonitor } from '../../connections/open-connections.ts';
+import { readUserState } from '../../sessions/backends/podman/user-processes.ts';
+import {
+  parseConnectionId,
+  readRecordToClose,
+} from '../../sessions/connections/connection-record.ts';
+import { runningMonitor } from '../../sessions/connections/open-connections.ts';
 import {
   connectionRecordPath,
   type SessionContext,
   userConnectionsDir,
-} from '../../connections/state-paths.ts';
+} from '../../sessions/connections/state-paths.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { sessionId } from '../../session-id.ts';

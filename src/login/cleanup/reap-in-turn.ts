@@ -7,7 +7,7 @@ import { ProcessLooks } from '../../system/process-looks.ts';
 import { type ChildProcessByStdio, startProgram } from '../../system/run-program.ts';
 import { userServices } from '../sessions/list-sessions.ts';
 import { beginReap, type BegunReap, emptyReap, type UserReap } from './reap-user.ts';
-import type { SessionContext } from '../../connections/state-paths.ts';
+import type { SessionContext } from '../../sessions/connections/state-paths.ts';
 
 /**
  * Starts a process that runs `reapEach` for these users, with its outputs as pipes.

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { abortWaitedFor } from '../../backends/podman/kill-processes.ts';
+import { abortWaitedFor } from '../../sessions/backends/podman/kill-processes.ts';
 import { countText } from '../../count-text.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { userOfUid } from '../../identity/nss.ts';
@@ -14,7 +14,7 @@ import {
   connectionsDir,
   hungNotePath,
   type SessionContext,
-} from '../../connections/state-paths.ts';
+} from '../../sessions/connections/state-paths.ts';
 import { type ReapedUser, reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { emptyReap, type UserReap } from './reap-user.ts';
 

@@ -1,12 +1,12 @@
-import { readUserState, type UserState } from '../../backends/podman/user-processes.ts';
+import { readUserState, type UserState } from '../../sessions/backends/podman/user-processes.ts';
 import {
   type ContainerExpiry,
   findExpiredContainers,
-} from '../../backends/podman/clean-up-containers.ts';
-import { removeConnectionCgroups } from '../../connections/connection-cgroup.ts';
-import { unmountRuntimeDir } from '../../connections/mount-runtime-dir.ts';
-import { openConnections } from '../../connections/open-connections.ts';
-import type { SessionContext } from '../../connections/state-paths.ts';
+} from '../../sessions/backends/podman/clean-up-containers.ts';
+import { removeConnectionCgroups } from '../../sessions/connections/connection-cgroup.ts';
+import { unmountRuntimeDir } from '../../sessions/connections/mount-runtime-dir.ts';
+import { openConnections } from '../../sessions/connections/open-connections.ts';
+import type { SessionContext } from '../../sessions/connections/state-paths.ts';
 import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import { type User, userOfUid } from '../../identity/nss.ts';
 import type { UserService } from '../sessions/list-sessions.ts';

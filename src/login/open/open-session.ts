@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { OpenedSession } from '../../backends/backend.ts';
-import { openInBackend } from '../../backends/open-in-backend.ts';
+import type { OpenedSession } from '../../sessions/backends/backend.ts';
+import { openInBackend } from '../../sessions/backends/open-in-backend.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import {
@@ -11,17 +11,25 @@ import {
   type ProfileRequest,
 } from '../../config/schema/profile/choose-profile.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { findRuntimeDir, runtimeDirOf } from '../../connections/runtime-dir.ts';
-import { noteProfile, noteSession, type SessionNote } from '../../connections/session-notes.ts';
-import { userConnectionsDir } from '../../connections/state-paths.ts';
+import { findRuntimeDir, runtimeDirOf } from '../../sessions/connections/runtime-dir.ts';
+import {
+  noteProfile,
+  noteSession,
+  type SessionNote,
+} from '../../sessions/connections/session-notes.ts';
+import { userConnectionsDir } from '../../sessions/connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { ErrorCode } from '../../errors/error-codes.ts';
 import { currentUser, type User } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { isSelfService } from '../../session/self-service-command.ts';
-import type { SessionHost } from '../../session/session-host.ts';
-import { isLoginShell, serverPort, type SessionRequest } from '../../session/session-request.ts';
+import { isSelfService } from '../../sessions/request/self-service-command.ts';
+import type { SessionHost } from '../../sessions/request/session-host.ts';
+import {
+  isLoginShell,
+  serverPort,
+  type SessionRequest,
+} from '../../sessions/request/session-request.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 
@@ -63,7 +71,7 @@ export async function openSession(input: OpenSessionInput): Promise<OpenedSessio
   const job =
     input.env.BERTH_JOB_DIRECTORY === undefined
       ? undefined
-      : await import('../../backends/slurm/session-in-job.ts');
+      : await import('../../sessions/backends/slurm/session-in-job.ts');
   const inJob = job?.sessionInJob(settings, user, input);
   const { request, env } = inJob ?? input;
   const asked = await profileRequest(settings, user, request, env);

@@ -1,10 +1,10 @@
-import type { BackendPlan, PlanInput } from '../../backends/backend.ts';
-import { planInBackend } from '../../backends/plan-in-backend.ts';
+import type { BackendPlan, PlanInput } from '../../sessions/backends/backend.ts';
+import { planInBackend } from '../../sessions/backends/plan-in-backend.ts';
 import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
-import { findRuntimeDir, mountedRuntimeDir } from '../../connections/runtime-dir.ts';
+import { findRuntimeDir, mountedRuntimeDir } from '../../sessions/connections/runtime-dir.ts';
 import type { ErrorCode } from '../../errors/error-codes.ts';
 import { lookupUser } from '../../identity/nss.ts';
-import { sessionRequest } from '../../session/session-request.ts';
+import { sessionRequest } from '../../sessions/request/session-request.ts';
 import { loadSshSettings, type SshSettingsFiles } from '../../config/load/load-ssh-settings.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 

@@ -1,15 +1,15 @@
 import { readdirSync } from 'node:fs';
-import { backendOf } from '../../backends/backends.ts';
-import { openInBackend } from '../../backends/open-in-backend.ts';
+import { backendOf } from '../../sessions/backends/backends.ts';
+import { openInBackend } from '../../sessions/backends/open-in-backend.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import { backends, type Profile } from '../../config/schema/profile/profile.ts';
-import { runtimeDirOf } from '../../connections/runtime-dir.ts';
-import { userConnectionsDir } from '../../connections/state-paths.ts';
+import { runtimeDirOf } from '../../sessions/connections/runtime-dir.ts';
+import { userConnectionsDir } from '../../sessions/connections/state-paths.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { currentUser } from '../../identity/nss.ts';
 import { escapeControl, lineLogger } from '../../log.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { sessionRequest } from '../../session/session-request.ts';
+import { sessionRequest } from '../../sessions/request/session-request.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { runProgram } from '../../system/run-program.ts';
 

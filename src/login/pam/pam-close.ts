@@ -1,15 +1,18 @@
 import { lookupUser } from '../../identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import { leaveConnectionCgroup } from '../../connections/connection-cgroup.ts';
+import { leaveConnectionCgroup } from '../../sessions/connections/connection-cgroup.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
-import { connectionBytes } from '../../connections/connection-bytes.ts';
-import { connectionId, readConnectionRecord } from '../../connections/connection-record.ts';
+import { connectionBytes } from '../../sessions/connections/connection-bytes.ts';
+import {
+  connectionId,
+  readConnectionRecord,
+} from '../../sessions/connections/connection-record.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
-import { callingMonitor } from '../../connections/open-connections.ts';
-import { connectionIn } from '../../connections/register-connection.ts';
+import { callingMonitor } from '../../sessions/connections/open-connections.ts';
+import { connectionIn } from '../../sessions/connections/register-connection.ts';
 import type { EventSpool } from '../../system/event-spool.ts';
 import { sessionId } from '../../session-id.ts';
-import { connectionRecordPath } from '../../connections/state-paths.ts';
+import { connectionRecordPath } from '../../sessions/connections/state-paths.ts';
 
 export interface PamCloseInput {
   readonly name: string;

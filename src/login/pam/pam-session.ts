@@ -1,10 +1,13 @@
-import { backendsIn } from '../../backends/backends.ts';
+import { backendsIn } from '../../sessions/backends/backends.ts';
 import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { connectionId } from '../../connections/connection-record.ts';
-import { callingMonitor } from '../../connections/open-connections.ts';
-import { type PamItems, registerConnection } from '../../connections/register-connection.ts';
+import { connectionId } from '../../sessions/connections/connection-record.ts';
+import { callingMonitor } from '../../sessions/connections/open-connections.ts';
+import {
+  type PamItems,
+  registerConnection,
+} from '../../sessions/connections/register-connection.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { lookupUser, type User } from '../../identity/nss.ts';
 import { installedPath } from '../../installed-path.ts';

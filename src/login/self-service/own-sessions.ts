@@ -1,7 +1,7 @@
-import type { OwnSession, OwnSessions } from '../../backends/own-session.ts';
-import { ownSessionsIn } from '../../backends/own-sessions-in.ts';
+import type { OwnSession, OwnSessions } from '../../sessions/backends/own-session.ts';
+import { ownSessionsIn } from '../../sessions/backends/own-sessions-in.ts';
 import { backends } from '../../config/schema/profile/profile.ts';
-import type { SessionContext } from '../../connections/state-paths.ts';
+import type { SessionContext } from '../../sessions/connections/state-paths.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 

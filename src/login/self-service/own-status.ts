@@ -1,7 +1,7 @@
-import type { OwnSession } from '../../backends/own-session.ts';
-import type { OwnQuota, OwnQuotas } from '../../backends/pod/own-quotas.ts';
+import type { OwnSession } from '../../sessions/backends/own-session.ts';
+import type { OwnQuota, OwnQuotas } from '../../sessions/backends/pod/own-quotas.ts';
 import { namesBackend } from '../../config/schema/profile/profile.ts';
-import type { SessionContext } from '../../connections/state-paths.ts';
+import type { SessionContext } from '../../sessions/connections/state-paths.ts';
 import { type OwnCredential, ownCredentials } from '../../credentials/own-credentials.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
@@ -29,6 +29,6 @@ export async function ownStatus(site: SessionContext, user: User): Promise<OwnSt
 
 async function quotasOf({ settings }: SessionContext, user: User): Promise<OwnQuotas> {
   if (!namesBackend(withSessionProfiles(settings), 'pod')) return { quotas: [], failed: [] };
-  const { ownQuotas } = await import('../../backends/pod/own-quotas.ts');
+  const { ownQuotas } = await import('../../sessions/backends/pod/own-quotas.ts');
   return ownQuotas(user);
 }

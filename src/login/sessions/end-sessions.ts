@@ -8,9 +8,12 @@ import {
   type ConnectionRecord,
   parseConnectionId,
   readRecordToClose,
-} from '../../connections/connection-record.ts';
-import { runningMonitor } from '../../connections/open-connections.ts';
-import { connectionRecordPath, type SessionContext } from '../../connections/state-paths.ts';
+} from '../../sessions/connections/connection-record.ts';
+import { runningMonitor } from '../../sessions/connections/open-connections.ts';
+import {
+  connectionRecordPath,
+  type SessionContext,
+} from '../../sessions/connections/state-paths.ts';
 import type { Session } from './list-sessions.ts';
 
 /** An open connection that can be ended. */

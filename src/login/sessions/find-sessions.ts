@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import type { PodSession } from '../../backends/pod/pod-session.ts';
+import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { parentPid } from '../../system/processes.ts';
 import type { Session } from './list-sessions.ts';

@@ -1,12 +1,12 @@
 import type { Backend } from '../../config/schema/profile/profile.ts';
-import { clientsInLog } from '../../connections/balancer-log.ts';
+import { clientsInLog } from '../../sessions/connections/balancer-log.ts';
 import {
   type ConnectionRecord,
   parseConnectionId,
   readConnectionRecord,
-} from '../../connections/connection-record.ts';
-import { openConnections } from '../../connections/open-connections.ts';
-import { connectionRecordPath, connectionsDir } from '../../connections/state-paths.ts';
+} from '../../sessions/connections/connection-record.ts';
+import { openConnections } from '../../sessions/connections/open-connections.ts';
+import { connectionRecordPath, connectionsDir } from '../../sessions/connections/state-paths.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { pidsByUid } from '../../system/processes.ts';

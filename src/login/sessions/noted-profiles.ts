@@ -1,6 +1,10 @@
-import { type NotedProfile, parseProfiles, profilesPath } from '../../connections/session-notes.ts';
-import { findRuntimeDir } from '../../connections/runtime-dir.ts';
-import { hungNotePath } from '../../connections/state-paths.ts';
+import {
+  type NotedProfile,
+  parseProfiles,
+  profilesPath,
+} from '../../sessions/connections/session-notes.ts';
+import { findRuntimeDir } from '../../sessions/connections/runtime-dir.ts';
+import { hungNotePath } from '../../sessions/connections/state-paths.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import { runBounded } from '../../system/run-bounded.ts';
 

@@ -7,8 +7,8 @@ import {
   withAncestors,
 } from '../../system/processes.ts';
 import type { ProcessLooks } from '../../system/process-looks.ts';
-import { sessionNameParts } from '../../backends/own-session.ts';
-import { containerAround, containerNames } from '../../backends/podman/user-processes.ts';
+import { sessionNameParts } from '../../sessions/backends/own-session.ts';
+import { containerAround, containerNames } from '../../sessions/backends/podman/user-processes.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
 /** What tells the processes of a connection from others. */

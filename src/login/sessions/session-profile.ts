@@ -1,16 +1,16 @@
-import { backendOf } from '../../backends/backends.ts';
+import { backendOf } from '../../sessions/backends/backends.ts';
 import {
   chooseProfile,
   offeredProfiles,
   type ProfileRequest,
 } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
-import type { NotedProfile } from '../../connections/session-notes.ts';
+import type { NotedProfile } from '../../sessions/connections/session-notes.ts';
 import { userOfUid } from '../../identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { isLoginShell } from '../../session/session-request.ts';
+import { isLoginShell } from '../../sessions/request/session-request.ts';
 import type { Session } from './list-sessions.ts';
 import { notedProfiles } from './noted-profiles.ts';
 

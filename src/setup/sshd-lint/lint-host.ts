@@ -1,4 +1,4 @@
-import { backendOf } from '../../backends/backends.ts';
+import { backendOf } from '../../sessions/backends/backends.ts';
 import { globSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Profile } from '../../../src/config/schema/profile/profile.ts';
-import { podmanRunCommand } from '../../../src/backends/podman/argv/podman-run.ts';
-import type { SessionHost } from '../../../src/session/session-host.ts';
+import { podmanRunCommand } from '../../../src/sessions/backends/podman/argv/podman-run.ts';
+import type { SessionHost } from '../../../src/sessions/request/session-host.ts';
 import type { Account } from '../../rig/site/accounts.ts';
 import { installBerth } from '../../rig/site/portal.ts';
 import { SshHost, standardSshYml } from '../../rig/login-node/ssh-host.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manPages } from '../../../scripts/man-pages.ts';
 import { root } from '../../../scripts/all-commands.ts';
 import { type CommandNode, shownOptions } from '../../../src/cli/kit/command.ts';
-import { loginOptions } from '../../../src/session/session-request.ts';
+import { loginOptions } from '../../../src/sessions/request/session-request.ts';
 import { run } from '../../../src/companions/verify/run-client.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { run } from '../../../src/companions/verify/run-client.ts';
 
-const listeners = new URL('../../../src/forwarding/helper/listeners.py', import.meta.url).pathname;
+const listeners = new URL('../../../src/sessions/forwarding/helper/listeners.py', import.meta.url)
+  .pathname;
 
 /** Which addresses the helper tries for a socket of its own user, in order. Others may listen on those that it does not. */
 it.each([

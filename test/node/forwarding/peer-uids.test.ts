@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { PeerUids } from '../../../src/forwarding/peer-uids.ts';
+import { PeerUids } from '../../../src/sessions/forwarding/peer-uids.ts';
 import { freePorts } from '../../rig/free-ports.ts';
 
 const uid = process.getuid?.() ?? 0;

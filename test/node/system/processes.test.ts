@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
-import { userProcesses } from '../../../src/backends/podman/user-processes.ts';
+import { userProcesses } from '../../../src/sessions/backends/podman/user-processes.ts';
 import { runningSshds } from '../../../src/setup/sshd-kinds/running-sshds.ts';
 import {
   executableId,
@@ -77,7 +77,7 @@ it.each(['sh', 'bash'])(
     const argv = ['/usr/bin/python3', '-c', named('a) Z \n')];
     const pid = await startWith({ real: uid, effective: uid }, argv);
     await expect.poll(() => nameOf(pid)).toContain('Z');
-    const script = new URL('../../../src/backends/pod/objects/proc.sh', import.meta.url);
+    const script = new URL('../../../src/sessions/backends/pod/objects/proc.sh', import.meta.url);
     const { stdout } = spawnSync(
       shell,
       ['-c', `${readFileSync(script, 'utf8')}\nfacts "$0" && echo "$state $parent"`, String(pid)],

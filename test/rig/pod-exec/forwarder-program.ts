@@ -3,12 +3,12 @@
  * log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
-import { forwardingToPod } from '../../../src/backends/pod/open-pod-session.ts';
-import { Forwarder, type ForwarderInput } from '../../../src/forwarding/forwarder.ts';
-import type { PodTarget } from '../../../src/kube-exec/open-exec.ts';
+import { forwardingToPod } from '../../../src/sessions/backends/pod/open-pod-session.ts';
+import { Forwarder, type ForwarderInput } from '../../../src/sessions/forwarding/forwarder.ts';
+import type { PodTarget } from '../../../src/sessions/exec/open-exec.ts';
 import { lineLogger } from '../../../src/log.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
-import { disableJit } from '../../../src/kube-exec/relay-session.ts';
+import { disableJit } from '../../../src/sessions/exec/relay-session.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as PodTarget &
   Omit<ForwarderInput, 'log' | 'target'>;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import type { Heartbeat } from '../../../src/kube-exec/exec-stream.ts';
+import type { Heartbeat } from '../../../src/sessions/exec/exec-stream.ts';
 import type { ApiServer } from '../../../src/kube/api-server.ts';
 import { CompiledRelay } from './compiled-relay.ts';
 import { LiveCluster } from '../site/live-cluster.ts';

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import { asBerthError } from '../../../src/errors/berth-error.ts';
-import { relaySession, type RelaySessionInput } from '../../../src/kube-exec/relay-session.ts';
+import { relaySession, type RelaySessionInput } from '../../../src/sessions/exec/relay-session.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
 
 const say = (thrown: unknown): void => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
+import { podObject } from '../../../src/sessions/backends/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { isUnknown, podWith } from './hostile.ts';

@@ -8,7 +8,7 @@ import type { Finding } from '../../../src/check-result.ts';
 import { userObjects } from '../../../src/kube/objects/user-objects.ts';
 import { objectsFinding } from '../../../src/diagnose/doctor/objects-check.ts';
 import { apiClient, type ApiClient } from '../../../src/kube/api-client.ts';
-import { podObject } from '../../../src/backends/pod/objects/pod-object.ts';
+import { podObject } from '../../../src/sessions/backends/pod/objects/pod-object.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { exampleCluster, exampleUser } from '../../unit/example-cluster.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { asBerthError } from '../../../src/errors/berth-error.ts';
-import { withCleanupLock } from '../../../src/connections/user-lock.ts';
+import { withCleanupLock } from '../../../src/sessions/connections/user-lock.ts';
 
 let run: string;
 beforeEach(async () => {

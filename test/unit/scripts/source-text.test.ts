@@ -15,7 +15,7 @@ describe('source files in other languages', () => {
   });
 
   it('an output contains their text and reads no file', async () => {
-    const { text } = await singleFile('src/backends/pod/objects/pod-scripts.ts', {
+    const { text } = await singleFile('src/sessions/backends/pod/objects/pod-scripts.ts', {
       banner: '',
       define: {},
     });

@@ -1,8 +1,8 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
-import { podLabels } from '../../../backends/pod/objects/pod-object.ts';
+import { podLabels } from '../../../sessions/backends/pod/objects/pod-object.ts';
 import { refuseTimeLimits } from './time-limits.ts';
-import { profilePod, type ProfilePod } from '../../../backends/pod/objects/profile-pod.ts';
+import { profilePod, type ProfilePod } from '../../../sessions/backends/pod/objects/profile-pod.ts';
 
 /** A profile as the hub's package (etc/jupyterhub) reads it. Texts in `traits` are templates of an account. */
 export interface HubProfile {

@@ -1,13 +1,16 @@
-import { sessionTimeLimit, sbatchOptions } from '../../../backends/slurm/argv/sbatch-options.ts';
-import { profilePod, type ProfilePod } from '../../../backends/pod/objects/profile-pod.ts';
+import {
+  sessionTimeLimit,
+  sbatchOptions,
+} from '../../../sessions/backends/slurm/argv/sbatch-options.ts';
+import { profilePod, type ProfilePod } from '../../../sessions/backends/pod/objects/profile-pod.ts';
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
-import { profileEnvironment } from '../../../session/session-environment.ts';
+import { profileEnvironment } from '../../../sessions/request/session-environment.ts';
 import { sourceText } from '../../../source-text.ts';
 import { accountLine, erbFill, erbText, erbYaml, RubyValue } from './erb-yaml.ts';
 import { idleArgs } from './hub-profile.ts';
 import { containerFunction } from './sbatch.ts';
 import { refuseTimeLimits } from './time-limits.ts';
-import { bashWord } from '../../../session/bash-words.ts';
+import { bashWord } from '../../../sessions/request/bash-words.ts';
 
 /** What an app starts in the image of the profile. */
 export const appKinds = ['jupyter', 'rstudio', 'web'] as const;

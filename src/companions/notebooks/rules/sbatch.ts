@@ -2,13 +2,16 @@ import {
   mountArgs,
   profileRunArgs,
   type ResolvedMount,
-} from '../../../backends/podman/argv/podman-run.ts';
-import { podmanDirectoryScript } from '../../../backends/slurm/argv/podman-directory-script.ts';
-import { sbatchOptions } from '../../../backends/slurm/argv/sbatch-options.ts';
+} from '../../../sessions/backends/podman/argv/podman-run.ts';
+import { podmanDirectoryScript } from '../../../sessions/backends/slurm/argv/podman-directory-script.ts';
+import { sbatchOptions } from '../../../sessions/backends/slurm/argv/sbatch-options.ts';
 import type { Profile, ProfileMount, SshSettings } from '../../../config/schema/profile/profile.ts';
-import { profileEnvironment, profileMounts } from '../../../session/session-environment.ts';
+import {
+  profileEnvironment,
+  profileMounts,
+} from '../../../sessions/request/session-environment.ts';
 import { refuseTimeLimits } from './time-limits.ts';
-import { bashFill, bashLines, bashWord } from '../../../session/bash-words.ts';
+import { bashFill, bashLines, bashWord } from '../../../sessions/request/bash-words.ts';
 
 /**
  * A profile as a job script of Slurm: the `#SBATCH` lines that ask for what the profile says, and a function of bash that

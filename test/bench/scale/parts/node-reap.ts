@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseConnectionId } from '../../../../src/connections/connection-record.ts';
+import { parseConnectionId } from '../../../../src/sessions/connections/connection-record.ts';
 import { mapConcurrent } from '../../../../src/system/map-concurrent.ts';
 import { LiveSession } from '../../../rig/login-node/live-session.ts';
 import { SshHost } from '../../../rig/login-node/ssh-host.ts';

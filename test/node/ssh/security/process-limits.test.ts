@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { podmanCommand } from '../../../../src/backends/podman/argv/podman-argv.ts';
+import { podmanCommand } from '../../../../src/sessions/backends/podman/argv/podman-argv.ts';
 import { ensurePackages } from '../../../rig/site/debian-packages.ts';
 import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
 import { SshHost, standardProfile, standardSshYml } from '../../../rig/login-node/ssh-host.ts';

@@ -21,7 +21,7 @@ const onwards = {
 
 /**
  * What depends on how sshd runs the login program: the command's text, the shell that runs it, signals, sftp. After that a
- * session has the same request in both modes (src/session/session-request.ts), so the other cases run in pods with a
+ * session has the same request in both modes (src/sessions/request/session-request.ts), so the other cases run in pods with a
  * forced command only. In containers all cases run in both modes.
  */
 const subjectsOfLoginShell: readonly Subject[] = [

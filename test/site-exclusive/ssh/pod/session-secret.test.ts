@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   retainSecret,
   releaseSecret,
-} from '../../../../src/backends/pod/presence/session-secret.ts';
+} from '../../../../src/sessions/backends/pod/presence/session-secret.ts';
 import { type ApiClient, apiClient } from '../../../../src/kube/api-client.ts';
 import { requestToken } from '../../../../src/kube/request-token.ts';
 import { whoAmI } from '../../../../src/kube/required-rights.ts';

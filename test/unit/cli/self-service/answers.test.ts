@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OwnSession } from '../../../../src/backends/own-session.ts';
+import type { OwnSession } from '../../../../src/sessions/backends/own-session.ts';
 import {
   profilesAnswer,
   sessionsAnswer,

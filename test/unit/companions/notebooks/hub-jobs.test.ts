@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
 import { hubJobFiles, hubJobProfile } from '../../../../src/companions/notebooks/rules/hub-jobs.ts';
-import { host } from '../../session/host.ts';
+import { host } from '../../sessions/request/host.ts';
 
 const profile = (fields: object = {}) =>
   parseProfile({ image: 'a', groups: ['lab'], ...fields }, 'p', 'p.yml');

@@ -7,7 +7,7 @@ import {
   keysWithoutEffect,
   ondemandApp,
 } from '../../../../src/companions/notebooks/rules/ondemand-app.ts';
-import { host } from '../../session/host.ts';
+import { host } from '../../sessions/request/host.ts';
 
 const etc = new URL('../../../../etc/', import.meta.url).pathname;
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');

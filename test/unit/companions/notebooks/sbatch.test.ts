@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
-import { bashFill, bashWord } from '../../../../src/session/bash-words.ts';
+import { bashFill, bashWord } from '../../../../src/sessions/request/bash-words.ts';
 import {
   containerFunction,
   sbatchScript,
 } from '../../../../src/companions/notebooks/rules/sbatch.ts';
-import { sbatchOptions } from '../../../../src/backends/slurm/argv/sbatch-options.ts';
-import { host } from '../../session/host.ts';
+import { sbatchOptions } from '../../../../src/sessions/backends/slurm/argv/sbatch-options.ts';
+import { host } from '../../sessions/request/host.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');
 const options = (fields: object) => sbatchOptions(profile(fields));

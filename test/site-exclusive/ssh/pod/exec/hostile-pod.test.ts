@@ -6,8 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { encodeFrame, frameKinds, uint32 } from '../../../../../src/forwarding/protocol/frames.ts';
-import { helperProgram } from '../../../../../src/forwarding/helper-connection.ts';
+import {
+  encodeFrame,
+  frameKinds,
+  uint32,
+} from '../../../../../src/sessions/forwarding/protocol/frames.ts';
+import { helperProgram } from '../../../../../src/sessions/forwarding/helper-connection.ts';
 import { freePorts } from '../../../../rig/free-ports.ts';
 import { waitFor } from '../../../../rig/wait-for.ts';
 import { CompiledRelay } from '../../../../rig/pod-exec/compiled-relay.ts';

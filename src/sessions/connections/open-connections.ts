@@ -1,0 +1,85 @@
+import { BerthError } from '../../errors/berth-error.ts';
+import type { SignalTarget } from '../../system/end-processes.ts';
+import { directoryNames } from '../../system/if-present.ts';
+import { processStartTime } from '../../system/process-start.ts';
+import {
+  executableId,
+  executablePath,
+  processFacts,
+  type ProcessId,
+} from '../../system/processes.ts';
+import { closingRecordPath, parseConnectionId } from './connection-record.ts';
+import { type SessionContext, userConnectionsDir } from './state-paths.ts';
+
+/** `sshd`, `sshd-session`, or another build's: `gsisshd`, `sshd.pam`. The file may have been replaced by an upgrade. */
+const sshdPath = /sshd[^/]*$/;
+
+/**
+ * The process that serves a connection, if it still runs: a process of root's, and sshd's or that of `berth doctor
+ * --start-session`, which takes sshd's part. So a connection is never one of systemd, or of another process that became the
+ * parent of a hook whose sshd was killed (PR_SET_CHILD_SUBREAPER).
+ */
+export function runningMonitor({ pid, start }: ProcessId): SignalTarget | undefined {
+  const facts = pid > 1 ? processFacts(pid) : undefined;
+  if (facts?.start !== start || facts.uid !== 0) return undefined;
+  const isSshd = sshdPath.test(executablePath(pid) ?? '');
+  return isSshd || executableId(pid) === executableId(process.pid) ? facts : undefined;
+}
+
+/**
+ * The monitor that runs this hook.
+ *
+ * @param parent PID of the parent now: it changes when sshd is killed
+ * @throws {BerthError} `pam-session-orphaned`
+ */
+export function callingMonitor(parent: () => number): ProcessId {
+  const pid = parent();
+  const start = processStartTime(pid);
+  const monitor = start === undefined ? undefined : runningMonitor({ pid, start });
+  // If it still is the parent, what was read is of the process that started this one, and not of a later one.
+  if (monitor !== undefined && parent() === pid) return monitor;
+  const path = executablePath(pid);
+  throw new BerthError(
+    `pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
+    { code: 'pam-session-orphaned' },
+  );
+}
+
+type Place = Pick<SessionContext, 'run'>;
+
+/** IDs of the user's connections whose sshd is running and whose cleanup has not begun. */
+export function openConnections(site: Place, uid: number): ReadonlySet<string> {
+  const names = directoryNames(userConnectionsDir(site, uid));
+  return new Set(
+    names.filter((name) => {
+      const monitor = parseConnectionId(name);
+      return monitor !== undefined && runningMonitor(monitor) !== undefined;
+    }),
+  );
+}
+
+/**
+ * IDs of the user's connections whose process still runs, as far as the user can tell: only root sees whether it is sshd's.
+ */
+export function recordedConnections(site: Place, uid: number): string[] {
+  return directoryNames(userConnectionsDir(site, uid)).filter((name) => {
+    const monitor = parseConnectionId(name);
+    return monitor !== undefined && processStartTime(monitor.pid) === monitor.start;
+  });
+}
+
+/** Whether any connection's cleanup has not begun, whether its sshd is running or was killed. */
+export function hasConnections(site: Place, uid: number): boolean {
+  return directoryNames(userConnectionsDir(site, uid)).some(
+    (name) => parseConnectionId(name) !== undefined,
+  );
+}
+
+/** IDs of the connections whose cleanup has begun or is incomplete. */
+export function closingConnections(site: Place, uid: number): readonly string[] {
+  const end = closingRecordPath('');
+  return directoryNames(userConnectionsDir(site, uid))
+    .filter((name) => name.endsWith(end))
+    .map((name) => name.slice(0, -end.length))
+    .filter((id) => parseConnectionId(id) !== undefined);
+}
