@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { oidcArguments } from '../src/clusters/rules/oidc-arguments.ts';
+import { oidcArguments } from '../src/clusters/access/rules/oidc-arguments.ts';
 import { kubeconfigValues } from '../src/credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import { redactSecrets } from '../src/portal/redact-secrets.ts';

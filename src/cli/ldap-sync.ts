@@ -2,7 +2,7 @@ import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { countText } from '../count-text.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
-import type { ClusterSyncResult, LdapSyncReport } from '../ldap/sync-clusters.ts';
+import type { ClusterSyncResult, LdapSyncReport } from '../clusters/ldap/sync-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
 import { escapedLines } from './kit/text.ts';
 import { command } from './kit/command.ts';
@@ -76,7 +76,7 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   }
   if (textfile === undefined || args['dry-run']) return;
   try {
-    const { writeLdapSyncMetrics } = await import('../ldap/ldap-sync-metrics.ts');
+    const { writeLdapSyncMetrics } = await import('../clusters/ldap/ldap-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
     await writeLdapSyncMetrics(textfile, clusters, report, { started, seconds });
   } catch (thrown) {
@@ -101,7 +101,7 @@ async function run(
   terminal: Terminal,
   { started: now, clusters }: { readonly started: number; readonly clusters: string[] },
 ): Promise<LdapSyncReport> {
-  const { syncFromLdap } = await import('../ldap/sync-clusters.ts');
+  const { syncFromLdap } = await import('../clusters/ldap/sync-clusters.ts');
   const { loadLdapSettings } = await import('../config/load/load-ldap-settings.ts');
   const { deadlineIn } = await import('../system/deadline.ts');
   const { parseSeconds } = await import('./kit/parse-seconds.ts');

@@ -1,4 +1,4 @@
-import { beforeDeadline } from '../clusters/for-each-cluster.ts';
+import { beforeDeadline } from '../clusters/access/for-each-cluster.ts';
 import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
 import { BerthError } from '../errors/berth-error.ts';

@@ -1,5 +1,5 @@
-import { bootstrapUser } from '../clusters/bootstrap-user.ts';
-import { readLoginRecord } from '../clusters/login-record.ts';
+import { bootstrapUser } from '../clusters/access/bootstrap-user.ts';
+import { readLoginRecord } from '../clusters/access/login-record.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { SiteSettings } from '../config/schema/settings.ts';
 import { BerthError } from '../errors/berth-error.ts';

@@ -3,8 +3,8 @@ import {
   beforeDeadline,
   type ClusterOutcome,
   forEachCluster,
-} from '../clusters/for-each-cluster.ts';
-import type { LoginRecord } from '../clusters/login-record.ts';
+} from '../clusters/access/for-each-cluster.ts';
+import type { LoginRecord } from '../clusters/access/login-record.ts';
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';

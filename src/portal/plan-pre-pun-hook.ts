@@ -18,9 +18,9 @@ import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { inReadingProcess } from '../system/reading-process.ts';
-import { hookAccess } from '../clusters/hook-access.ts';
-import { readDockerConfig, safeUserObjectsOn } from '../clusters/bootstrap-user.ts';
-import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
+import { hookAccess } from '../clusters/access/hook-access.ts';
+import { readDockerConfig, safeUserObjectsOn } from '../clusters/access/bootstrap-user.ts';
+import { beforeDeadline, forEachCluster } from '../clusters/access/for-each-cluster.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';
 import type { redactSecrets } from './redact-secrets.ts';
 

@@ -1,10 +1,14 @@
 import type { ClusterSettings, SiteSettings } from '../config/schema/settings.ts';
 import type { BrokenCluster } from '../config/schema/site-file-contents.ts';
-import { cachingReader, type HookAccessDeps } from '../clusters/hook-access.ts';
-import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
-import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluster.ts';
-import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
-import { issueUserToken } from '../clusters/issue-user-token.ts';
+import { cachingReader, type HookAccessDeps } from '../clusters/access/hook-access.ts';
+import { bootstrapUser, type RunningBootstrap } from '../clusters/access/bootstrap-user.ts';
+import { beforeDeadline, type ClusterOutcome } from '../clusters/access/for-each-cluster.ts';
+import {
+  readLoginRecord,
+  writeLoginRecord,
+  type LoginRecord,
+} from '../clusters/access/login-record.ts';
+import { issueUserToken } from '../clusters/access/issue-user-token.ts';
 import { inHome } from '../credentials/home-lock.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';

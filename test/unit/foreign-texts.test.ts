@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { oidcArguments } from '../../src/clusters/rules/oidc-arguments.ts';
+import { oidcArguments } from '../../src/clusters/access/rules/oidc-arguments.ts';
 import { problemOfCluster } from '../../src/companions/cluster-api/rules/usable-cluster.ts';
 import { parseIssuer } from '../../src/config/schema/issuer-url.ts';
 import { excessOfYaml, isPlainYaml } from '../../src/config/schema/yaml-bounds.ts';

@@ -1,4 +1,4 @@
-import type { ListedCluster } from '../../clusters/list-clusters.ts';
+import type { ListedCluster } from '../../clusters/access/list-clusters.ts';
 import { command } from '../kit/command.ts';
 import { outputOption } from '../kit/options.ts';
 import { loadSite, overlayOf, siteOptions } from '../kit/site-options.ts';
@@ -16,7 +16,7 @@ export const listClustersCommand = command({
   epilogue:
     "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
   run: async (args, terminal) => {
-    const { listClusters } = await import('../../clusters/list-clusters.ts');
+    const { listClusters } = await import('../../clusters/access/list-clusters.ts');
     const site = await loadSite(args);
     const clusters = listClusters(site, (await overlayOf(args))?.resolve);
     if (args.output === 'json') {

@@ -1,4 +1,4 @@
-import type { ReapClusterOptions, ReapedCluster } from '../../cluster-reap/reap-cluster.ts';
+import type { ReapClusterOptions, ReapedCluster } from '../../clusters/reap/reap-cluster.ts';
 import { countText } from '../../count-text.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
@@ -100,7 +100,7 @@ export const clustersReapCommand = command({
 });
 
 async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<void> {
-  const { reapCluster } = await import('../../cluster-reap/reap-cluster.ts');
+  const { reapCluster } = await import('../../clusters/reap/reap-cluster.ts');
   const { deadlineIn } = await import('../../system/deadline.ts');
   const { keepHeapSmall } = await import('../../system/keep-heap-small.ts');
   keepHeapSmall();
@@ -140,7 +140,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
   if (text === '' && reaped.every(({ failed }) => failed.length === 0))
     writeIdle('nothing to clean up', dryRun, terminal);
   if (textfile !== undefined && !dryRun) {
-    const { writeClusterReapMetrics } = await import('../../cluster-reap/cluster-reap-metrics.ts');
+    const { writeClusterReapMetrics } = await import('../../clusters/reap/cluster-reap-metrics.ts');
     await writeClusterReapMetrics(textfile, reaped, terminal.now() / 1000);
   }
   for (const error of reaped.flatMap(({ failed }) => failed)) {

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import type { ClusterTarget } from '../../clusters/access/cluster-target.ts';
 import type { ConfigOverlay } from '../../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { unknownCluster } from '../../config/schema/config-error.ts';
@@ -122,7 +122,8 @@ export async function clusterTargets(
   { env }: Pick<Terminal, 'env'>,
   wanted: (cluster: ClusterSettings) => boolean = () => true,
 ): Promise<readonly ClusterTarget[]> {
-  const { configuredTarget, inClusterTarget } = await import('../../clusters/cluster-target.ts');
+  const { configuredTarget, inClusterTarget } =
+    await import('../../clusters/access/cluster-target.ts');
   if (args['in-cluster'] === true) return [inClusterTarget(env)];
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);

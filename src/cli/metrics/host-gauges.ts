@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { contextChoice } from '../../clusters/hook-access.ts';
-import { tokenState } from '../../clusters/token-state.ts';
+import { contextChoice } from '../../clusters/access/hook-access.ts';
+import { tokenState } from '../../clusters/access/token-state.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { SiteSettings } from '../../config/schema/settings.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';

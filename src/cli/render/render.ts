@@ -64,7 +64,7 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   const loaded = await loadSite(args);
   const cluster = theCluster(loaded, args.cluster, terminal);
   const user = await wantedUser(args, loaded.settings.minimumUid);
-  const { userObjectsOn } = await import('../../clusters/bootstrap-user.ts');
+  const { userObjectsOn } = await import('../../clusters/access/bootstrap-user.ts');
   const { renderJson, renderYaml } = await import('./objects.ts');
   const objects = userObjectsOn({
     user,
@@ -133,7 +133,7 @@ async function dockerConfigOf(
 ): Promise<{ dockerConfig?: string }> {
   if (cluster.pullSecret === undefined) return {};
   if (!show) return { dockerConfig: '{}' };
-  const { readDockerConfig } = await import('../../clusters/bootstrap-user.ts');
+  const { readDockerConfig } = await import('../../clusters/access/bootstrap-user.ts');
   return readDockerConfig(cluster);
 }
 

@@ -1,6 +1,6 @@
 import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
 import { isInPod } from '../../sessions/backends/pod/list-cluster-pods.ts';
-import type { ClusterTarget } from '../../clusters/cluster-target.ts';
+import type { ClusterTarget } from '../../clusters/access/cluster-target.ts';
 import { countText } from '../../count-text.ts';
 import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';

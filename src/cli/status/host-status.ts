@@ -1,5 +1,5 @@
 import type { CheckResult, CheckStatus } from '../../check-result.ts';
-import type { TokenState } from '../../clusters/token-state.ts';
+import type { TokenState } from '../../clusters/access/token-state.ts';
 import type { Backend } from '../../config/schema/profile/profile.ts';
 import type { HostRole } from '../../diagnose/doctor/host-roles.ts';
 import type { ListedImage } from '../../setup/images/list-images.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { CheckStatus } from '../../check-result.ts';
-import type { ProbedCluster } from '../../clusters/probe-clusters.ts';
-import { tokenSetupCommand } from '../../clusters/token-state.ts';
+import type { ProbedCluster } from '../../clusters/access/probe-clusters.ts';
+import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { loadSshSettings, sshCacheFile } from '../../config/load/load-ssh-settings.ts';
@@ -166,7 +166,7 @@ async function readClusters(
   now: number,
 ): Promise<readonly ClusterStatus[]> {
   if (site === undefined || site.settings.clusters.length === 0) return [];
-  const { probeClusters } = await import('../../clusters/probe-clusters.ts');
+  const { probeClusters } = await import('../../clusters/access/probe-clusters.ts');
   return (await probeClusters(site.settings, { timeoutMs, now })).map(clusterStatus);
 }
 

@@ -4,9 +4,9 @@ import type {
   RotateOutcome,
   RotateTarget,
   RotatedToken,
-} from '../../clusters/rotate-token.ts';
+} from '../../clusters/access/rotate-token.ts';
 import type { ServiceAccountName } from '../../kube/required-rights.ts';
-import type { TokenSource } from '../../clusters/setup-token.ts';
+import type { TokenSource } from '../../clusters/access/setup-token.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { BerthError, asBerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -96,7 +96,7 @@ export const tokenCommand = group(
 );
 
 async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
-  const { rotateTokens } = await import('../../clusters/rotate-token.ts');
+  const { rotateTokens } = await import('../../clusters/access/rotate-token.ts');
   const deps = await rotateDeps(args, terminal);
   const { targets, broken } = await rotateTargets(args, deps);
   const names = targets.map(({ cluster }) => cluster).join(', ');
@@ -141,8 +141,8 @@ async function rotateTargets(
       broken: [],
     };
   }
-  const { contextChoice } = await import('../../clusters/hook-access.ts');
-  const { setupToken } = await import('../../clusters/setup-token.ts');
+  const { contextChoice } = await import('../../clusters/access/hook-access.ts');
+  const { setupToken } = await import('../../clusters/access/setup-token.ts');
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   const count = loaded.settings.clusters.length;
@@ -158,7 +158,7 @@ async function rotateTargets(
 }
 
 async function setup(args: ArgumentsOf<typeof setupOptions>, terminal: Terminal): Promise<void> {
-  const { setupToken } = await import('../../clusters/setup-token.ts');
+  const { setupToken } = await import('../../clusters/access/setup-token.ts');
   const deps = await rotateDeps(args, terminal);
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;

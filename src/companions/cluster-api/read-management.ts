@@ -1,12 +1,12 @@
-import { capiServer, managementServer } from '../../clusters/capi-admin-access.ts';
+import { capiServer, managementServer } from '../../clusters/access/capi-admin-access.ts';
 import type { ManagementAccess } from '../../config/schema/settings.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { listAll } from '../../kube/list-all.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
-import { capiGroup, controlPlaneOidc, preferredVersion } from '../../clusters/capi-oidc.ts';
-import { type CapiCluster, capiClusterOf } from '../../clusters/rules/capi-cluster.ts';
+import { capiGroup, controlPlaneOidc, preferredVersion } from '../../clusters/access/capi-oidc.ts';
+import { type CapiCluster, capiClusterOf } from '../../clusters/access/rules/capi-cluster.ts';
 import type { UsableCluster } from './rules/usable-cluster.ts';
 
 /** The clusters of a management cluster. */

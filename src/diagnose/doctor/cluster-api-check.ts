@@ -8,9 +8,9 @@ import {
   skipped,
   warning,
 } from '../../check-result.ts';
-import { readOidc } from '../../clusters/capi-oidc.ts';
-import type { OidcArguments } from '../../clusters/rules/oidc-arguments.ts';
-import { tokenSetupCommand, tokenState } from '../../clusters/token-state.ts';
+import { readOidc } from '../../clusters/access/capi-oidc.ts';
+import type { OidcArguments } from '../../clusters/access/rules/oidc-arguments.ts';
+import { tokenSetupCommand, tokenState } from '../../clusters/access/token-state.ts';
 import { type ClusterSettings, oidcSettingsOf } from '../../config/schema/settings.ts';
 import { expectBerthError } from '../../errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';

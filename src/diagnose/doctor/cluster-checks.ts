@@ -9,10 +9,10 @@ import { needsKubectl } from '../../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { whoAmI } from '../../kube/required-rights.ts';
 import { probeServer } from '../../system/probe-server.ts';
-import { hookAccess } from '../../clusters/hook-access.ts';
-import { adminCommandAccess } from '../../clusters/admin-command-access.ts';
+import { hookAccess } from '../../clusters/access/hook-access.ts';
+import { adminCommandAccess } from '../../clusters/access/admin-command-access.ts';
 import { admissionFinding, guardFinding } from './admission-check.ts';
-import { userObjectsOn } from '../../clusters/bootstrap-user.ts';
+import { userObjectsOn } from '../../clusters/access/bootstrap-user.ts';
 import {
   type Check,
   type CheckId,

@@ -10,7 +10,7 @@ import {
   skipped,
   warning,
 } from '../../check-result.ts';
-import { tokenSetupCommand } from '../../clusters/token-state.ts';
+import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
 import { installedPath } from '../../installed-path.ts';

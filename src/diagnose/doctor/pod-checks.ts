@@ -10,7 +10,7 @@ import {
   runCheck,
   skipped,
 } from '../../check-result.ts';
-import { hookAccess } from '../../clusters/hook-access.ts';
+import { hookAccess } from '../../clusters/access/hook-access.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';

@@ -1,5 +1,5 @@
 import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
-import { tokenSetupCommand } from '../../clusters/token-state.ts';
+import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { installedPath } from '../../installed-path.ts';
 import type { ApiClient } from '../../kube/api-client.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-query.ts';
+import { namespacesWithPods } from '../../../src/clusters/reap/prometheus-query.ts';
 import { Prometheus } from '../../rig/monitoring/prometheus.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';
 

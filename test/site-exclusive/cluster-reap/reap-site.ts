@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { ClusterTarget } from '../../../src/clusters/cluster-target.ts';
-import type { PrometheusQuery } from '../../../src/cluster-reap/prometheus-query.ts';
-import { reapCluster, type ReapedCluster } from '../../../src/cluster-reap/reap-cluster.ts';
+import type { ClusterTarget } from '../../../src/clusters/access/cluster-target.ts';
+import type { PrometheusQuery } from '../../../src/clusters/reap/prometheus-query.ts';
+import { reapCluster, type ReapedCluster } from '../../../src/clusters/reap/reap-cluster.ts';
 import { type ApiClient, apiClient } from '../../../src/kube/api-client.ts';
 import { deleteObject } from '../../../src/kube/delete-object.ts';
 import type { LiveObject, LiveCluster } from '../../rig/site/live-cluster.ts';

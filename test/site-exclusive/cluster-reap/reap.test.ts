@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Lease, acquireLease } from '../../../src/cluster-reap/lease.ts';
+import { type Lease, acquireLease } from '../../../src/clusters/reap/lease.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';

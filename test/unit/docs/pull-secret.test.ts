@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
-import { checkDockerConfig } from '../../../src/clusters/bootstrap-user.ts';
+import { checkDockerConfig } from '../../../src/clusters/access/bootstrap-user.ts';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 
 it('the commands for the pull secret write what the hook accepts, for root alone', async () => {

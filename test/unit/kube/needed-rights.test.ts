@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterSettings } from '../../../src/config/schema/settings.ts';
-import { userObjectsOn } from '../../../src/clusters/bootstrap-user.ts';
+import { userObjectsOn } from '../../../src/clusters/access/bootstrap-user.ts';
 import type { ApiClient, ApiRequest } from '../../../src/kube/api-client.ts';
 import { requiredRights, rightsForRequest, rightText } from '../../../src/kube/required-rights.ts';
 import { reconcileUser } from '../../../src/kube/reconcile-user.ts';

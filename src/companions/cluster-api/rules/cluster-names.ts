@@ -1,4 +1,4 @@
-import type { CapiCluster } from '../../../clusters/rules/capi-cluster.ts';
+import type { CapiCluster } from '../../../clusters/access/rules/capi-cluster.ts';
 
 /** `NAMESPACE/NAME` of a Cluster. */
 export function pathOf({ namespace, name }: Pick<CapiCluster, 'namespace' | 'name'>): string {

@@ -1,6 +1,6 @@
 import { parseIssuer } from '../../../config/schema/issuer-url.ts';
-import type { CapiCluster } from '../../../clusters/rules/capi-cluster.ts';
-import type { OidcArguments } from '../../../clusters/rules/oidc-arguments.ts';
+import type { CapiCluster } from '../../../clusters/access/rules/capi-cluster.ts';
+import type { OidcArguments } from '../../../clusters/access/rules/oidc-arguments.ts';
 
 /** A cluster with what a portal needs of it. */
 export interface UsableCluster {

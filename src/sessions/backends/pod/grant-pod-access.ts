@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import { bootstrapUser } from '../../../clusters/bootstrap-user.ts';
-import { hookAccess, type HookAccessDeps } from '../../../clusters/hook-access.ts';
-import { readLoginRecord } from '../../../clusters/login-record.ts';
+import { bootstrapUser } from '../../../clusters/access/bootstrap-user.ts';
+import { hookAccess, type HookAccessDeps } from '../../../clusters/access/hook-access.ts';
+import { readLoginRecord } from '../../../clusters/access/login-record.ts';
 import { loadSiteSettings } from '../../../config/load/load-site-settings.ts';
 import type { SshSettings } from '../../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';

@@ -13,7 +13,7 @@ import {
   expectBerthError,
   withHint,
 } from '../../../errors/berth-error.ts';
-import type { ClusterTarget } from '../../../clusters/cluster-target.ts';
+import type { ClusterTarget } from '../../../clusters/access/cluster-target.ts';
 import type { PodMetric } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../../config/schema/parse-quantity.ts';
 import type { KubeJson, LiveObject } from '../../../kube/objects/kube-object.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { reapCluster } from '../../../../src/cluster-reap/reap-cluster.ts';
+import { reapCluster } from '../../../../src/clusters/reap/reap-cluster.ts';
 import { installBerth, installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { TimerHost } from '../../../rig/site/timer-host.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ClusterSettings } from '../../../../src/config/schema/settings.ts';
-import { userObjectsOn } from '../../../../src/clusters/bootstrap-user.ts';
+import { userObjectsOn } from '../../../../src/clusters/access/bootstrap-user.ts';
 import { rightsFinding } from '../../../../src/diagnose/doctor/rights-checks.ts';
 import type { ApiClient } from '../../../../src/kube/api-client.ts';
 import { exampleCluster, exampleUser } from '../../example-cluster.ts';

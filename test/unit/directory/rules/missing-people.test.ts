@@ -4,7 +4,7 @@ import {
   directoryMap,
   namespaceLosses,
   planNamespaces,
-} from '../../../../src/ldap/rules/namespace-annotations.ts';
+} from '../../../../src/clusters/ldap/rules/namespace-annotations.ts';
 import { assertEnoughEntries } from '../../../../src/directory/rules/enough-entries.ts';
 import type { HeldRuns, LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
 import { type LdapUsers, ldapUsersOf } from '../../../../src/directory/rules/ldap-users.ts';

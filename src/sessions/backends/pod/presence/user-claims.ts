@@ -1,4 +1,4 @@
-import { hookAccess } from '../../../../clusters/hook-access.ts';
+import { hookAccess } from '../../../../clusters/access/hook-access.ts';
 import { asBerthError, type BerthError } from '../../../../errors/berth-error.ts';
 import type { User } from '../../../../identity/nss.ts';
 import { apiClient, type ApiClient, withApiClient } from '../../../../kube/api-client.ts';
