@@ -37,7 +37,7 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
     case 'GID':
       return String(user.gid);
     case 'USER':
-      // Exactly one path component, and not `.` or `../..`.
+      // Exactly one path component, and not `.` or `..`.
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':

@@ -44,14 +44,14 @@ describe('a template', () => {
 
   it.each([
     ...['/home/a:/etc', '/home/a,ro', '/home/a\nb', '/home/a\0', '/home/"a', "/home/'a", '/h\\a'],
-    ...['', '/', '//', 'home/a', '/home/..', '/home/../etc', '/./a', '/home//a', '../../a', ','],
+    ...['', '/', '//', 'home/a', '/home/..', '/home/../etc', '/./a', '/home//a', '../a', ','],
     ...['/home/a\u001b[0m', '/home/a\u0085b'],
   ])('refuses the home %j: it would be options of a mount, or another directory', (home) => {
     expect(code('$HOME', { home })).toBe('template-value-unsafe');
     expect(code('/x', { home })).toBe('filled: /x');
   });
 
-  it.each(['', '.', '../..', 'a/b', 'a:b', 'a,b', 'a b', 'a\nb', '../../a', '$HOME'])(
+  it.each(['', '.', '..', 'a/b', 'a:b', 'a,b', 'a b', 'a\nb', '../a', '$HOME'])(
     'refuses the user name %j as a part of a path',
     (name) => {
       expect(code('/scratch/$USER', { name })).toBe('template-value-unsafe');
