@@ -44,6 +44,7 @@ const shared = [
 /** Directories that compute data only: no process, no file, no socket, no clock. */
 const pure = [
   'errors',
+  'system/text',
   'admission',
   'kube/objects',
   'config/schema',

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { defaultSettings, kindsDirectory } from '../config/schema/default-settings.ts';
-import { mappingOrEmpty } from '../mapping.ts';
+import { mappingOrEmpty } from '../system/text/mapping.ts';
 import { getent } from '../system/getent.ts';
 import { readTrusted } from '../system/trusted-text.ts';
 import { commandPlace, optionsAt } from './kit/command-place.ts';

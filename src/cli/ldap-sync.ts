@@ -1,5 +1,5 @@
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
-import { countText } from '../count-text.ts';
+import { countText } from '../system/text/count-text.ts';
 import { asBerthError, type BerthError } from '../errors/berth-error.ts';
 import { installedPath } from '../installed-path.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../clusters/ldap/sync-clusters.ts';

@@ -1,4 +1,4 @@
-import { countText } from '../count-text.ts';
+import { countText } from '../system/text/count-text.ts';
 import { readFileSync, rmSync } from 'node:fs';
 import { BerthError, type ErrorCode, type ExitClass } from '../errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors/berth-error.ts';
 import type { ApiServer } from './api-server.ts';
-import { asMapping, type Mapping } from '../mapping.ts';
+import { asMapping, type Mapping } from '../system/text/mapping.ts';
 
 /** Which context of root's kubeconfig to use. */
 export interface ContextChoice {

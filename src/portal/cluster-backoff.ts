@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { countText } from '../count-text.ts';
+import { countText } from '../system/text/count-text.ts';
 import { BerthError } from '../errors/berth-error.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 import { whereLogged } from '../system/syslog.ts';

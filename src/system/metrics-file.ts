@@ -1,4 +1,4 @@
-import { familyText, labelText, sampleName } from '../prometheus-text.ts';
+import { familyText, labelText, sampleName } from './text/prometheus-text.ts';
 import { writeAtomically } from './atomic-file.ts';
 
 /** A metric family. Its samples have a label, or it is a single value. */

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { countText } from '../../src/count-text.ts';
+import { countText } from '../../src/system/text/count-text.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 

@@ -9,7 +9,7 @@ import {
 import { withInstalledPaths } from '../../installed-path.ts';
 import { sourceText } from '../../source-text.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
-import { wrapped } from '../../wrapped-text.ts';
+import { wrapped } from '../../system/text/wrapped-text.ts';
 import { unknownText } from '../kit/usage-text.ts';
 
 export interface Explanation extends CatalogueEntry {

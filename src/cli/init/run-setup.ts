@@ -8,7 +8,7 @@ import {
   type SetupStep,
   takeInitLock,
 } from '../../setup/init/setup.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import type { Documents } from '../documents.ts';
 import type { Asker, FlowArguments } from '../kit/questions.ts';
 import { documentText, type Terminal, type TextStream } from '../kit/terminal.ts';

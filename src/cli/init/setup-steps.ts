@@ -1,11 +1,11 @@
 import { type StepResult, type SetupCommand, type SetupFile } from './setup-document.ts';
 import { once } from 'node:events';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { BerthError, messageOf } from '../../errors/berth-error.ts';
 import type { FileChange } from '../../setup/init/file-change.ts';
 import { type CommandStep, commandText } from '../../setup/init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import { runProgram, startProgram } from '../../system/run-program.ts';
 import { fileDiff } from '../kit/file-diff.ts';
 import type { Terminal, TextStream } from '../kit/terminal.ts';

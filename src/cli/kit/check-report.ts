@@ -1,7 +1,7 @@
 import type { CheckResult, CheckStatus } from '../../check-result.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { wrapped } from '../../wrapped-text.ts';
+import { wrapped } from '../../system/text/wrapped-text.ts';
 import { type Terminal, documentText, wantsColour } from './terminal.ts';
 
 /** How results are marked. */

@@ -1,6 +1,6 @@
 import { type CommandNode, type OptionNode, shownOptions } from './command.ts';
 import { placeholderOf } from './options.ts';
-import { wrapped } from '../../wrapped-text.ts';
+import { wrapped } from '../../system/text/wrapped-text.ts';
 
 /** Width of what stands before the meaning. */
 const leftWidth = 26;

@@ -1,4 +1,4 @@
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { KindUnit } from '../../setup/sshd-kinds/kind.ts';

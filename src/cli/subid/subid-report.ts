@@ -1,4 +1,4 @@
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { nextStep } from '../../errors/next-step.ts';
 import { entryLine } from '../../identity/subordinate-file.ts';

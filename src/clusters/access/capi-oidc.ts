@@ -2,7 +2,7 @@ import type { ManagementCluster } from '../../config/schema/settings.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { inReadingProcess } from '../../system/reading-process.ts';
 import { managementServer } from './capi-admin-access.ts';
 import { type CapiCluster, capiClusterOf, controlPlaneGroup } from './rules/capi-cluster.ts';

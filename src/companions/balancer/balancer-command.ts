@@ -105,7 +105,7 @@ async function hostFile(settings: BalancerSettings, balancer: string | undefined
   const { haproxyConfig } = await import('./rules/haproxy-config.ts');
   const { hostPlacement } = await import('./rules/placement.ts');
   const [{ withChecksum }, { haproxyMark }] = await Promise.all([
-    import('../../checksum-line.ts'),
+    import('../../system/text/checksum-line.ts'),
     import('./place-haproxy-config.ts'),
   ]);
   return withChecksum(haproxyMark, haproxyConfig(settings, hostPlacement(settings, balancer)));

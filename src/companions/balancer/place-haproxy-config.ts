@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { isUnchanged } from '../../checksum-line.ts';
+import { isUnchanged } from '../../system/text/checksum-line.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../../system/atomic-file.ts';

@@ -1,8 +1,8 @@
 import { defaultConfigFile } from '../../config/schema/default-settings.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import { reportJson } from './documents.ts';
 import type { LoadedSlurmSyncSettings } from './load-settings.ts';
 import type { PlannedSync, SlurmSyncReport } from './sync-accounts.ts';

@@ -3,7 +3,7 @@ import { sourceText } from '../../source-text.ts';
 import { assertSuccess } from './expect.ts';
 import type { Client } from './client.ts';
 import { run } from './run-client.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import { type PipedProcess, startProgram } from '../../system/run-program.ts';
 import { waitFor } from './wait-for.ts';
 

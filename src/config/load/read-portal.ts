@@ -1,4 +1,4 @@
-import { asMapping } from '../../mapping.ts';
+import { asMapping } from '../../system/text/mapping.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
 import { configError } from '../schema/config-error.ts';
 import { type PortalConfig, portalFromApache, portalFromYaml } from '../schema/portal-config.ts';

@@ -3,7 +3,7 @@ import { hidden, shownUrl } from '../schema/hide-secrets.ts';
 import { isShownVariable } from '../schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../schema/hook-env/hook-env.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { asMapping, mappingOrEmpty } from '../../mapping.ts';
+import { asMapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
 import { asInstalled, type ResolveConfigPath } from './config-path.ts';
 

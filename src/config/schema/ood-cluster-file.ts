@@ -5,7 +5,7 @@ import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './kubeconfig-path.ts';
 import type { LogCode } from '../../errors/error-codes.ts';
 import type { BerthError } from '../../errors/berth-error.ts';
-import { asMapping, type Mapping } from '../../mapping.ts';
+import { asMapping, type Mapping } from '../../system/text/mapping.ts';
 
 /** A cluster as its file in `clusters.d` defines it. */
 export interface ClusterDefinition extends Pick<

@@ -7,7 +7,7 @@ import {
 } from 'node:crypto';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
-import { isMapping, type Mapping } from '../../mapping.ts';
+import { isMapping, type Mapping } from '../../system/text/mapping.ts';
 import {
   checkIssuerClaim,
   type ClaimsExpectation,

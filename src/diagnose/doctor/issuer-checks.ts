@@ -10,7 +10,7 @@ import {
   warning,
 } from '../../check-result.ts';
 import type { OidcSettings } from '../../config/schema/settings.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { fetchIssuer, type IssuerMetadata } from '../../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../../credentials/oidc/token-endpoint.ts';

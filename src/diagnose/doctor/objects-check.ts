@@ -1,5 +1,5 @@
 import { failed, failedWith, type Finding, ok, skipped, warning } from '../../check-result.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import type { User } from '../../identity/nss.ts';
 import type { ApiClient, ApiResponse } from '../../kube/api-client.ts';
 import { apiError, applyError } from '../../kube/api-errors.ts';

@@ -5,7 +5,7 @@ import { parseYaml } from '../../config/schema/yaml-document.ts';
 import { realPathIfPresent } from '../../system/if-present.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
 import { asBerthError } from '../../errors/berth-error.ts';
-import { type Mapping, mappingOrEmpty } from '../../mapping.ts';
+import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { clusterFile } from '../../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import {

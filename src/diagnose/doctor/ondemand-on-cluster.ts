@@ -5,7 +5,7 @@ import type { ApiClient } from '../../kube/api-client.ts';
 import { canI } from '../../kube/required-rights.ts';
 import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { type BoundedRun, runBounded } from '../../system/run-bounded.ts';
-import { type Mapping, mappingOrEmpty } from '../../mapping.ts';
+import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
 import { minorVersion } from '../../admission/policy-versions.ts';

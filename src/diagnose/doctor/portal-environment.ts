@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'dotenv';
 import { parseYaml } from '../../config/schema/yaml-document.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
 
 /** A variable of OnDemand's dashboard: its value, or what computes it. */

@@ -4,7 +4,7 @@ import { BerthError } from '../../errors/berth-error.ts';
 import type { User } from '../../identity/nss.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { type Mapping, mappingOrEmpty } from '../../mapping.ts';
+import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { ownProcessId } from '../../system/process-start.ts';
 import { runBounded } from '../../system/run-bounded.ts';
 import { whereLogged } from '../../system/syslog.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../check-result.ts';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/schema/settings.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import {
   credentialCachePath,
   readCredentialCacheAsync,

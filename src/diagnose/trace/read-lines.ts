@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { SessionIdParts } from '../../session-id.ts';
 import { runProgram } from '../../system/run-program.ts';

@@ -1,6 +1,6 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../config/schema/parse-quantity.ts';
-import { isMapping } from '../../mapping.ts';
+import { isMapping } from '../../system/text/mapping.ts';
 import type { KubeJson, KubeObject, LiveObject } from './kube-object.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { abortWaitedFor } from '../../sessions/backends/podman/kill-processes.ts';
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { userOfUid } from '../../identity/nss.ts';
 import { subordinateRanges } from '../../identity/subordinate-ranges.ts';

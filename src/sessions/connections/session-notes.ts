@@ -9,7 +9,7 @@ import {
 import { isErrno } from '../../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../../errors/error-codes.ts';
 import type { User } from '../../identity/nss.ts';
-import { type Mapping, mappingOrEmpty } from '../../mapping.ts';
+import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { ifUsable, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import { findRuntimeDir, notesDirectory } from './runtime-dir.ts';
 

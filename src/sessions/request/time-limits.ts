@@ -1,4 +1,4 @@
-import { countText } from '../../count-text.ts';
+import { countText } from '../../system/text/count-text.ts';
 
 /** The longest time between two looks at the sessions: berth-reap.timer. Milliseconds. */
 const betweenLooksMs = 70_000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { imageProblem } from '../../config/schema/profile/image-reference.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { runProgram } from '../../system/run-program.ts';
 
 /** An archive of images, as `podman save`, `docker save` and `skopeo copy` write it. */

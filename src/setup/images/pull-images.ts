@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { asBerthError, BerthError, expectErrno } from '../../errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
-import { asMapping } from '../../mapping.ts';
+import { asMapping } from '../../system/text/mapping.ts';
 import { imageDamage } from './image-damage.ts';
 import { findImage, layersOf, splitReference, type StoredImage } from './image-index.ts';
 import { keepPinned, renameImages } from './image-names.ts';

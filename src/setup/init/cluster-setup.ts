@@ -9,11 +9,11 @@ import { parseHookEnv } from '../../config/schema/hook-env/hook-env.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
 import { readIfPresent, readTrusted } from '../../system/trusted-text.ts';
 import { newBerthYml } from './rules/example-text.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import { sourceText } from '../../source-text.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 

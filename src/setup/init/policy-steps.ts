@@ -2,7 +2,7 @@ import { probeNamespace } from '../../admission/probe-namespace.ts';
 import { siteAdmission } from '../../admission/admission-settings.ts';
 import { mutatingPolicySince, minorVersion } from '../../admission/policy-versions.ts';
 import { installedPath } from '../../installed-path.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { admissionFile } from '../../config/load/load-render-files.ts';
 import { sourceText } from '../../source-text.ts';
 import { type ProgramOptions, runProgram } from '../../system/run-program.ts';

@@ -4,7 +4,7 @@ import { clusterFile } from '../../config/load/config-overlay.ts';
 import { parseBerthYml } from '../../config/schema/berth-yml.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import { parseYaml, readYaml } from '../../config/schema/yaml-document.ts';
-import { mappingOrEmpty } from '../../mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { readIfPresent, readTrusted } from '../../system/trusted-text.ts';
 import { type ClusterAnswers, contextNames, hookContext } from './cluster-setup.ts';
 

@@ -1,5 +1,5 @@
 import { BerthError } from '../../errors/berth-error.ts';
-import { shellWords } from '../../shell-words.ts';
+import { shellWords } from '../../system/text/shell-words.ts';
 import { type FileLock, takeLock } from '../../system/file-lock.ts';
 
 /** What `berth init` would do on a host: data, so that it can be shown before it is done. */

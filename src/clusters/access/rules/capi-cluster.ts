@@ -1,5 +1,5 @@
 import { isObjectName } from '../../../config/schema/object-name.ts';
-import { mappingOrEmpty } from '../../../mapping.ts';
+import { mappingOrEmpty } from '../../../system/text/mapping.ts';
 
 /** The API group of KubeadmControlPlanes. */
 export const controlPlaneGroup = 'controlplane.cluster.x-k8s.io';

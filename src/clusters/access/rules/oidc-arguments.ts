@@ -1,7 +1,7 @@
 import { configError } from '../../../config/schema/config-error.ts';
 import { excessOfYaml } from '../../../config/schema/yaml-bounds.ts';
 import type { BerthError } from '../../../errors/berth-error.ts';
-import { mappingOrEmpty } from '../../../mapping.ts';
+import { mappingOrEmpty } from '../../../system/text/mapping.ts';
 import { listOf, parsedYaml } from './foreign-yaml.ts';
 
 /** How the API servers of a cluster take tokens of an identity provider. */

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import type { KeyValues } from '../../../config/schema/berth-keys.ts';
 import type { ManagementAccess } from '../../../config/schema/settings.ts';
-import { asMapping, mappingOrEmpty } from '../../../mapping.ts';
+import { asMapping, mappingOrEmpty } from '../../../system/text/mapping.ts';
 import { parsedYaml } from '../../../clusters/access/rules/foreign-yaml.ts';
 import { pathOf } from './cluster-names.ts';
 import type { UsableCluster } from './usable-cluster.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import { BerthError } from '../../../errors/berth-error.ts';
 
 /** Bytes of all values: what the API server accepts (`MaxSecretSize` in Kubernetes' pkg/apis/core). */

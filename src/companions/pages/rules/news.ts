@@ -1,5 +1,5 @@
 import { escapedForTerminal } from '../../../log.ts';
-import { wrapped } from '../../../wrapped-text.ts';
+import { wrapped } from '../../../system/text/wrapped-text.ts';
 
 /** A file of the folder of news. */
 export interface NewsItem {

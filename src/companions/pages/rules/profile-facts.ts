@@ -1,4 +1,4 @@
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import {
   type Profile,
   type ProfileRule,

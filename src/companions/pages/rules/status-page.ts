@@ -1,4 +1,4 @@
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import { html, type Html } from './html.ts';
 import { commandFor, type Site } from './site.ts';
 

@@ -1,4 +1,4 @@
-import { familyText, labelText, sampleName } from '../../../prometheus-text.ts';
+import { familyText, labelText, sampleName } from '../../../system/text/prometheus-text.ts';
 import { families, type Family, type FamilyName } from './families.ts';
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
 import { parentsFirst } from '../../../system/processes.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import { BerthError } from '../../../errors/berth-error.ts';
 import { readUserFileSync } from '../../../system/user-file.ts';
 import { allocationFiles } from './argv/allocation-script.ts';

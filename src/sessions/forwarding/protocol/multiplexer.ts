@@ -1,4 +1,4 @@
-import { isMapping, type Mapping } from '../../../mapping.ts';
+import { isMapping, type Mapping } from '../../../system/text/mapping.ts';
 import {
   encodeFrame,
   forwardingProtocolError,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseYaml } from '../../../config/schema/yaml-document.ts';
-import { mappingOrEmpty } from '../../../mapping.ts';
+import { mappingOrEmpty } from '../../../system/text/mapping.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { isUnchanged, withChecksum } from '../../../checksum-line.ts';
+import { isUnchanged, withChecksum } from '../../../system/text/checksum-line.ts';
 import { enoughStartups } from '../../sshd-lint/rules/balancer-findings.ts';
 
 /** How the login program gets the user's request: `etc/sshd/forced-command.conf` or `etc/sshd/login-shell.conf`. */

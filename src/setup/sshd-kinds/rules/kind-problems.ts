@@ -1,5 +1,5 @@
 import { kindsDirectory } from '../../../config/schema/default-settings.ts';
-import { countText } from '../../../count-text.ts';
+import { countText } from '../../../system/text/count-text.ts';
 import { installedPath } from '../../../installed-path.ts';
 import { endReason, type HostCertificate } from './host-certificate.ts';
 

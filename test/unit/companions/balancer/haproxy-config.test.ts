@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { haproxyConfig } from '../../../../src/companions/balancer/rules/haproxy-config.ts';
 import { hostPlacement, onlyKind } from '../../../../src/companions/balancer/rules/placement.ts';
 import { haproxyMark } from '../../../../src/companions/balancer/place-haproxy-config.ts';
-import { withChecksum } from '../../../../src/checksum-line.ts';
+import { withChecksum } from '../../../../src/system/text/checksum-line.ts';
 import { parseBalancerSettings } from '../../../../src/config/schema/balancer-settings.ts';
 import { refusal } from '../../config/schema/refusal.ts';
 import { example } from './example.ts';

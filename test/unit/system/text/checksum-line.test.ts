@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isUnchanged, withChecksum } from '../../src/checksum-line.ts';
+import { isUnchanged, withChecksum } from '../../../../src/system/text/checksum-line.ts';
 
 const mark = '# Written by a test.';
 const written = withChecksum(mark, 'global\n    maxconn 100');
