@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { connectionId, writeConnectionRecord } from '../../../src/sessions/connections/connection-record.ts';
+import {
+  connectionId,
+  writeConnectionRecord,
+} from '../../../src/sessions/connections/connection-record.ts';
 import { mapConcurrent } from '../../../src/system/map-concurrent.ts';
 import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { homeOf } from '../../rig/site/accounts.ts';
