@@ -9,7 +9,7 @@ import { ownSessionId } from '../src/login/open/own-session-id.ts';
 import { userAdvice } from '../src/sessions/request/user-advice.ts';
 import { execProcess } from '../src/system/exec-process.ts';
 import { exitNow } from '../src/system/exit-now.ts';
-import { type ProcessInput, withRawBytes } from '../src/system/raw-bytes.ts';
+import { type ProcessInput, withRawBytes } from '../src/raw-bytes.ts';
 import { isTerminal } from '../src/system/controlling-terminal.ts';
 import { logToSyslog } from '../src/system/syslog.ts';
 

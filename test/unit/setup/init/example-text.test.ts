@@ -5,7 +5,7 @@ import { exampleWith } from '../../../../src/setup/init/rules/example-text.ts';
 import { pamWithHooks } from '../../../../src/setup/init/login-node-setup.ts';
 
 const example = (name: string): string =>
-  readFileSync(new URL(`../../../etc/berth/${name}.example`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../../../etc/berth/${name}.example`, import.meta.url), 'utf8');
 
 describe('a file made from an example', () => {
   it.each(['ssh.yml', 'berth.yml', 'balancer.yml', 'admission.yml'])(

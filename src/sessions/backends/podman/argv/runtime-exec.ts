@@ -1,4 +1,4 @@
-import { holdsRawBytes, throughShell } from '../../../../system/raw-bytes.ts';
+import { holdsRawBytes, throughShell } from '../../../../raw-bytes.ts';
 import { environmentLines } from '../../../request/environment-lines.ts';
 import { podmanEnvironment, programName } from './podman-argv.ts';
 import type { ProgramCall } from '../../../../program-call.ts';

@@ -1,7 +1,7 @@
 import { transferToolsDir } from '../../../../bundled-transfer-argv.ts';
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
 import type { ProgramCall } from '../../../../program-call.ts';
-import { holdsRawBytes, throughShell } from '../../../../system/raw-bytes.ts';
+import { holdsRawBytes, throughShell } from '../../../../raw-bytes.ts';
 import { sessionEnvironment } from '../../../request/session-environment.ts';
 import type { SessionHost } from '../../../request/session-host.ts';
 import {

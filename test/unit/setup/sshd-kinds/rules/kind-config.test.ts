@@ -17,7 +17,7 @@ const kind: KindConfig = {
   accepted: ['shell-reads-home', 'tcp-forwarding'],
 };
 const template = (name: string): string =>
-  readFileSync(new URL(`../../../../etc/sshd/${name}.conf`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../../../../etc/sshd/${name}.conf`, import.meta.url), 'utf8');
 const values = (text: string, keyword: string): string[] =>
   parseSshdConfigLines(text).flatMap((line) => (line.keyword === keyword ? line.rest : []));
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { expectErrno } from '../errors/berth-error.ts';
-import type { ProgramCall } from '../program-call.ts';
+import { expectErrno } from './errors/berth-error.ts';
+import type { ProgramCall } from './program-call.ts';
 
 /**
  * Arguments and environment variables that are not UTF-8. SSH transmits a command as bytes (RFC 4254, 6.5), and a
