@@ -3,6 +3,7 @@ import { updateSshSettingsCache } from '../../config/load/load-ssh-settings.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { connectionId } from '../../sessions/connections/connection-record.ts';
+import { leaveSessionScope } from '../../sessions/connections/connection-cgroup.ts';
 import { callingMonitor } from '../../sessions/connections/open-connections.ts';
 import {
   type PamItems,
@@ -80,6 +81,7 @@ async function open(input: OpenInput): Promise<number> {
   const user = lookupUser(name, { minimumUid: 1 });
   const { settings } = await updateSshSettingsCache({ configFile }, input.now());
   if (!mayGetProfile(settings, user)) return 0;
+  await leaveSessionScope();
   const monitor = callingMonitor(input.parent);
   const session = sessionId(connectionId(monitor));
   const log = input.log.with({ user: name, session });

@@ -5,7 +5,7 @@ import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../../system/cg
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
 import { procStatFields } from '../../system/process-start.ts';
-import type { ProcessId } from '../../system/processes.ts';
+import { isRunning, type ProcessId } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { connectionId } from './connection-record.ts';
 import { cgroupNotesDir, connectionRecordPath, type SessionContext } from './state-paths.ts';
@@ -39,7 +39,24 @@ export async function enterConnectionCgroup(
     expectErrno(error, 'EROFS', 'EACCES', 'EPERM');
     return;
   }
-  await moveToCgroup(directory, monitor.pid);
+  if (isRunning(monitor)) await moveToCgroup(directory, monitor.pid);
+}
+
+/**
+ * Moves this process out of the scope of its user's session, whose user may stop and continue it there (KillSession of logind): between a look
+ * at a PID and what is done with it, the PID would become that of another process.
+ *
+ * @throws system errors
+ */
+export async function leaveSessionScope(): Promise<void> {
+  const [, top] = /^(.*?)\/user\.slice\//.exec(`${cgroupOf(process.pid)}/`) ?? [];
+  if (top === undefined) return;
+  try {
+    // Beside systemd itself, which only root may signal.
+    await moveToCgroup(`${top}/init.scope`, process.pid);
+  } catch (error) {
+    expectErrno(error, 'EROFS', 'EACCES', 'EPERM', 'ENOENT');
+  }
 }
 
 /** The directory of a connection's cgroup; undefined if it has none. */

@@ -43,6 +43,23 @@ while time.time()<end:
 sys.exit('no close in the session')
 `;
 
+/** Prints of the hooks that have recorded a connection how many there were, and how many of them in a scope where alice may signal them. */
+const watchHooks = String.raw`
+import glob, os, re, time
+place='/run/berth/connections/4711'; known=set(); after=inside=0; end=time.time()+10
+def isHook(p):
+    try: return os.stat(p).st_uid == 0 and 'hooks/pam-session' in open(p+'/cmdline').read()
+    except OSError: return False
+while time.time()<end:
+    names=set(os.listdir(place)) if os.path.isdir(place) else set()
+    for p in filter(isHook, glob.glob('/proc/[0-9]*')) if names-known else ():
+        try: cgroup=open(p+'/cgroup').read()
+        except OSError: continue
+        after+=1; inside+='session-' in cgroup
+    known|=names
+print(after, inside)
+`;
+
 const exploit = String.raw`
 ${findHooks}
 end=time.time()+15; held=None
@@ -128,6 +145,7 @@ describe('attacks on a login node with logind', () => {
     await copyFile(await savedBusybox(), join(host.directory, 'image.tar'));
     await writeFile(join(host.directory, 'exploit.py'), exploit);
     await writeFile(join(host.directory, 'stop.py'), stopClose);
+    await writeFile(join(host.directory, 'watch.py'), watchHooks);
     await writeFile(join(host.directory, 'evil.c'), library);
     await writeFile(join(host.directory, 'hook.sh'), hook);
     await host.script(`export DEBIAN_FRONTEND=noninteractive
@@ -190,6 +208,14 @@ describe('attacks on a login node with logind', () => {
       'ls /run/berth/connections/4711; pgrep -fx "sleep 4242" || true',
     );
     expect(left).toBe('');
+  });
+
+  it('alice cannot stop a hook of root that is about to move her connection’s sshd to a cgroup', async () => {
+    const watch = asAlice('python3', join(host.directory, 'watch.py'));
+    for (let login = 0; login < 6; login += 1) await ssh('true');
+    const [seen, inside] = (await watch).stdout.toString().trim().split(' ').map(Number);
+    expect(seen).toBeGreaterThan(0);
+    expect(inside).toBe(0);
   });
 
   it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
