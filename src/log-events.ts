@@ -105,7 +105,7 @@ export const logEvents = {
     },
   },
   'FUSE connections aborted': {
-    when: 'A process of the user held up all who looked at it, the cleanup too.',
+    when: 'A process of the user held up all who looked at it, the cleanup too. What ended connections had left was killed, unseen.',
     fields: { user, connections: 'numbers in /sys/fs/fuse/connections, separated by spaces' },
   },
   'session ended at its limit': {

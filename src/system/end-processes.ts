@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectErrno } from '../errors/berth-error.ts';
-import { isRunning, processFacts, type ProcessFacts, type ProcessId } from './processes.ts';
+import {
+  isRunning,
+  processFacts,
+  type ProcessFacts,
+  type ProcessId,
+  processStatus,
+  realUid,
+} from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
 export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, timeoutMs: number])[];
@@ -79,7 +86,7 @@ function keyOf({ pid, start }: ProcessId): string {
 }
 
 /**
- * Sends a signal: the only place that signals processes which this program did not start. As far as possible without
+ * Sends a signal: with `killUnseen` the only place that signals processes which this program did not start. As far as possible without
  * pidfd_send_signal(2), it reaches no later process with the same PID and none that is another user's by now; never the first
  * process of the host or of a namespace (1), nor a group (0 and below).
  */
@@ -88,6 +95,20 @@ export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.
   if (now?.start !== start || now.uid !== uid) return;
   try {
     process.kill(pid, signal);
+  } catch (error) {
+    expectErrno(error, 'ESRCH');
+  }
+}
+
+/**
+ * Kills a process of whose start nothing can be asked, because it lets nobody look (`pidsByUid`).
+ *
+ * @param isTheirs whether a real UID is that of the user whose process it was
+ */
+export function killUnseen(pid: number, isTheirs: (uid: number) => boolean): void {
+  if (pid <= 1 || !isTheirs(realUid(processStatus(pid)))) return;
+  try {
+    process.kill(pid, 'SIGKILL');
   } catch (error) {
     expectErrno(error, 'ESRCH');
   }

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 import { statusField } from './proc-status.ts';
@@ -23,6 +24,8 @@ export function hungProcess(file: string): number | undefined {
   const noted = readPrivateFile(file, 0, 65_536) ?? '';
   for (const [, pid, id] of noted.matchAll(/^(\d+) (\d+)$/gm))
     if (isPartOf(Number(pid), Number(id))) return Number(pid);
+  // A later process may get the same ID.
+  rmSync(file, { force: true });
   return undefined;
 }
 

@@ -97,7 +97,8 @@ export function processStatus(pid: number): string | undefined {
   return readProc(pid, 'status');
 }
 
-function realUid(status = ''): number {
+/** @param status of `processStatus`; NaN without it */
+export function realUid(status = ''): number {
   return Number.parseInt(statusField(status, 'Uid') ?? '');
 }
 

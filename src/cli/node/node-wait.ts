@@ -36,7 +36,7 @@ export async function waitForSessions(
 ): Promise<void> {
   const { wait, deadlineSeconds, message, files } = options;
   const left = async (): Promise<readonly Session[]> =>
-    drainedSessions(await openSessions(), state.units);
+    drainedSessions(await openSessions(terminal), state.units);
   let { read } = options;
   /** After a mistake in ssh.yml, which may have been corrected meanwhile. */
   const readAgain = async (): Promise<SettingsRead> =>

@@ -87,7 +87,7 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
     ...(seconds !== undefined && { deadline: now + seconds }),
   };
   const openAt = async ({ units }: DrainState): Promise<number> =>
-    drainedSessions(await openSessions(), units).length;
+    drainedSessions(await openSessions(terminal), units).length;
   if (args['dry-run']) {
     const { running, state } = await planDrain(input);
     const open = await openAt(state);
@@ -115,7 +115,7 @@ async function status({ output }: { readonly output: string }, terminal: Termina
   const { drainedSessions } = await import('./node-wait.ts');
   const units = await listenerUnits();
   const state = readDrainState(drainFiles.drain);
-  const sessions = await openSessions();
+  const sessions = await openSessions(terminal);
   // As drain finds them: it does not wait for sessions of a listener that an admin had stopped.
   const drainable = units.filter(({ active, enabled }) => active || enabled);
   const found: NodeStatus = {

@@ -79,7 +79,7 @@ export async function readAll(
 }
 
 /** The sessions of this node, for counting and ending: without profiles and the addresses of clients. @throws {BerthError} `not-root` */
-export async function openSessions(): Promise<readonly Session[]> {
+export async function openSessions({ program }: Terminal): Promise<readonly Session[]> {
   assertRoot('only root sees the sessions of this node');
   const { listSessions } = await import('../../login/sessions/list-sessions.ts');
   return listSessions({
@@ -87,6 +87,7 @@ export async function openSessions(): Promise<readonly Session[]> {
     now: Date.now,
     balancerLog: () => '',
     warn: () => undefined,
+    program,
   });
 }
 
@@ -109,11 +110,12 @@ async function readSessions(
       return '';
     }
   };
-  const sessions = listSessions({
+  const sessions = await listSessions({
     run: runDir,
     now: terminal.now,
     balancerLog,
     warn: (text) => terminal.stderr.write(text),
+    program: terminal.program,
   });
   if (settings === undefined || sessions.length === 0) return sessions;
   const { withProfiles } = await import('../../login/sessions/session-profile.ts');

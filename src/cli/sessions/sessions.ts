@@ -1,3 +1,4 @@
+import { runDir } from '../../config/schema/default-settings.ts';
 import { hostname } from 'node:os';
 import { BerthError } from '../../errors/berth-error.ts';
 import type { SessionsAndPods } from '../../login/sessions/find-sessions.ts';
@@ -24,6 +25,8 @@ const listOptions = {
   }),
   'no-headers': flag('Without the heading'),
   watch: flag('Show the list again every 2 seconds, until Ctrl-C', { alias: 'w' }),
+  /** Internal: what the sessions use, as JSON by their IDs. */
+  usages: flag('', { hidden: true }),
 };
 
 const listCommand = command({
@@ -69,7 +72,11 @@ type Found = SessionsAndPods & { readonly services: readonly UserService[] };
 
 async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): Promise<void> {
   const { filterAll } = await import('../../login/sessions/find-sessions.ts');
-  const { userServices } = await import('../../login/sessions/list-sessions.ts');
+  const { usagesById, userServices } = await import('../../login/sessions/list-sessions.ts');
+  if (args.usages) {
+    terminal.stdout.write(JSON.stringify(usagesById(runDir)));
+    return;
+  }
   const { sessionsText } = await import('./sessions-output.ts');
   const filter = filterOf(args);
   // A service has no profile, address or terminal.

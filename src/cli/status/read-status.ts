@@ -23,7 +23,7 @@ import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { Session } from '../../login/sessions/list-sessions.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import type { TimerState } from '../../system/systemd-timers.ts';
-import { documentError } from '../kit/terminal.ts';
+import { documentError, type Terminal } from '../kit/terminal.ts';
 import { timestamp } from '../kit/text.ts';
 import type {
   ClusterStatus,
@@ -51,7 +51,10 @@ const ofRoot: readonly (readonly [StatusPart, string])[] = [
 type Skip = (part: StatusPart, message: string) => void;
 
 /** Looks at everything at the same time. It changes nothing. @param nowMs milliseconds since the epoch */
-export async function readStatus(version: string, nowMs: number): Promise<HostStatus> {
+export async function readStatus(
+  { version, program }: Pick<Terminal, 'version' | 'program'>,
+  nowMs: number,
+): Promise<HostStatus> {
   const incomplete: IncompletePart[] = [];
   const skip: Skip = (part, message) => {
     incomplete.push({ part, status: 'skipped', message });
@@ -86,7 +89,7 @@ export async function readStatus(version: string, nowMs: number): Promise<HostSt
     hostRoles(clustersDir, sshSettings),
     part('drain', readDrain),
     part('images', () => readImages(sshSettings)),
-    asRoot('sessions', () => readSessions(sshSettings, skip)),
+    asRoot('sessions', () => readSessions(program, sshSettings, skip)),
   ]);
   const found = {
     configuration: [site?.status, ssh?.status].flatMap((one) => one ?? []),
@@ -247,14 +250,15 @@ async function readImages(settings: SshSettings | undefined): Promise<readonly I
 }
 
 async function readSessions(
+  program: string,
   settings: SshSettings | undefined,
   skip: Skip,
 ): Promise<readonly ProfileSessions[]> {
   if (!isSshHost(sshFile)) return [];
   const { listSessions } = await import('../../login/sessions/list-sessions.ts');
   const { withProfiles } = await import('../../login/sessions/session-profile.ts');
-  const none = { balancerLog: () => '', warn: () => undefined };
-  const open = listSessions({ run: runDir, now: Date.now, ...none });
+  const none = { balancerLog: () => '', warn: () => undefined, program };
+  const open = await listSessions({ run: runDir, now: Date.now, ...none });
   const until = AbortSignal.timeout(timeoutMs);
   const sessions = settings === undefined ? open : await withProfiles(open, settings, until);
   if (until.aborted) skip('sessions', 'sshd did not name all profiles in time');

@@ -20,7 +20,7 @@ export const statusCommand = command({
     const status = await withProgress(
       terminal,
       () => "asking this host's services",
-      () => readStatus(terminal.version, now),
+      () => readStatus(terminal, now),
     );
     if (output === 'json') terminal.stdout.write(documentText('HostStatus', status));
     else {

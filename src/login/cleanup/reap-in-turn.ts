@@ -66,7 +66,7 @@ interface TurnLimits {
   readonly slow?: ReadonlySet<number>;
   /** The note of a user whose process has survived SIGKILL (`noteHung`). While it exists, the user is not handled. */
   readonly noteOf: (uid: number) => string;
-  /** Called when the users that a process is at have taken `waitMs`. Never throws. */
+  /** Called whenever the users that a process is at have taken `waitMs`. Never throws. */
   readonly onWait?: ((uids: readonly number[]) => Promise<void>) | undefined;
 }
 
@@ -109,8 +109,8 @@ export async function* reapInTurn(
     const next = (): Promise<IteratorResult<string> | undefined> => {
       const rest = over - performance.now();
       limit.isRound = rest <= turnMs;
-      const waiting = setTimeout(() => void onWait?.(at), waitMs);
-      return within(Math.min(turnMs, rest), lines.next()).finally(() => clearTimeout(waiting));
+      const waiting = setInterval(() => void onWait?.(at), waitMs);
+      return within(Math.min(turnMs, rest), lines.next()).finally(() => clearInterval(waiting));
     };
     let line = await next();
     while (line?.done === false) {

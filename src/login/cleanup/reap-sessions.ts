@@ -1,5 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { abortWaitedFor } from '../../sessions/backends/podman/kill-processes.ts';
+import { belongs } from '../../sessions/backends/podman/user-processes.ts';
+import { readRecordToClose } from '../../sessions/connections/connection-record.ts';
 import { countText } from '../../system/text/count-text.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { userOfUid } from '../../identity/nss.ts';
@@ -7,14 +9,17 @@ import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { pidsByUid } from '../../system/processes.ts';
+import { answerLooks } from '../../system/answer-looks.ts';
+import { killUnseen } from '../../system/end-processes.ts';
+import { auditSession, pidsByUid, pidsOf } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
-import { silentUsers } from '../../system/silent-users.ts';
 import {
+  connectionRecordPath,
   connectionsDir,
   hungNotePath,
   type SessionContext,
 } from '../../sessions/connections/state-paths.ts';
+import { findGoneConnections } from './gone-connections.ts';
 import { type ReapedUser, reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { emptyReap, type UserReap } from './reap-user.ts';
 
@@ -99,7 +104,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
     roundMs: reapTimeoutMs,
     slow: last.slow,
     noteOf: notesOf(site),
-    onWait: dryRun ? undefined : (waiting: readonly number[]) => answerLooks(site, waiting),
+    onWait: dryRun ? undefined : (waiting: readonly number[]) => endSilence(site, waiting),
   };
   for await (const { uid, reaped } of reapInTurn(uids, limits, start)) {
     reached.add(uid);
@@ -117,16 +122,28 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   return { busy: false, ...report, failed, unreached };
 }
 
-/** Aborts what processes of these users wait for in execve(2), and with them all who look at them. Never throws. */
-async function answerLooks(site: SessionContext, uids: readonly number[]): Promise<void> {
-  const silent = silentUsers();
-  for (const user of uids.flatMap((uid) => (silent.has(uid) ? (userOfUid(uid) ?? []) : []))) {
+/**
+ * Aborts what processes of these users wait for in the kernel, and with them all who look at them, and kills what their ended connections
+ * left, by what the kernel tells without a wait. Never throws.
+ */
+async function endSilence(site: SessionContext, uids: readonly number[]): Promise<void> {
+  for (const user of uids.flatMap((uid) => userOfUid(uid) ?? [])) {
     try {
-      const subordinate = await subordinateRanges(user);
-      const connections = abortWaitedFor({ uid: user.uid, subordinate }).join(' ');
+      const owner = { uid: user.uid, subordinate: await subordinateRanges(user) };
+      const isTheirs = (uid: number): boolean => belongs(uid, owner);
+      const pids = pidsOf(pidsByUid(), isTheirs);
+      if (await answerLooks(pids)) continue;
+      const ended = findGoneConnections(site, user.uid, true).map(
+        (id) => readRecordToClose(connectionRecordPath(site, user.uid, id))?.session,
+      );
+      for (const pid of pids) {
+        const session = auditSession(pid);
+        if (session !== undefined && ended.includes(session)) killUnseen(pid, isTheirs);
+      }
+      const connections = abortWaitedFor(owner).join(' ');
       site.log.info('FUSE connections aborted', { user: user.name, connections });
     } catch (thrown) {
-      site.log.error(asBerthError(thrown, `FUSE connections of ${user.name}`));
+      site.log.error(asBerthError(thrown, `processes of ${user.name}`));
     }
   }
 }

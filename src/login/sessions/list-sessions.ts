@@ -10,7 +10,7 @@ import { connectionRecordPath, connectionsDir } from '../../sessions/connections
 import { directoryNames } from '../../system/if-present.ts';
 import { userManagerUnit } from '../../system/process-unit.ts';
 import { pidsByUid } from '../../system/processes.ts';
-import { silentUsers } from '../../system/silent-users.ts';
+import { runProgram } from '../../system/run-program.ts';
 import {
   tcpConnections,
   type TcpConnection,
@@ -72,6 +72,8 @@ export interface ListSessionsInput {
   readonly balancerLog: () => string;
   /** Called with what could not be found out, and what to do next. */
   readonly warn: (text: string) => void;
+  /** Path of `berth`. */
+  readonly program: string;
 }
 
 /** Bytes of the kernel's lists of TCP connections: of about 450,000, in some seconds. */
@@ -81,9 +83,45 @@ const tooManySockets =
   'warning: this host has too many TCP connections to look up those of sshd, so FROM may be the address of a balancer\n' +
   "next: search the balancer's log for the `source_port` that `ss -tnp` shows as the port of sshd's peer\n";
 
-const silentText = (uids: string): string =>
-  `warning: what sessions of these UIDs run is not shown, because a process of theirs in execve(2) waits for a FUSE file system: ${uids}\n` +
-  'next: end these sessions with `berth sessions end`; `berth reap` aborts the file system\n';
+const looksLate =
+  'warning: what sessions run is not shown, because a process of a user kept whoever looked at it waiting\n' +
+  'next: `berth reap` names the user, and aborts FUSE file systems that do not answer\n';
+
+/** How long a look at all processes may take. Milliseconds. */
+const looksMs = 10_000;
+
+type UsagesById = Readonly<Record<string, ConnectionUsage>>;
+
+const noUsage: ConnectionUsage = {
+  processes: 0,
+  cpuSeconds: 0,
+  memoryBytes: 0,
+  containers: [],
+  terminals: [],
+  withoutTerminal: [],
+  lastInput: undefined,
+  sshd: [],
+  isClosing: false,
+};
+
+/** What each open connection of this host runs. A user's process can keep whoever looks at it waiting (`pidsByUid`). */
+export function usagesById(run: string): UsagesById {
+  const usages = connectionUsages(openConnectionsOfAll(run));
+  return Object.fromEntries([...usages].map(([{ id }, usage]) => [id, usage]));
+}
+
+/** The same, looked up by another process, which is killed when it takes too long. */
+async function usagesInTime(program: string, warn: ListSessionsInput['warn']): Promise<UsagesById> {
+  const words = ['sessions', 'list', '--quiet', '--usages'];
+  const { stdout, error } = await runProgram(program, words, {
+    timeoutMs: looksMs,
+    killSignal: 'SIGKILL',
+    maxBuffer: Infinity,
+  });
+  if (error === undefined) return JSON.parse(stdout) as UsagesById;
+  warn(looksLate);
+  return {};
+}
 
 interface OpenConnection extends ConnectionOwner {
   readonly id: string;
@@ -96,12 +134,10 @@ interface OpenConnection extends ConnectionOwner {
  *
  * @returns the oldest first
  */
-export function listSessions(input: ListSessionsInput): readonly Session[] {
-  const { run, now, balancerLog, warn } = input;
+export async function listSessions(input: ListSessionsInput): Promise<readonly Session[]> {
+  const { run, now, balancerLog, warn, program } = input;
   const connections = openConnectionsOfAll(run);
-  const silent = connections.length === 0 ? new Set() : silentUsers();
-  if (silent.size > 0) warn(silentText([...silent].join(', ')));
-  const usages = connectionUsages(connections, (uid) => !silent.has(uid));
+  const usages = connections.length === 0 ? {} : await usagesInTime(program, warn);
   const clientOf = clients(balancerLog);
   // The hook has looked it up where addresses matter.
   const monitors = connections.flatMap(({ monitor, record }) =>
@@ -112,13 +148,12 @@ export function listSessions(input: ListSessionsInput): readonly Session[] {
   const placed = connections.map((one) => ({
     ...one,
     record: { ...one.record, ...(complete ? ends.get(one.monitor.pid) : {}) },
-    owner: one,
   }));
   const received = lastReceived(placed.map(({ record }) => record));
   return placed
     .flatMap((connection) => {
-      const usage = usages.get(connection.owner);
-      return usage === undefined || usage.isClosing
+      const { [connection.id]: usage = noUsage } = usages;
+      return usage.isClosing
         ? []
         : [
             sessionOf(connection, usage, {
