@@ -141,8 +141,9 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--user --profile --from --idle-over --all-nodes --config-dir --all --grace --message --dry-run',
   },
   'sessions list': {
-    '--output json': '--user --profile --from --idle-over --all-nodes --config-dir --watch',
-    '': '--user --profile --from --idle-over --all-nodes --config-dir --output --no-headers --watch',
+    '--output json':
+      '--user --profile --from --idle-over --all-nodes --config-dir --watch --usages',
+    '': '--user --profile --from --idle-over --all-nodes --config-dir --output --no-headers --watch --usages',
   },
   'sessions show': { '': '--all-nodes --config-dir --output' },
   'slurm-sync': {
