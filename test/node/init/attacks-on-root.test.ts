@@ -48,7 +48,7 @@ const watchHooks = String.raw`
 import glob, os, re, time
 place='/run/berth/connections/4711'; known=set(); after=inside=0; end=time.time()+10
 def isHook(p):
-    try: return os.stat(p).st_uid == 0 and 'hooks/pam-session' in open(p+'/cmdline').read()
+    try: return os.stat(p).st_uid == 0 and 'hooks/pam-session\0open\0' in open(p+'/cmdline').read()
     except OSError: return False
 while time.time()<end:
     names=set(os.listdir(place)) if os.path.isdir(place) else set()
@@ -185,6 +185,7 @@ describe('attacks on a login node with logind', () => {
       timeout: 90_000,
     });
 
+  /** The file `swept` is removed where nothing of alice runs: with it, all who have a storage are looked at once in an hour only. */
   const forge = (more: string) =>
     asAlice(
       'sh',
@@ -220,7 +221,6 @@ describe('attacks on a login node with logind', () => {
 
   it('nothing of alice runs in root’s cgroup while systemd does not answer', async () => {
     await forge('');
-    // Without the last, all who have a storage are looked at once in an hour.
     await host.script('rm -f /tmp/loot /run/berth/swept');
     const systemd = await firstProcess((await host.script('readlink /proc/self/ns/pid')).trim());
     process.kill(systemd, 'SIGSTOP');
@@ -248,7 +248,7 @@ describe('attacks on a login node with logind', () => {
   it('alice does not read keys of an admin who types `berth reap`, and has not the login UID of the admin', async () => {
     await forge('');
     await host.script(
-      `rm -f /tmp/loot; keyctl session - sh -c 'keyctl add user admin-secret hunter2 @s; echo 4712 >/proc/self/loginuid; ${berth} reap' || true`,
+      `rm -f /tmp/loot /run/berth/swept; keyctl session - sh -c 'keyctl add user admin-secret hunter2 @s; echo 4712 >/proc/self/loginuid; ${berth} reap' || true`,
     );
     const loot = await host.script('cat /tmp/loot || true');
     expect(loot).toContain('uid 4711');

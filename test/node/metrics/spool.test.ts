@@ -31,7 +31,7 @@ const note = (times = 1): void => {
 function start(script: string): ChildProcess {
   const source = (path: string): string =>
     new URL(`../../../src/${path}`, import.meta.url).pathname;
-  const imports = `import { foldSpool } from '${source('metrics/fold-spool.ts')}';
+  const imports = `import { foldSpool } from '${source('diagnose/metrics/fold-spool.ts')}';
 import { EventSpool } from '${source('system/event-spool.ts')}';
 const directory = '${directory}';\n`;
   const node = [process.execPath, '--import', 'tsx', '--input-type=module-typescript', '-e'];

@@ -46,10 +46,11 @@ describe('directories on hold', () => {
     }
     const other = await LiveSession.startReady(host, 'ada', 'cat');
     for (const session of sessions) await session.kill();
-    // Each is held by one tail(1) of close-queue.sh; whoever tried the locks would take them from closes.
+    // Each is held by a descriptor of close-queue.sh; whoever tried the locks would take them from closes.
     const slots = async (): Promise<number> => {
-      const { stdout } = await host.asRoot(['pgrep', '--exact', '--count', 'tail']);
-      return Number(stdout.toString());
+      const script =
+        'readlink /proc/[0-9]*/fd/8 | grep "/run/berth/close-[0-9]*[.]lock" | sort -u | wc -l';
+      return Number((await host.asRoot(['sh', '-c', script])).stdout.toString());
     };
     await expect.poll(slots).toBe(hostile.length);
     await expect.poll(slots, { timeout: 90_000 }).toBe(0);
