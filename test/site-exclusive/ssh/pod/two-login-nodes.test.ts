@@ -78,6 +78,10 @@ const nothingOf = (user: string, ...on: readonly PodHost[]): Promise<unknown> =>
     expect((await kubectl(user, 'get', 'secret', 'berth-session')).exitCode).not.toBe(0);
     for (const { host } of on) expect(await findLeftovers(host, user)).toEqual(noLeftovers);
     return true;
+  }).catch(async (error: unknown) => {
+    const logs = await Promise.all(on.map(({ host }) => host.log()));
+    const lines = logs.join('\n').split('\n');
+    throw new Error(lines.filter((line) => line.includes(user)).join('\n'), { cause: error });
   });
 
 describe('a user on two login nodes, with a pod for all connections', () => {
