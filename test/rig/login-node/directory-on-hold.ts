@@ -1,27 +1,19 @@
+import { ownFuse } from './own-fuse.ts';
+
 /**
  * A Python program that reads the names of a directory, its argument, into memory that is a file of a FUSE file system, in namespaces of its own,
  * which does not answer: meanwhile the kernel lets nobody add, remove or look up a name there, not even root. It prints `silent`.
  */
-export const directoryOnHold = String.raw`
-import ctypes, os, struct, sys, threading, time
-libc = ctypes.CDLL(None, use_errno=True)
-def check(result):
-    if result < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+export const directoryOnHold = String.raw`${ownFuse}
 held = os.open(sys.argv[1], os.O_RDONLY)
-uid, gid = os.getuid(), os.getgid()
-check(libc.unshare(0x10020000))
-for name, text in ('setgroups', 'deny'), ('uid_map', f'0 {uid} 1'), ('gid_map', f'0 {gid} 1'):
-    with open(f'/proc/self/{name}', 'w') as file: file.write(text)
-os.makedirs('/tmp/hold', exist_ok=True)
-fuse = os.open('/dev/fuse', os.O_RDWR)
-options = f'fd={fuse},rootmode=40755,user_id=0,group_id=0'
-check(libc.mount(b'hold', b'/tmp/hold', b'fuse', 0, options.encode()))
+own_namespaces()
+fuse = mount_fuse('/tmp/hold', 0o40755)
 def attributes(node):
     size, mode = (0, 0o40755) if node == 1 else (4096, 0o100644)
     return struct.pack('<QQQQQQIIIIIIIIII', node, size, 8, 1, 1, 1, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 def answer(operation, node):
     if operation == 26:
-        return 0, struct.pack('<IIIIHHIIHH', 7, 31, 65536, 0, 1, 1, 65536, 1, 0, 0).ljust(64, b'\0')
+        return 0, initialized
     if operation == 1: return 0, struct.pack('<QQQQII', 2, 0, 3600, 3600, 0, 0) + attributes(2)
     if operation == 3: return 0, struct.pack('<QII', 3600, 0, 0) + attributes(node)
     if operation == 14: return 0, struct.pack('<QII', 0, 0, 0)
@@ -33,7 +25,7 @@ def serve():
         if operation == 15: print('silent', flush=True)
         if operation in (2, 15, 42): continue
         error, body = answer(operation, node)
-        os.write(fuse, struct.pack('<IiQ', 16 + len(body), error, unique) + body)
+        answer_to(fuse, unique, body, error)
 threading.Thread(target=serve, daemon=True).start()
 file = os.open('/tmp/hold/file', os.O_RDONLY)
 libc.mmap.restype = ctypes.c_void_p

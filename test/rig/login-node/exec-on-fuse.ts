@@ -1,21 +1,13 @@
+import { ownFuse } from './own-fuse.ts';
+
 /**
  * A Python program for a container with /dev/fuse: its child executes a program while it holds open, close-on-exec, a file of a FUSE file
  * system that does not answer FLUSH. Linux holds the child's `exec_update_lock` meanwhile, for which everybody waits who reads `stat`,
  * `environ` or `exe` of it in /proc. It prints `silent`.
  */
-export const execOnFuse = String.raw`
-import ctypes, os, struct
-libc = ctypes.CDLL(None, use_errno=True)
-def check(result):
-    if result != 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-uid, gid = os.getuid(), os.getgid()
-check(libc.unshare(0x10020000))
-for name, text in ('setgroups', 'deny'), ('uid_map', f'0 {uid} 1'), ('gid_map', f'0 {gid} 1'):
-    with open(f'/proc/self/{name}', 'w') as file: file.write(text)
-os.makedirs('/tmp/silent', exist_ok=True)
-fuse = os.open('/dev/fuse', os.O_RDWR)
-options = f'fd={fuse},rootmode=40000,user_id=0,group_id=0'
-check(libc.mount(b'silent', b'/tmp/silent', b'fuse', 0, options.encode()))
+export const execOnFuse = String.raw`${ownFuse}
+own_namespaces()
+fuse = mount_fuse('/tmp/silent', 0o40000)
 if os.fork() == 0:
     os.close(fuse)
     os.setsid()
@@ -23,7 +15,6 @@ if os.fork() == 0:
     file = os.open('/tmp/silent/file', os.O_RDONLY)
     os.execv('/bin/sleep', ['sleep', '1000'])
 def attributes(inode, mode): return struct.pack('<6Q10I', inode, *[0] * 8, mode, 1, *[0] * 3, 4096, 0)
-initialized = struct.pack('<IIIIHHIIHH', 7, 31, 65536, 0, 1, 1, 65536, 1, 0, 0).ljust(64, b'\0')
 answers = {
     26: initialized,
     1: struct.pack('<4Q2I', 2, *[0] * 5) + attributes(2, 0o100777),
@@ -35,5 +26,5 @@ while True:
     if operation == 25: print('silent', flush=True)
     if operation not in answers: continue
     answer = answers[operation]
-    os.write(fuse, struct.pack('<IiQ', 16 + len(answer), 0, unique) + answer)
+    answer_to(fuse, unique, answer)
 `;

@@ -1,30 +1,23 @@
+import { ownFuse } from './own-fuse.ts';
+
 /**
  * A Python program for a container with /dev/fuse: it runs sleep(1) from an overlay on a FUSE file system, in namespaces of its own,
  * and then answers no question about the file any more. An overlay asks with the rights of who mounted it, so that whoever
  * calls stat(2) for the program waits for ever, root on the host too. It prints `silent PID`, and with the argument
  * `wholly` it answers no question at all any more.
  */
-export const overlayOnFuse = String.raw`
-import ctypes, os, struct, sys, threading, time
-libc = ctypes.CDLL(None, use_errno=True)
-def check(result):
-    if result != 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+export const overlayOnFuse = String.raw`${ownFuse}
 with open('/bin/sleep', 'rb') as file: program = file.read()
-uid, gid = os.getuid(), os.getgid()
-check(libc.unshare(0x10020000))
-for name, text in ('setgroups', 'deny'), ('uid_map', f'0 {uid} 1'), ('gid_map', f'0 {gid} 1'):
-    with open(f'/proc/self/{name}', 'w') as file: file.write(text)
-for name in 'lower', 'empty', 'overlay': os.makedirs(f'/tmp/{name}', exist_ok=True)
-fuse = os.open('/dev/fuse', os.O_RDWR)
-options = f'fd={fuse},rootmode=40755,user_id=0,group_id=0'
-check(libc.mount(b'lower', b'/tmp/lower', b'fuse', 0, options.encode()))
+own_namespaces()
+for name in 'empty', 'overlay': os.makedirs(f'/tmp/{name}', exist_ok=True)
+fuse = mount_fuse('/tmp/lower', 0o40755)
 silent = False
 def attributes(node):
     size, mode = (0, 0o40755) if node == 1 else (len(program), 0o100755)
     return struct.pack('<QQQQQQIIIIIIIIII', node, size, 8, 1, 1, 1, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 def answer(operation, node, body):
     if operation == 26:
-        return 0, struct.pack('<IIIIHHIIHH', 7, 31, 65536, 0, 1, 1, 65536, 1, 0, 0).ljust(64, b'\0')
+        return 0, initialized
     if operation == 1:
         if body.rstrip(b'\0') != b'sleep': return -2, b''
         return 0, struct.pack('<QQQQII', 2, 0, 3600, 0, 0, 0) + attributes(2)
@@ -42,7 +35,7 @@ def serve():
         _, operation, unique, node = struct.unpack_from('<IIQQ', request)
         if operation in (2, 42) or (silent and (operation == 3 or 'wholly' in sys.argv)): continue
         error, body = answer(operation, node, request[40:])
-        os.write(fuse, struct.pack('<IiQ', 16 + len(body), error, unique) + body)
+        answer_to(fuse, unique, body, error)
 threading.Thread(target=serve, daemon=True).start()
 child = os.fork()
 if child == 0:
