@@ -35,9 +35,11 @@ tuneStartup(process.env);
 process.umask(0o022);
 spool.open();
 let due = 0;
-const limit = (milliseconds: number): NodeJS.Timeout => {
+let timer: NodeJS.Timeout | undefined;
+const limit = (milliseconds: number): void => {
+  clearTimeout(timer);
   due = performance.now() + milliseconds;
-  return setTimeout(giveUp, milliseconds).unref();
+  timer = setTimeout(giveUp, milliseconds).unref();
 };
 const giveUp = (): void => {
   // It was stopped, as its user can do (KillSession of logind): a session would begin of which root knows nothing.
@@ -52,7 +54,7 @@ const giveUp = (): void => {
   });
   void end(75);
 };
-const timer = limit(timeoutMs);
+limit(timeoutMs);
 void pamSession({
   args: process.argv.slice(2),
   env: process.env,
@@ -61,7 +63,6 @@ void pamSession({
   spool,
   now: Date.now,
   onSlow: () => {
-    clearTimeout(timer);
     limit(Math.max(timeoutMs, clusterPatience));
   },
 }).then(end);
