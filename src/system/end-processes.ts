@@ -92,12 +92,7 @@ function keyOf({ pid, start }: ProcessId): string {
  */
 export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.Signals): void {
   const now = pid > 1 ? processFacts(pid) : undefined;
-  if (now?.start !== start || now.uid !== uid) return;
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    expectErrno(error, 'ESRCH');
-  }
+  if (now?.start === start && now.uid === uid) sendSignal(pid, signal);
 }
 
 /**
@@ -106,10 +101,14 @@ export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.
  * @param isTheirs whether a real UID is that of the user whose process it was
  */
 export function killUnseen(pid: number, isTheirs: (uid: number) => boolean): void {
-  if (pid <= 1 || !isTheirs(realUid(processStatus(pid)))) return;
+  if (pid > 1 && isTheirs(realUid(processStatus(pid)))) sendSignal(pid, 'SIGKILL');
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch (error) {
+    // It has ended.
     expectErrno(error, 'ESRCH');
   }
 }

@@ -21,7 +21,8 @@ export function noteHung(file: string, id: number): void {
 
 /** PID of a process that `noteHung` has noted in this file and that still exists. */
 export function hungProcess(file: string): number | undefined {
-  const noted = readPrivateFile(file, 0, 65_536) ?? '';
+  const noted = readPrivateFile(file, 0, 65_536);
+  if (noted === undefined) return undefined;
   for (const [, pid, id] of noted.matchAll(/^(\d+) (\d+)$/gm))
     if (isPartOf(Number(pid), Number(id))) return Number(pid);
   // A later process may get the same ID.
