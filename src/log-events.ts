@@ -104,9 +104,14 @@ export const logEvents = {
       ...ofSessions,
     },
   },
-  'FUSE connections aborted': {
-    when: 'A process of the user held up all who looked at it, the cleanup too. What ended connections had left was killed, unseen.',
-    fields: { user, connections: 'numbers in /sys/fs/fuse/connections, separated by spaces' },
+  'a process held up who looked at it': {
+    when: 'The cleanup of the user waited for it, and then ended what it could without a look.',
+    fields: {
+      user,
+      killed: 'how many processes that ended connections had left',
+      connections:
+        'those of FUSE that were aborted: numbers in /sys/fs/fuse/connections, separated by spaces',
+    },
   },
   'session ended at its limit': {
     when: '`berth reap` has ended a session.',

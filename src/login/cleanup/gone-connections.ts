@@ -4,7 +4,7 @@ import {
   parseConnectionId,
   readRecordToClose,
 } from '../../sessions/connections/connection-record.ts';
-import { runningMonitor } from '../../sessions/connections/open-connections.ts';
+import { isPamClose, runningMonitor } from '../../sessions/connections/open-connections.ts';
 import {
   connectionRecordPath,
   type SessionContext,
@@ -16,12 +16,7 @@ import { sessionId } from '../../session-id.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { procStatFields, processStartedAt } from '../../system/process-start.ts';
-import {
-  hasInitialVariable,
-  isRunning,
-  processFacts,
-  type ProcessId,
-} from '../../system/processes.ts';
+import { isRunning, processFacts, type ProcessId } from '../../system/processes.ts';
 import {
   beginClosing,
   type ClosingConnection,
@@ -125,7 +120,7 @@ export function stuckProcesses(monitor: ProcessId, now: number): readonly Signal
   const children = textIfPresent(`/proc/${pid}/task/${pid}/children`);
   const closes = (children.match(/\d+/g) ?? [])
     .flatMap((child) => processFacts(Number(child), (uid) => uid === 0) ?? [])
-    .filter((child) => hasInitialVariable(child.pid, 'PAM_TYPE=close_session'));
+    .filter(isPamClose);
   const isLate = closes.some((one) => now - (processStartedAt(one.pid) ?? now) > longestCloseMs);
   return isLate || procStatFields(pid)?.[0] === 'T' ? [...closes, { ...monitor, uid: 0 }] : [];
 }

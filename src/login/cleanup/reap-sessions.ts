@@ -136,12 +136,14 @@ async function endSilence(site: SessionContext, uids: readonly number[]): Promis
       const ended = findGoneConnections(site, user.uid, true).map(
         (id) => readRecordToClose(connectionRecordPath(site, user.uid, id))?.session,
       );
-      for (const pid of pids) {
+      const left = pids.filter((pid) => {
         const session = auditSession(pid);
-        if (session !== undefined && ended.includes(session)) killUnseen(pid, isTheirs);
-      }
+        return session !== undefined && ended.includes(session);
+      });
+      for (const pid of left) killUnseen(pid, isTheirs);
       const connections = abortWaitedFor(owner).join(' ');
-      site.log.info('FUSE connections aborted', { user: user.name, connections });
+      const done = { user: user.name, killed: left.length, connections };
+      site.log.info('a process held up who looked at it', done);
     } catch (thrown) {
       site.log.error(asBerthError(thrown, `processes of ${user.name}`));
     }

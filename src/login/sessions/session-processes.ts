@@ -1,6 +1,5 @@
 import { processUsage } from '../../system/process-usage.ts';
 import {
-  hasInitialVariable,
   runningProcesses,
   type ProcessFacts,
   type ProcessId,
@@ -9,6 +8,7 @@ import {
 import type { ProcessLooks } from '../../system/process-looks.ts';
 import { sessionNameParts } from '../../sessions/backends/own-session.ts';
 import { containerAround, containerNames } from '../../sessions/backends/podman/user-processes.ts';
+import { isPamClose } from '../../sessions/connections/open-connections.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
 /** What tells the processes of a connection from others. */
@@ -115,9 +115,7 @@ function usageOf(
     terminals: [...terminals.keys()].sort(),
     withoutTerminal,
     sshd: [owner.monitor, ...children].map(({ pid }) => pid),
-    isClosing: children.some(
-      ({ pid, uid }) => uid === 0 && hasInitialVariable(pid, 'PAM_TYPE=close_session'),
-    ),
+    isClosing: children.some(isPamClose),
     lastInput: terminals.size === 0 ? undefined : Math.max(...terminals.values()),
   };
 }

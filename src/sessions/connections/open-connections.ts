@@ -5,7 +5,9 @@ import { processStartTime } from '../../system/process-start.ts';
 import {
   executableId,
   executablePath,
+  hasInitialVariable,
   processFacts,
+  type ProcessFacts,
   type ProcessId,
 } from '../../system/processes.ts';
 import { closingRecordPath, parseConnectionId } from './connection-record.ts';
@@ -43,6 +45,11 @@ export function callingMonitor(parent: () => number): ProcessId {
     `pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
     { code: 'pam-session-orphaned' },
   );
+}
+
+/** Whether it is PAM's close of the connection whose monitor started it. */
+export function isPamClose({ pid, uid }: Pick<ProcessFacts, 'pid' | 'uid'>): boolean {
+  return uid === 0 && hasInitialVariable(pid, 'PAM_TYPE=close_session');
 }
 
 type Place = Pick<SessionContext, 'run'>;
