@@ -33,8 +33,11 @@ export interface ApiClient {
   close(): void;
 }
 
-/** In bytes; the hook's objects have a few KiB. */
-const largestBody = 4 * 1024 * 1024;
+/**
+ * In bytes. Users can make objects of 1.5 MiB (`--max-request-bytes` of etcd), of which the API server writes each `<`, `>` and `&` as six
+ * bytes: one object always fits, so that nobody is out of a list's reach because of what somebody else made.
+ */
+const largestBody = 16 * 1024 * 1024;
 
 /** Attempts at one request, including the first. */
 const attempts = 3;

@@ -100,7 +100,7 @@ async function* pagesOf(
         ...(options.metadataOnly === true && { accept: metadataOnly }),
       });
     } catch (thrown) {
-      // Users can make objects of a megabyte and more: a single one always fits.
+      // A single object always fits.
       const tooLarge = thrown instanceof BerthError && thrown.code === 'api-answer-too-large';
       if (!tooLarge || limit === 1) throw thrown;
       limit = Math.max(1, Math.floor(limit / 4));

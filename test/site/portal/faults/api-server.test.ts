@@ -107,7 +107,7 @@ describe('an error of an API server affects only its own part of the hook', () =
       what: 'a body without end',
       code: 'api-answer-too-large',
       exit: 69,
-      says: '4194304 bytes',
+      says: '16777216 bytes',
       spoil: endless,
     },
   ])('$what: exit $exit, one line with $code', async ({ code, exit, says, spoil }) => {
