@@ -9,6 +9,7 @@ import {
   renewBeforeSeconds,
 } from './credential-cache.ts';
 import { restartWebServer } from './oidc/portal-hints.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
 
 export interface PluginCall {
   /** KUBERNETES_EXEC_INFO, set by client-go. */
@@ -52,7 +53,7 @@ export async function answerKubectl(call: PluginCall, renew: Renew): Promise<str
 }
 
 function parseExecInfo(text: string | undefined): { apiVersion: string; server?: string } {
-  const info = parseCall(text);
+  const info = parsedJson(text ?? '') as ExecInfo | null | undefined;
   const apiVersion = info?.apiVersion;
   // The two versions do not differ in what is used here. The answer must have the caller's version.
   if (
@@ -71,14 +72,6 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
 interface ExecInfo {
   readonly apiVersion?: unknown;
   readonly spec?: { readonly cluster?: { readonly server?: unknown } | null } | null;
-}
-
-function parseCall(text: string | undefined): ExecInfo | null {
-  try {
-    return JSON.parse(text ?? 'null') as ExecInfo | null;
-  } catch {
-    return null;
-  }
 }
 
 function findCache(call: PluginCall, server: string | undefined) {

@@ -2,6 +2,7 @@ import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors/b
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 import { restartWebServer } from './oidc/portal-hints.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
 
 /**
  * Asks root's broker for a new token through the user's own socket. If the user has as many connections as
@@ -18,12 +19,8 @@ export async function askBroker(
   timeoutMs: number,
 ): Promise<{ readonly token: string; readonly expiry: number }> {
   const line = await askUntilServed(socket, `${JSON.stringify(request)}\n`, timeoutMs);
-  let answer: AnswerParts | null;
-  try {
-    answer = JSON.parse(line) as AnswerParts | null;
-  } catch {
-    throw invalidAnswer('a line that is not JSON');
-  }
+  const answer = parsedJson(line) as AnswerParts | null | undefined;
+  if (answer === undefined) throw invalidAnswer('a line that is not JSON');
   if (answer?.error) {
     const { code, message, hint, exit } = answer.error;
     throw new BerthError(message, { code, hint, exit });

@@ -1,6 +1,7 @@
 import { BerthError } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
 
 /**
  * The file from which `kube-credential` answers kubectl: one for each API server, in the user's home, mode
@@ -112,12 +113,7 @@ export async function readCredentialCacheAsync(
 
 /** @returns undefined if the text is not a complete credential */
 function parseCredentialCache(text: string): CredentialCache | undefined {
-  let value: Partial<CredentialCache> | null;
-  try {
-    value = JSON.parse(text) as Partial<CredentialCache> | null;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text) as Partial<CredentialCache> | null | undefined;
   const isComplete =
     typeof value === 'object' &&
     value?.version === 1 &&

@@ -2,7 +2,9 @@ import { countText } from '../system/text/count-text.ts';
 import { readFileSync, rmSync } from 'node:fs';
 import { BerthError, type ErrorCode, type ExitClass } from '../errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
+import { mappingOrEmpty } from '../system/text/mapping.ts';
 import { takeLock } from '../system/file-lock.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
 
 /** A credential in a file that many processes may renew at the same moment. */
 export interface Renewal<Credential extends { readonly expiry: number }> {
@@ -104,15 +106,11 @@ function readFailure(note: string, since: number): BerthError | undefined {
   } catch {
     return undefined;
   }
-  try {
-    const failed = JSON.parse(text) as Record<'at' | 'code' | 'exit' | 'hint' | 'message', unknown>;
-    if (!(Number(failed.at) > since)) return undefined;
-    return new BerthError(String(failed.message), {
-      code: failed.code as ErrorCode,
-      exit: failed.exit as ExitClass,
-      hint: String(failed.hint),
-    });
-  } catch {
-    return undefined;
-  }
+  const failed = mappingOrEmpty(parsedJson(text));
+  if (!(Number(failed.at) > since)) return undefined;
+  return new BerthError(String(failed.message), {
+    code: failed.code as ErrorCode,
+    exit: failed.exit as ExitClass,
+    hint: String(failed.hint),
+  });
 }

@@ -5,6 +5,7 @@ import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
 import { decodeUnverifiedClaims } from './oidc/verify-token.ts';
 import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
 
 /**
  * Root's copy of a user's credential for a cluster. It holds the refresh token of a confidential client,
@@ -104,15 +105,11 @@ export async function removeFormerOwners(
 export function readStoredCredential(path: string): StoredCredential | undefined {
   const text = readPrivateFile(path, 0, maximumBytes);
   if (text === undefined) return undefined;
-  try {
-    const stored = JSON.parse(text) as Partial<StoredCredential> | null;
-    const isComplete =
-      stored?.version === 1 &&
-      typeof stored.username === 'string' &&
-      typeof stored.token === 'string' &&
-      typeof stored.expiry === 'number';
-    return isComplete ? (stored as StoredCredential) : undefined;
-  } catch {
-    return undefined;
-  }
+  const stored = parsedJson(text) as Partial<StoredCredential> | null | undefined;
+  const isComplete =
+    stored?.version === 1 &&
+    typeof stored.username === 'string' &&
+    typeof stored.token === 'string' &&
+    typeof stored.expiry === 'number';
+  return isComplete ? (stored as StoredCredential) : undefined;
 }

@@ -4,6 +4,8 @@ import { userAgent } from '../session-id.ts';
 import type { ApiServer } from './api-server.ts';
 import type { WireResponse, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
+import { asMapping } from '../system/text/mapping.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -180,13 +182,8 @@ function retryPause(
 
 function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiResponse {
   if (request.onData !== undefined && answer.status === 200) return { status: 200, body: {} };
-  try {
-    const body: unknown = JSON.parse(answer.text);
-    if (typeof body === 'object' && body !== null)
-      return { status: answer.status, body: body as Record<string, unknown> };
-  } catch {
-    // Reported below.
-  }
+  const body = asMapping(parsedJson(answer.text));
+  if (body !== undefined) return { status: answer.status, body };
   if (answer.status >= 400)
     return { status: answer.status, body: { message: answer.text.slice(0, 200) } };
   throw new BerthError(

@@ -7,6 +7,8 @@ import { asBerthError, BerthError, type ErrorCode } from '../errors/berth-error.
 import { escapeControl } from '../log.ts';
 import { readRequestLine } from '../system/request-line.ts';
 import { type BrokerDeps, brokerToken } from './broker-token.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../system/text/mapping.ts';
 
 export interface BrokerConnection {
   /** systemd's name of this connection: the unit's `%i`. */
@@ -60,12 +62,8 @@ export function errorAnswer({ code, message, hint, exit }: BerthError): BrokerAn
 }
 
 function parseRequest(line: string): BrokerRequest {
-  try {
-    const request = JSON.parse(line) as Partial<BrokerRequest> | null;
-    if (typeof request?.cluster === 'string') return { cluster: request.cluster };
-  } catch {
-    // Reported below.
-  }
+  const { cluster } = mappingOrEmpty(parsedJson(line));
+  if (typeof cluster === 'string') return { cluster };
   throw refused('broker-request-invalid', 'the request is not {"cluster": NAME}');
 }
 

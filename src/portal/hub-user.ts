@@ -9,6 +9,8 @@ import { namespaceOf } from '../kube/objects/user-names.ts';
 import type { Logger } from '../log.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { groupNamesById, groupNamesOf } from '../system/group-names.ts';
+import { parsedJson } from '../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../system/text/mapping.ts';
 
 /** What a hub asks: who this account is, and, with a cluster, to make its namespace there. */
 export interface HubRequest {
@@ -35,23 +37,12 @@ export interface HubAnswer {
 
 /** @throws {BerthError} `hub-request-invalid` */
 export function parseHubRequest(line: string): HubRequest {
-  const request = parsed(line);
-  if (
-    typeof request?.user === 'string' &&
-    (request.cluster === undefined || typeof request.cluster === 'string')
-  )
-    return { user: request.user, cluster: request.cluster };
+  const { user, cluster } = mappingOrEmpty(parsedJson(line));
+  if (typeof user === 'string' && (cluster === undefined || typeof cluster === 'string'))
+    return { user, cluster };
   throw new BerthError('the request is not {"user": NAME} or {"user": NAME, "cluster": NAME}', {
     code: 'hub-request-invalid',
   });
-}
-
-function parsed(line: string): Partial<Record<keyof HubRequest, unknown>> | null {
-  try {
-    return JSON.parse(line) as Partial<HubRequest> | null;
-  } catch {
-    return null;
-  }
 }
 
 /**

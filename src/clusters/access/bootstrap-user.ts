@@ -14,6 +14,8 @@ import { readTrusted } from '../../system/trusted-text.ts';
 import { clusterOutcome, type ClusterOutcome } from './for-each-cluster.ts';
 import { hookAccessAsInvoker, type HookAccessDeps } from './hook-access.ts';
 import { tokenSetupCommand, tokenState } from './token-state.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 
 export interface BootstrapUserInput {
   readonly user: User;
@@ -173,12 +175,8 @@ export function userObjectsOn(input: ObjectsInput): UserObjects {
  * object with `auths`, as the API server requires.
  */
 export function checkDockerConfig(text: string, file: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && 'auths' in value) return text;
-  } catch {
-    // Reported below; the parser's message would quote the secret.
-  }
+  // The parser's message would quote the secret.
+  if ('auths' in mappingOrEmpty(parsedJson(text))) return text;
   throw new BerthError(`${file}: not a Docker config.json: the key "auths" is missing`, {
     code: 'docker-config-invalid',
     fields: { file },

@@ -4,6 +4,7 @@ import { deepFreeze } from '../schema/deep-freeze.ts';
 import { BerthError, expectBerthError, type ErrorDetails } from '../../errors/berth-error.ts';
 import { fileIdentity, readConfigFile } from '../../system/config-files.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** A file with checked settings as JSON, so that an unchanged configuration is not parsed again. */
 export interface SettingsCache {
@@ -37,7 +38,7 @@ const maximumBytes = 16 * 1024 * 1024;
  */
 export function readSettingsCache(cache: SettingsCache): unknown {
   const text = readText(cache);
-  const contents = text === undefined ? undefined : parse(text);
+  const contents = parsedJson(text ?? '') as CacheContents | undefined;
   const current =
     contents?.build === cache.build &&
     JSON.stringify(contents.asked) === JSON.stringify(cache.asked) &&
@@ -63,7 +64,7 @@ export function changedSources(
   cache: Pick<SettingsCache, 'path' | 'privateTo'>,
 ): ChangedSources | undefined {
   const text = readText(cache);
-  const contents = text === undefined ? undefined : parse(text);
+  const contents = parsedJson(text ?? '') as CacheContents | undefined;
   if (contents === undefined) return undefined;
   const changed = contents.sources.filter(([path, identity]) => fileIdentity(path) !== identity);
   return {
@@ -82,15 +83,6 @@ function readText({
     return readConfigFile(path, 0).bytes.toString('utf8');
   } catch (error) {
     expectBerthError(error);
-    return undefined;
-  }
-}
-
-/** @returns undefined if a power failure truncated the file, or if another program wrote it. */
-function parse(text: string): CacheContents | undefined {
-  try {
-    return JSON.parse(text) as CacheContents | undefined;
-  } catch {
     return undefined;
   }
 }

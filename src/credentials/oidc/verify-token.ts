@@ -14,6 +14,7 @@ import {
   type TokenClaims,
   verifyClaims,
 } from './verify-claims.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 export interface TokenExpectation extends ClaimsExpectation {
   /** The issuer's public keys, from its JWKS. */
@@ -100,12 +101,8 @@ function isJws(parts: readonly string[]): boolean {
 }
 
 function parseObject(part: string, name: string): Mapping {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-  } catch {
-    throw malformed(`its ${name} is not JSON`);
-  }
+  const value = parsedJson(Buffer.from(part, 'base64url').toString('utf8'));
+  if (value === undefined) throw malformed(`its ${name} is not JSON`);
   if (!isMapping(value)) throw malformed(`its ${name} is not a JSON object`);
   return value;
 }

@@ -15,6 +15,7 @@ import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts'
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { countEvent, parseEvent } from './rules/count-event.ts';
 import { emptyTotals, type Totals } from './rules/totals.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** What has been counted since boot. */
 interface Counted extends Totals {
@@ -115,14 +116,10 @@ function replaceSpool(directory: string): void {
 }
 
 function readCounted(path: string): Counted {
-  const text = readPrivateFile(path, 0, mostOfTotals);
+  const text = readPrivateFile(path, 0, mostOfTotals) ?? '';
   const none: Counted = { ...emptyTotals(), offsets: {}, rotated: 0 };
-  try {
-    return text === undefined ? none : { ...none, ...(JSON.parse(text) as Partial<Counted>) };
-  } catch {
-    // Somebody has edited it. Counters may restart at any time.
-    return none;
-  }
+  // Counters may restart at any time.
+  return { ...none, ...(parsedJson(text) as Partial<Counted> | undefined) };
 }
 
 function readFrom(file: number, position: number, bytes: number): Buffer {

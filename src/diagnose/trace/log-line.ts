@@ -1,3 +1,5 @@
+import { parsedJson } from '../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 /** A line of a log, without what its format adds. */
 export interface LogLine {
   /** Milliseconds since the epoch. */
@@ -45,12 +47,7 @@ function traditionalTime(when: string, now: number): number {
 }
 
 function jsonLine(line: string): LogLine | undefined {
-  let value: Readonly<Record<string, unknown>>;
-  try {
-    value = JSON.parse(line) as typeof value;
-  } catch {
-    return undefined;
-  }
+  const value = mappingOrEmpty(parsedJson(line));
   return value.kind === 'Event' ? auditLine(value) : journalLine(value);
 }
 

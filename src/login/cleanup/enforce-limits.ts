@@ -21,6 +21,7 @@ import { openConnectionsOf } from '../sessions/list-sessions.ts';
 import { connectionUsages, type WithoutTerminal } from '../sessions/session-processes.ts';
 import { tellSessionsTheirEnd } from '../sessions/session-stderr.ts';
 import { tellSessions } from '../sessions/session-terminal.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** A connection with sessions in one place, which have limits. It may have more in others. */
 interface LimitedConnection {
@@ -204,10 +205,5 @@ const longestLook = 1024 * 1024;
 
 /** A damaged file is as none. */
 function lastLook(file: string): LastLook {
-  try {
-    return JSON.parse(readPrivateFile(file, 0, longestLook) ?? '{}') as LastLook;
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
+  return (parsedJson(readPrivateFile(file, 0, longestLook) ?? '') ?? {}) as LastLook;
 }

@@ -8,6 +8,7 @@ import { type ChildProcessByStdio, startProgram } from '../../system/run-program
 import { userServices } from '../sessions/list-sessions.ts';
 import { beginReap, type BegunReap, emptyReap, type UserReap } from './reap-user.ts';
 import type { SessionContext } from '../../sessions/connections/state-paths.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /**
  * Starts a process that runs `reapEach` for these users, with its outputs as pipes.
@@ -226,13 +227,7 @@ export async function reapEach(
 
 /** The users that `reapEach` is at, or a user that is done; undefined if the line is not complete, because it was killed. */
 function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser | undefined {
-  let told: unknown;
-  try {
-    told = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  const one = told as
+  const one = parsedJson(line) as
     | { readonly at: readonly number[] }
     | {
         readonly uid: number;

@@ -1,6 +1,7 @@
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { writeMetrics, type Metric } from '../../system/metrics-file.ts';
 import type { ReapReport } from './reap-sessions.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** Sums over all runs since boot. */
 interface Totals {
@@ -61,12 +62,7 @@ function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[
 
 function readTotals(path: string): Totals {
   const none = { connections: 0, containers: 0, processes: 0, failures: 0 };
-  const text = readPrivateFile(path, 0, 4096);
-  if (text === undefined) return none;
-  try {
-    return { ...none, ...(JSON.parse(text) as Partial<Totals>) };
-  } catch {
-    // Truncated, for example by a power failure. Counters may restart at any time.
-    return none;
-  }
+  const text = readPrivateFile(path, 0, 4096) ?? '';
+  // Counters may restart at any time.
+  return { ...none, ...(parsedJson(text) as Partial<Totals> | undefined) };
 }

@@ -1,6 +1,7 @@
 import { drainFile } from '../../config/schema/default-settings.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** A listener of sessions, `berth-sshd@NAME.service`, as the drain found it. */
 export interface DrainedUnit {
@@ -46,11 +47,7 @@ const mostBytes = 64 * 1024;
 export function readDrainState(file: string): DrainState | undefined {
   const text = readUserFileSync(file, { uid: 0, maximumBytes: mostBytes })?.toString('utf8');
   if (text === undefined) return undefined;
-  try {
-    return stateOf(JSON.parse(text));
-  } catch {
-    return stateOf(undefined);
-  }
+  return stateOf(parsedJson(text));
 }
 
 function stateOf(value: unknown): DrainState {

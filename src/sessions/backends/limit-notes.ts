@@ -5,6 +5,8 @@ import { expectErrno } from '../../errors/berth-error.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { ifUsable, namesOnMount, readOnMount } from '../../system/user-file.ts';
 import { containerFilesDir } from './podman/running-container.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 
 /**
  * What a login says of its session in a pod or a job, for the reaper, which sees no more than its connection. The user can
@@ -62,13 +64,7 @@ export function readLimitNotes(runtimeDir: string, uid: number): readonly LimitN
 /** Parses a note. Its text goes to a terminal, so names must be names. @returns undefined if the text is no note */
 export function parseLimitNote(name: string, text: string): LimitNote | undefined {
   const [, connection] = /^limits-([0-9]+\.[0-9]+)\.[0-9]+$/.exec(name) ?? [];
-  let note: Partial<Record<keyof LimitNote, unknown>> | null;
-  try {
-    note = JSON.parse(text) as typeof note;
-  } catch {
-    return undefined;
-  }
-  const { profile, place, endsAt } = note ?? {};
+  const { profile, place, endsAt } = mappingOrEmpty(parsedJson(text));
   if (connection === undefined || typeof profile !== 'string') return undefined;
   if (typeof place !== 'string' || !/^(?:pod|job) [a-z0-9.-]{1,253}$/.test(place)) return undefined;
   const ends = typeof endsAt === 'number' && Number.isFinite(endsAt) ? endsAt : undefined;

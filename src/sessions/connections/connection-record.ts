@@ -3,6 +3,8 @@ import { textIfPresent, unlessMissing } from '../../system/if-present.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import type { ProcessId } from '../../system/processes.ts';
 import type { Endpoint } from '../../system/tcp-table.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 
 /** One open SSH connection, in `/run/berth/connections/UID/PID.STARTTIME`: owned by root, readable by all. */
 export interface ConnectionRecord {
@@ -69,13 +71,8 @@ export function readRecordToClose(path: string): ConnectionRecord | undefined {
 
 /** @returns undefined if there is no file, or its content is not a record. */
 export function readConnectionRecord(path: string): ConnectionRecord | undefined {
-  const text = textIfPresent(path);
-  try {
-    const record = JSON.parse(text) as Partial<ConnectionRecord> | null;
-    if (typeof record?.user === 'string' && typeof record.opened === 'number')
-      return record as ConnectionRecord;
-  } catch {
-    // Not JSON, so not a record.
-  }
-  return undefined;
+  const { user, opened, ...rest } = mappingOrEmpty(parsedJson(textIfPresent(path)));
+  return typeof user === 'string' && typeof opened === 'number'
+    ? ({ user, opened, ...rest } as ConnectionRecord)
+    : undefined;
 }

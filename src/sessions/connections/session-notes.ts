@@ -9,9 +9,10 @@ import {
 import { isErrno } from '../../errors/berth-error.ts';
 import { type ErrorCode, isErrorCode } from '../../errors/error-codes.ts';
 import type { User } from '../../identity/nss.ts';
-import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { ifUsable, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import { findRuntimeDir, notesDirectory } from './runtime-dir.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
 
 /** What a login says of its session: that it began, how it ended, or why it did not begin. */
 export type SessionNote =
@@ -130,7 +131,7 @@ function parseNotes(
   const failed: ErrorCode[] = [];
   let exit: number | undefined;
   for (const line of text.split('\n')) {
-    const note = parsed(line);
+    const note = mappingOrEmpty(parsedJson(line));
     const { profile, backend, start_ms: startMs, code } = note;
     if (typeof profile === 'string' && profiles.has(profile) && isBackend(backend)) {
       if (isWithin(startMs, longestStart)) started.push({ profile, backend, start_ms: startMs });
@@ -147,17 +148,9 @@ function parseNotes(
 /** The profiles in the text of such a file, the oldest first. It is the user's word. */
 export function parseProfiles(text: string): readonly NotedProfile[] {
   return text.split('\n').flatMap((line) => {
-    const { profile, backend } = parsed(line);
+    const { profile, backend } = mappingOrEmpty(parsedJson(line));
     return typeof profile === 'string' && isBackend(backend) ? [{ profile, backend }] : [];
   });
-}
-
-function parsed(line: string): Mapping {
-  try {
-    return mappingOrEmpty(JSON.parse(line));
-  } catch {
-    return {};
-  }
 }
 
 function isBackend(value: unknown): value is (typeof backends)[number] {

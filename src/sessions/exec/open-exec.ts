@@ -4,6 +4,8 @@ import { escapeControl } from '../../log.ts';
 import { addressOfUrl, type ApiServer, tlsOptions } from '../../kube/api-server.ts';
 import { assertUpgraded, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';
+import { parsedJson } from '../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../system/text/mapping.ts';
 
 /** A container of a pod, and the API server through which it is reached. */
 export interface PodTarget {
@@ -114,12 +116,7 @@ function refusal(target: ExecTarget, status: number, body: string): BerthError {
 
 /** The message of a Status; the whole text if it is not JSON, such as the error page of a proxy. */
 function messageIn(body: string): string {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
-      return String(parsed.message);
-  } catch {
-    // Not JSON.
-  }
+  const { message } = mappingOrEmpty(parsedJson(body));
+  if (typeof message === 'string') return message;
   return body.trim() === '' ? 'no message' : body.trim();
 }

@@ -1,5 +1,6 @@
 import type { SpooledEvent } from '../../../spooled-event.ts';
 import { count, observe, type Totals } from './totals.ts';
+import { parsedJson } from '../../../system/text/parsed-json.ts';
 
 type Count = (event: SpooledEvent, totals: Totals) => void;
 
@@ -71,13 +72,9 @@ export function countEvent(event: SpooledEvent, totals: Totals): void {
 
 /** @returns undefined if the line is no event: a full disk has cut it */
 export function parseEvent(line: string): SpooledEvent | undefined {
-  try {
-    const event = JSON.parse(line) as Partial<SpooledEvent> | null;
-    if (typeof event?.program !== 'string' || typeof event.event !== 'string') return undefined;
-    return event as SpooledEvent;
-  } catch {
-    return undefined;
-  }
+  const event = parsedJson(line) as Partial<SpooledEvent> | null | undefined;
+  if (typeof event?.program !== 'string' || typeof event.event !== 'string') return undefined;
+  return event as SpooledEvent;
 }
 
 function bootstrapped(result: string): Count {

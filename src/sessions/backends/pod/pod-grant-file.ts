@@ -5,6 +5,7 @@ import { directoryNames, textIfPresent } from '../../../system/if-present.ts';
 import { readPrivateFile, writePrivateFile } from '../../../system/private-file.ts';
 import { ensureRootDirectory } from '../../../system/safe-directories.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
+import { parsedJson } from '../../../system/text/parsed-json.ts';
 
 /**
  * What a user's sessions need to reach their pods on one cluster. PAM's hook creates it, stores it, and hands it over to the
@@ -52,12 +53,8 @@ export function readPodGrant(place: Place, uid: number, cluster: string): PodGra
 
 /** Parses a grant. @returns undefined if the text is not one */
 export function parsePodGrant(text: string | undefined): PodGrant | undefined {
-  try {
-    const grant = JSON.parse(text ?? '') as Partial<PodGrant> | null;
-    return isGrant(grant) ? grant : undefined;
-  } catch {
-    return undefined;
-  }
+  const grant = parsedJson(text ?? '') as Partial<PodGrant> | null;
+  return isGrant(grant) ? grant : undefined;
 }
 
 function isGrant(grant: Partial<PodGrant> | null): grant is PodGrant {

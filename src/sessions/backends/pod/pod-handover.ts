@@ -15,6 +15,7 @@ import { findRuntimeDir } from '../../connections/runtime-dir.ts';
 import { handoverLockPath, type SessionContext } from '../../connections/state-paths.ts';
 import { withUserLock } from '../../connections/user-lock.ts';
 import { forwardSocketDirs } from '../../forwarding/forwarding-directories.ts';
+import { parsedJson } from '../../../system/text/parsed-json.ts';
 
 /**
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
@@ -168,7 +169,7 @@ function readText(runtimeDir: string, file: string, { uid }: User): string | und
 
 /** @param refusal what PAM's hook handed over in place of a grant */
 function missing(refusal: string | undefined, cluster: string | undefined): BerthError {
-  const { message, hint } = parsed(refusal);
+  const { message, hint } = (parsedJson(refusal ?? '') ?? {}) as Refusal;
   const where = cluster === undefined ? '' : ` on the cluster ${cluster}`;
   return new BerthError(
     `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
@@ -180,14 +181,7 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
   );
 }
 
-function parsed(refusal: string | undefined): {
+interface Refusal {
   readonly message?: string;
   readonly hint?: string;
-} {
-  try {
-    return JSON.parse(refusal ?? '{}') as { message: string; hint: string };
-  } catch {
-    // Reported without a reason.
-    return {};
-  }
 }

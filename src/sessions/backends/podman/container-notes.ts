@@ -3,6 +3,8 @@ import { expectErrno } from '../../../errors/berth-error.ts';
 import type { User } from '../../../identity/nss.ts';
 import { writeStateFile } from '../../../system/private-file.ts';
 import { ifUsable, readUserFileSync } from '../../../system/user-file.ts';
+import { parsedJson } from '../../../system/text/parsed-json.ts';
+import { mappingOrEmpty } from '../../../system/text/mapping.ts';
 
 /**
  * Notes for the user's logins on other login nodes: which container runs here. A file for each node and profile in the
@@ -89,13 +91,7 @@ function readNote(path: string, { uid }: Owner, now: number): ContainerNote | un
 
 /** Parses a note. Its text goes to a terminal, so names must be names. @returns undefined if the text is no note */
 export function parseNote(text: string): ContainerNote | undefined {
-  let note: Partial<Record<keyof ContainerNote, unknown>> | null;
-  try {
-    note = JSON.parse(text) as typeof note;
-  } catch {
-    return undefined;
-  }
-  const { host, profile, since, port } = note ?? {};
+  const { host, profile, since, port } = mappingOrEmpty(parsedJson(text));
   if (typeof host !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$/.test(host))
     return undefined;
   if (typeof profile !== 'string' || !/^[a-z0-9-]{1,63}$/.test(profile)) return undefined;

@@ -3,6 +3,7 @@ import { sessionId, sessionVariable } from '../../../../session-id.ts';
 import type { SessionRequest } from '../../../request/session-request.ts';
 import { sourceText } from '../../../../source-text.ts';
 import { allocationFiles } from './allocation-script.ts';
+import { parsedJson } from '../../../../system/text/parsed-json.ts';
 
 /** A running allocation. */
 export interface JobAddress {
@@ -157,13 +158,9 @@ export function requestOfArgv(argv: readonly string[]): SessionRequest {
 export function carriedRequest(request: SessionRequest): SessionRequest {
   const { command = '' } = request;
   if (!command.startsWith(argvWord)) return request;
-  try {
-    const argv: unknown = JSON.parse(command.slice(argvWord.length));
-    const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === 'string');
-    return isArgv && argv.length > 0 ? { ...request, argv } : request;
-  } catch {
-    return request;
-  }
+  const argv = parsedJson(command.slice(argvWord.length));
+  const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === 'string');
+  return isArgv && argv.length > 0 ? { ...request, argv } : request;
 }
 
 /** The name of the job's sshd in known_hosts. */
