@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from aiohttp.http_exceptions import LineTooLong
 from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubespawner import KubeSpawner
@@ -22,7 +23,7 @@ RETRY_SECONDS = 5.0
 
 
 class PodList(PodReflector):
-    """The pods of a namespace, listed once."""
+    """Pods, listed once."""
 
     async def start(self) -> None:
         """Lists them."""
@@ -36,12 +37,15 @@ class BriefWatches(KubeSpawner):
     each, opened anew every ten seconds, of a client that has a hundred: beside fifty users, a start waits for one and fails.
     """
 
-    #: How many starts and stops wait, by namespace.
+    #: How many starts and stops wait, by server.
     _waiting: Counter[str] = Counter()
 
     #: Of the pod, while the server runs.
     _watch: asyncio.Task[None] | None = None
     _look: asyncio.Task[int | None] | None = None
+
+    #: Whether the user has made the pod too large to be watched.
+    _too_large: bool = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,19 +54,28 @@ class BriefWatches(KubeSpawner):
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """For what waits for a change. Watches that begin meanwhile end with the last one that waits."""
-        namespace = self.namespace
+        _, server = self._get_reflector_key("pods")
         if isinstance(self.pod_reflector, PodList):
             # Of a poll that stops the server.
             self._forget_watches()
-        self._waiting[namespace] += 1
+        self._waiting[server] += 1
         try:
             yield
         finally:
-            self._waiting[namespace] -= 1
-            if not self._waiting[namespace]:
-                del self._waiting[namespace]
+            self._waiting[server] -= 1
+            if not self._waiting[server]:
+                del self._waiting[server]
                 # A watch that has not begun yet ends with CancelledError.
                 await asyncio.gather(*(one.stop() for one in self._forget_watches()), return_exceptions=True)
+
+    def _get_reflector_key(self, kind: str) -> tuple[str, str]:
+        return kind, f"{self.namespace}/{self.pod_name}"
+
+    async def _start_reflector(self, kind: str, *args: Any, **kwargs: Any) -> Any:
+        # KubeSpawner's are of a namespace, where users can make any number of pods with the same labels, of 9 MB each.
+        name = "metadata.name" if kind == "pods" else "involvedObject.name"
+        fields = {**kwargs.pop("fields", {}), name: self.pod_name}
+        return await super()._start_reflector(kind, *args, fields=fields, **kwargs)
 
     def _forget_watches(self) -> list[Any]:
         keys = [self._get_reflector_key(kind) for kind in ("pods", "events")]
@@ -73,7 +86,8 @@ class BriefWatches(KubeSpawner):
         key = self._get_reflector_key("pods")
         if key in self.reflectors:
             return await self._poll()
-        listed = PodList(parent=self, namespace=self.namespace, labels={"component": self.component_label})
+        only = {"metadata.name": self.pod_name}
+        listed = PodList(parent=self, namespace=self.namespace, labels={"component": self.component_label}, fields=only)
         await listed.start()
         self.reflectors.setdefault(key, listed)
         try:
@@ -84,6 +98,10 @@ class BriefWatches(KubeSpawner):
 
     async def _poll(self) -> int | None:
         status: int | None = await super().poll()
+        if status is None and self._too_large:
+            self._too_large = False
+            await self.stop(now=True)
+            return 1
         return 1 if status is None and is_ending(self._own_pod()) else status
 
     def _own_pod(self) -> Mapping[str, Any]:
@@ -95,6 +113,7 @@ class BriefWatches(KubeSpawner):
     def start_polling(self) -> None:
         """As JupyterHub's, and takes the server's route from its proxy as soon as the pod ends: another pod may get the address."""
         super().start_polling()
+        self._too_large = False
         self._watch = asyncio.ensure_future(self._watch_pod())
 
     def stop_polling(self) -> None:
@@ -131,16 +150,25 @@ class BriefWatches(KubeSpawner):
         async with response:
             response.raise_for_status()
             # It begins with the pod as it is.
-            async for line in response.content:
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise RuntimeError(event["object"]["message"])
-                if event["type"] == "DELETED" or is_ending(event["object"]):
-                    try:
-                        await self.user.settings["proxy"].delete_user(self.user, self.name)
-                    finally:
-                        # Which ends this task.
-                        self._look = asyncio.ensure_future(self.poll_and_notify())
+            try:
+                async for line in response.content:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        raise RuntimeError(event["object"]["message"])
+                    if event["type"] == "DELETED" or is_ending(event["object"]):
+                        await self._end()
+            # Before aiohttp 3.13 it is a ValueError.
+            except (LineTooLong, ValueError) as error:
+                self.log.warning("the server ends, as its pod %s is too large to be watched: %s", self.pod_name, error)
+                self._too_large = True
+                await self._end()
+
+    async def _end(self) -> None:
+        try:
+            await self.user.settings["proxy"].delete_user(self.user, self.name)
+        finally:
+            # Which ends this task.
+            self._look = asyncio.ensure_future(self.poll_and_notify())
 
     async def stop(self, now: bool = False) -> None:
         """As KubeSpawner's."""
