@@ -186,7 +186,11 @@ function reservedRequests({ writableResources }: AdmissionParameters): MatchedRe
     apiGroups: [group],
     // The Gateway API's routes have no v1 yet.
     apiVersions: ['*'],
-    resources: names.map((one) => one.split('.', 1).join('')),
+    // Whoever writes the status of a quota sets the limits that count until its controller looks again.
+    resources: names.flatMap((one) => {
+      const [resource = ''] = one.split('.', 1);
+      return resource.includes('/') ? [resource] : [resource, `${resource}/status`];
+    }),
     operations: ['CREATE', 'UPDATE', 'DELETE'],
   }));
 }

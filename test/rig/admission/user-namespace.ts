@@ -1,6 +1,6 @@
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 
-/** A Role and RoleBinding with every right in a namespace: the policies must hold for such a user too. */
+/** A Role and RoleBinding with every right in a namespace, and a quota: the policies must hold for such a user too. */
 export function fullAccess(namespace: string, user: string): Manifest[] {
   const rbac = 'rbac.authorization.k8s.io';
   const metadata = { name: 'everything', namespace };
@@ -17,6 +17,12 @@ export function fullAccess(namespace: string, user: string): Manifest[] {
       metadata,
       roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
       subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata,
+      spec: { hard: { 'count/secrets': '10000' } },
     },
   ];
 }

@@ -86,6 +86,13 @@ export const hostileGrants: readonly HostileRequest[] = [
   made('a quota of its own', 'v1', 'resourcequotas', 'ResourceQuota', {
     spec: { hard: { pods: '900' } },
   }),
+  {
+    way: 'more than the quota, by its status',
+    ...reserved('resourcequotas'),
+    ...patched('/api/v1/namespaces/{namespace}/resourcequotas/everything/status', {
+      status: { hard: { 'count/secrets': '90000' } },
+    }),
+  },
   made('limits of its own', 'v1', 'limitranges', 'LimitRange', { spec: { limits: [] } }),
   {
     way: 'no RoleBinding of the reaper',
