@@ -92,6 +92,11 @@ describe('a text that root does not own is read in time that grows with its leng
       }
   });
 
+  it('a kubeconfig of quotes, by another process: each is a token for the parser', () => {
+    expect(isPlainYaml(`a: !${'""'.repeat(100_000)}]`)).toBe(false);
+    expect(isPlainYaml(`a: ${'"b"'.repeat(1_000)}`)).toBe(true);
+  });
+
   it('a chain of layers', () => {
     const layers = Array.from({ length: 30_000 }, (_, at) => ({
       id: hex(at),

@@ -87,8 +87,12 @@ export function isNestedTooDeeply(text: string): boolean {
 export function isPlainYaml(text: string): boolean {
   if (text.length > 256 * 1024) return false;
   const { parts, references, complexKeys, brackets } = countsOf(text);
+  const quotes = text.split(/["']/).length;
   return (
-    parts <= 3_000 && brackets <= 20 && references + complexKeys === 0 && !isNestedTooDeeply(text)
+    parts + quotes <= 3_000 &&
+    brackets <= 20 &&
+    references + complexKeys === 0 &&
+    !isNestedTooDeeply(text)
   );
 }
 
