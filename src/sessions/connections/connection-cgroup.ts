@@ -4,8 +4,8 @@ import { expectErrno } from '../../errors/berth-error.ts';
 import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../../system/cgroup.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';
-import { procStatFields } from '../../system/process-start.ts';
-import { isRunning, type ProcessId } from '../../system/processes.ts';
+import { statusField } from '../../system/proc-status.ts';
+import { isRunning, type ProcessId, processStatus } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { connectionId } from './connection-record.ts';
 import { cgroupNotesDir, connectionRecordPath, type SessionContext } from './state-paths.ts';
@@ -78,7 +78,9 @@ export async function leaveConnectionCgroup(
 ): Promise<void> {
   const directory = connectionCgroup(site, uid, connectionId(monitor));
   if (directory === undefined) return;
-  const sessionOf = (pid: number): string | undefined => procStatFields(pid)?.[3];
+  // Of `status`, for which nobody has to wait (`pidsByUid`).
+  const sessionOf = (pid: number): number =>
+    Number.parseInt(statusField(processStatus(pid) ?? '', 'NSsid') ?? '');
   const own = sessionOf(process.pid);
   const theirs = cgroupPids(directory)?.filter((pid) => sessionOf(pid) === own) ?? [];
   for (const pid of [...theirs, monitor.pid])
