@@ -109,8 +109,8 @@ export const logEvents = {
     fields: {
       user,
       killed: 'how many processes that ended connections had left',
-      connections:
-        'those of FUSE that were aborted: numbers in /sys/fs/fuse/connections, separated by spaces',
+      aborted: 'how many FUSE connections were aborted',
+      connections: 'ten of them: numbers in /sys/fs/fuse/connections, separated by spaces',
     },
   },
   'session ended at its limit': {

@@ -99,7 +99,7 @@ export function isFrozen(directory: string): boolean {
  */
 export async function whileFrozen<Result>(
   directory: string,
-  work: () => Promise<Result>,
+  work: () => Promise<Result> | Result,
 ): Promise<Result> {
   const file = `${directory}/cgroup.freeze`;
   const thaw = `timeout ${mostFrozenSeconds} cat; echo 0 >"$0"`;

@@ -9,10 +9,12 @@ import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
+import { canFreeze, cgroupOf, delegatedCgroup, whileFrozen } from '../../system/cgroup.ts';
 import { answerLooks } from '../../system/answer-looks.ts';
 import { killUnseen } from '../../system/end-processes.ts';
 import { auditSession, pidsByUid, pidsOf } from '../../system/processes.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
+import { connectionCgroup } from '../../sessions/connections/connection-cgroup.ts';
 import {
   connectionRecordPath,
   connectionsDir,
@@ -131,23 +133,53 @@ async function endSilence(site: SessionContext, uids: readonly number[]): Promis
     try {
       const owner = { uid: user.uid, subordinate: await subordinateRanges(user) };
       const isTheirs = (uid: number): boolean => belongs(uid, owner);
-      const pids = pidsOf(pidsByUid(), isTheirs);
-      if (await answerLooks(pids)) continue;
-      const ended = findGoneConnections(site, user.uid, true).map(
-        (id) => readRecordToClose(connectionRecordPath(site, user.uid, id))?.session,
-      );
-      const left = pids.filter((pid) => {
-        const session = auditSession(pid);
-        return session !== undefined && ended.includes(session);
+      const theirs = (): readonly number[] => pidsOf(pidsByUid(), isTheirs);
+      if (await answerLooks(theirs())) continue;
+      const killed = await killLeft(site, user.uid, theirs, isTheirs);
+      const aborted = abortWaitedFor(owner);
+      site.log.info('a process held up who looked at it', {
+        user: user.name,
+        killed,
+        aborted: aborted.length,
+        connections: aborted.slice(0, 10).join(' '),
       });
-      for (const pid of left) killUnseen(pid, isTheirs);
-      const connections = abortWaitedFor(owner).join(' ');
-      const done = { user: user.name, killed: left.length, connections };
-      site.log.info('a process held up who looked at it', done);
     } catch (thrown) {
       site.log.error(asBerthError(thrown, `processes of ${user.name}`));
     }
   }
+}
+
+/**
+ * Kills what ended connections of a user left, while it is frozen: it may have forked since it was listed.
+ *
+ * @returns how many processes
+ */
+async function killLeft(
+  site: SessionContext,
+  uid: number,
+  theirs: () => readonly number[],
+  isTheirs: (uid: number) => boolean,
+): Promise<number> {
+  const gone = findGoneConnections(site, uid, true);
+  const ended = gone.map((id) => readRecordToClose(connectionRecordPath(site, uid, id))?.session);
+  const left = (): readonly number[] =>
+    theirs().filter((pid) => {
+      const session = auditSession(pid);
+      return session !== undefined && ended.includes(session);
+    });
+  const killed = new Set<number>();
+  const kill = (): void => {
+    for (const pid of left()) {
+      killUnseen(pid, isTheirs);
+      killed.add(pid);
+    }
+  };
+  const own = gone.map((id) => connectionCgroup(site, uid, id));
+  const around = left().map((pid) => delegatedCgroup(cgroupOf(pid) ?? '', uid));
+  for (const cgroup of new Set([...own, ...around]))
+    if (cgroup !== undefined && canFreeze(cgroup)) await whileFrozen(cgroup, kill);
+  kill();
+  return killed.size;
 }
 
 function roundLate(unreached: number): BerthError {

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../rig/wait-for.ts';
 import { heldByFuse } from '../../rig/login-node/held-by-fuse.ts';
 import { abortFuse, showFuseConnections } from '../../rig/login-node/fuse-connections.ts';
 import { execOnFuse } from '../../rig/login-node/exec-on-fuse.ts';
+import { fuseHydra } from '../../rig/login-node/fuse-hydra.ts';
 import { overlayOnFuse } from '../../rig/login-node/overlay-on-fuse.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
@@ -116,9 +118,42 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
 
     const reap = await host.asRoot([berth, 'reap'], { timeout: 60_000 });
     expect(reap.exitCode, reap.stderr).toBe(0);
-    expect(reap.stderr).toMatch(/a process held up who looked at it.*killed=\d+ connections="?\d/);
+    expect(reap.stderr).toMatch(/a process held up who looked at it.*killed=[1-9]/);
     for (const user of ['fuse-ann', 'fuse-bob'])
       expect(await findLeftovers(host, user)).toEqual(noLeftovers);
+  });
+
+  it('what forks and holds up each look anew ends in one run, in a container that another connection uses', async () => {
+    const first = await LiveSession.startReady(host, 'fuse-bob', 'cat');
+    const records = `/run/berth/connections/${host.account('fuse-bob').uid}`;
+    const monitors = async (): Promise<readonly string[]> => {
+      const { stdout } = await host.asRoot(['ls', records]);
+      return stdout.toString().match(/^\d+(?=\.)/gm) ?? [];
+    };
+    const before = await monitors();
+    const session = LiveSession.start(host, 'fuse-bob', [
+      `python3 - <<'END'\n${fuseHydra}\nEND\nexec cat`,
+    ]);
+    await session.waitForOutput('ready');
+    const own = (await monitors()).filter((one) => !before.includes(one));
+    expect(own).toHaveLength(1);
+    const { home } = host.account('fuse-bob');
+    await host.asUser('fuse-bob', ['touch', `${home}/go`]);
+    const generations = async (): Promise<number> =>
+      Number((await readFile(host.path(`${home}/life`), 'utf8')).trim().split('\n').at(-1));
+    await expect.poll(generations).toBeGreaterThan(2);
+    await host.asRoot(['kill', '-9', ...own]);
+    await session.kill();
+
+    const { stderr } = await host.asRoot([`${installDirectory}/berth`, 'reap'], {
+      timeout: 100_000,
+    });
+
+    // It ends itself after 38 seconds, of 300 generations.
+    expect(await generations(), stderr).toBeLessThan(280);
+    expect(stderr).toMatch(/a process held up who looked at it.*user=fuse-bob killed=[1-9]/);
+    await first.kill();
+    await gone('fuse-bob', () => Promise.resolve());
   });
 
   it('a link of the user to such a file system, in place of notes, holds up neither the reaper nor a plan', async () => {
