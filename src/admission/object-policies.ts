@@ -187,10 +187,9 @@ function reservedRequests({ writableResources }: AdmissionParameters): MatchedRe
     // The Gateway API's routes have no v1 yet.
     apiVersions: ['*'],
     // Whoever writes the status of a quota sets the limits that count until its controller looks again.
-    resources: names.flatMap((one) => {
-      const [resource = ''] = one.split('.', 1);
-      return resource.includes('/') ? [resource] : [resource, `${resource}/status`];
-    }),
+    resources: names.flatMap((one) =>
+      one === 'resourcequotas' ? [one, `${one}/status`] : one.split('.', 1),
+    ),
     operations: ['CREATE', 'UPDATE', 'DELETE'],
   }));
 }
