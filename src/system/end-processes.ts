@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expectErrno } from '../errors/berth-error.ts';
 import {
   isRunning,
-  processFacts,
+  isRunningAs,
   type ProcessFacts,
   type ProcessId,
   processStatus,
@@ -91,8 +91,7 @@ function keyOf({ pid, start }: ProcessId): string {
  * process of the host or of a namespace (1), nor a group (0 and below).
  */
 export function signalProcess({ pid, start, uid }: SignalTarget, signal: NodeJS.Signals): void {
-  const now = pid > 1 ? processFacts(pid) : undefined;
-  if (now?.start === start && now.uid === uid) sendSignal(pid, signal);
+  if (pid > 1 && isRunningAs({ pid, start }, uid)) sendSignal(pid, signal);
 }
 
 /**

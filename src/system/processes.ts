@@ -33,6 +33,11 @@ export function isRunning({ pid, start }: ProcessId): boolean {
   return processStartTime(pid) === start;
 }
 
+/** The same, as this user. Another user's process that has got the PID by now is not looked at: that may take for ever (`pidsByUid`). */
+export function isRunningAs({ pid, start }: ProcessId, uid: number): boolean {
+  return processFacts(pid, (one) => one === uid)?.start === start;
+}
+
 /** The PID of the parent; undefined for a process that has ended. */
 export function parentPid(pid: number): number | undefined {
   const fields = procStatFields(pid);

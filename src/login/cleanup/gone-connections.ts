@@ -16,7 +16,7 @@ import { sessionId } from '../../session-id.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { procStatFields, processStartedAt } from '../../system/process-start.ts';
-import { isRunning, processFacts, type ProcessId } from '../../system/processes.ts';
+import { isRunningAs, processFacts, type ProcessId } from '../../system/processes.ts';
 import {
   beginClosing,
   type ClosingConnection,
@@ -149,7 +149,7 @@ export function findGoneConnections(
     }
     const old = ageOf(`${directory}/${name}`, site.now()) > closingMs;
     const isFalse =
-      monitor === undefined ? id !== undefined || old : !isServed && isRunning(monitor);
+      monitor === undefined ? id !== undefined || old : !isServed && isRunningAs(monitor, 0);
     if (isFalse && !dryRun) rmSync(`${directory}/${name}`, { force: true });
     if (isFalse || id === undefined || monitor === undefined) continue;
     if (!isServed || old) gone.add(id);

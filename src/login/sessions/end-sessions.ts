@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
-import { isRunning } from '../../system/processes.ts';
+import { isRunningAs, type ProcessId } from '../../system/processes.ts';
 import {
   type ConnectionRecord,
   parseConnectionId,
@@ -57,7 +57,7 @@ export async function endSessions<One extends Endable>(
 ): Promise<readonly EndedSession<One>[]> {
   const end = performance.now() + graceMs;
   const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
-  while (performance.now() < end && monitors.some(isRunning)) await sleep(everyMs);
+  while (performance.now() < end && monitors.some(isMonitor)) await sleep(everyMs);
   const over = await mapConcurrent(sessions, atOnce, async (session) => {
     const one = await endMonitor(site, session).catch((thrown: unknown) => failed(session, thrown));
     if (one.record === undefined) onEnd?.(one.ended);
@@ -102,20 +102,24 @@ async function endMonitor<One extends Endable>(
   const monitor = named === undefined ? undefined : runningMonitor(named);
   if (monitor === undefined) return { ended: { session, outcome: 'left', failed: [] } };
   const file = connectionRecordPath(site, uid, id);
-  const begun = (): boolean => !isRunning(monitor) || !exists(file);
+  const begun = (): boolean => !isMonitor(monitor) || !exists(file);
   signalProcess(monitor, 'SIGTERM');
   await waitFor(begun, beginMs);
-  if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
-  if (isRunning(monitor)) await killMonitor(monitor);
-  if (isRunning(monitor))
+  if (begun()) await waitFor(() => !isMonitor(monitor), cleanupMs);
+  if (isMonitor(monitor)) await killMonitor(monitor);
+  if (isMonitor(monitor))
     return { ended: { session, outcome: 'failed', failed: [notEnded(session, monitor.pid)] } };
   return { ended: { session, outcome: 'ended', failed: [] }, record: readRecordToClose(file) };
+}
+
+function isMonitor(monitor: ProcessId): boolean {
+  return isRunningAs(monitor, 0);
 }
 
 /** It may be stopped, or hang in a module of PAM. */
 async function killMonitor(monitor: SignalTarget): Promise<void> {
   signalProcess(monitor, 'SIGKILL');
-  await waitFor(() => !isRunning(monitor), 2_000);
+  await waitFor(() => !isMonitor(monitor), 2_000);
 }
 
 function exists(path: string): boolean {

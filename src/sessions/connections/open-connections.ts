@@ -22,8 +22,9 @@ const sshdPath = /sshd[^/]*$/;
  * parent of a hook whose sshd was killed (PR_SET_CHILD_SUBREAPER).
  */
 export function runningMonitor({ pid, start }: ProcessId): SignalTarget | undefined {
-  const facts = pid > 1 ? processFacts(pid) : undefined;
-  if (facts?.start !== start || facts.uid !== 0) return undefined;
+  // The PID may be a user's process by now, which may keep whoever looks at it waiting.
+  const facts = pid > 1 ? processFacts(pid, (uid) => uid === 0) : undefined;
+  if (facts?.start !== start) return undefined;
   const isSshd = sshdPath.test(executablePath(pid) ?? '');
   return isSshd || executableId(pid) === executableId(process.pid) ? facts : undefined;
 }

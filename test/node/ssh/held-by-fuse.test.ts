@@ -105,15 +105,21 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
       `exec python3 - <<'END'\n${execOnFuse}\nEND`,
     ]);
     await session.waitForOutput('silent');
+    const listing = await host.asRoot(['sh', '-c', 'cd /run/berth/connections && ls */']);
+    const monitors = listing.stdout.toString().match(/^\d+(?=\.)/gm) ?? [];
+    expect(monitors).toHaveLength(2);
+    // As if it had the PID of an earlier connection's sshd by now: users can have all PIDs used up in seconds.
+    const { uid } = host.account('fuse-ann');
+    const reused = `cd /run/berth/connections/${uid}; for one in /proc/[0-9]*; do
+      [ "$(stat -c %u "$one")" != ${uid} ] || : >"\${one#/proc/}.1" >"\${one#/proc/}.2.closing"; done`;
+    await host.asRoot(['sh', '-c', reused]);
 
     const berth = `${installDirectory}/berth`;
     const list = await host.asRoot([berth, 'sessions', 'list'], { timeout: 60_000 });
     expect(list.stdout.toString()).toMatch(/fuse-ann[^]*fuse-bob|fuse-bob[^]*fuse-ann/);
     expect(list.stderr).toContain('what sessions run is not shown');
     // Not pkill, which reads what does not answer.
-    const kill =
-      'cd /run/berth/connections; for one in */*; do one=${one#*/}; kill -9 ${one%.*}; done';
-    await host.asRoot(['sh', '-c', kill]);
+    await host.asRoot(['kill', '-9', ...monitors]);
     await Promise.all([session.kill(), other.kill()]);
 
     const reap = await host.asRoot([berth, 'reap'], { timeout: 60_000 });
