@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectErrno } from '../errors/berth-error.ts';
-import {
-  isRunning,
-  isRunningAs,
-  type ProcessFacts,
-  type ProcessId,
-  processStatus,
-  realUid,
-} from './processes.ts';
+import { processStatus, realUid } from './proc-status.ts';
+import { isRunning, isRunningAs, type ProcessFacts, type ProcessId } from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
 export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, timeoutMs: number])[];

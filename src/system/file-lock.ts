@@ -15,7 +15,8 @@ import {
   randomDigits,
   temporaryName,
 } from './temporary-name.ts';
-import { processStartTime, procStatFields } from './process-start.ts';
+import { processStatus, realUid } from './proc-status.ts';
+import { processStartTime } from './process-start.ts';
 
 export interface LockOptions {
   /** How long to wait for other holders, in milliseconds. */
@@ -203,6 +204,8 @@ async function removeOwn(lock: string, self: string): Promise<void> {
 
 interface SeenLock {
   readonly identity: string;
+  /** Of whoever made it. */
+  readonly uid: number;
   readonly modifiedMs: number;
   /** undefined for a plain file, such as kubectl's lock. */
   readonly target: string | undefined;
@@ -213,6 +216,7 @@ async function look(lock: string): Promise<SeenLock | undefined> {
   if (status === undefined) return undefined;
   return {
     identity: lockIdentity(status),
+    uid: Number(status.uid),
     modifiedMs: Number(status.mtimeMs),
     target: await targetOf(lock),
   };
@@ -229,7 +233,7 @@ async function targetOf(lock: string): Promise<string | undefined> {
 }
 
 function isStale(
-  { target = '', modifiedMs }: SeenLock,
+  { target = '', modifiedMs, uid }: SeenLock,
   now: number,
   { foreignStaleMs, staleMs = Infinity }: StaleLimits,
 ): boolean {
@@ -238,8 +242,12 @@ function isStale(
   const age = now - modifiedMs;
   if (pid === undefined) return age > foreignStaleMs;
   if (age > staleMs) return true;
+  const holder = realUid(processStatus(pid));
   // With hidepid (proc(5)), /proc does not show another user's process, and only its PID can be asked for.
-  return procStatFields(pid) === undefined ? isDeadMark(mark) : processStartTime(pid) !== start;
+  if (Number.isNaN(holder)) return isDeadMark(mark);
+  if (holder === 0 || holder === process.getuid?.()) return processStartTime(pid) !== start;
+  // A user's process, which may keep whoever reads its start waiting (`pidsByUid`). It holds no lock of others.
+  return holder !== uid || age > foreignStaleMs;
 }
 
 async function timedOut(path: string, options: LockOptions): Promise<BerthError> {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
-import { statusField } from './proc-status.ts';
-import { allPids, processStatus } from './processes.ts';
+import { processStatus, statusField } from './proc-status.ts';
+import { allPids } from './processes.ts';
 import { ensureRootDirectory } from './safe-directories.ts';
 
 /**

@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } fr
 import { directoryNames, ifReadable } from './if-present.ts';
 import { descriptorFacts, O_PATH, whileOpen } from './path-descriptor.ts';
 import { hasEndedThread, isZombie, processStartTime, procStatFields } from './process-start.ts';
-import { statusField } from './proc-status.ts';
+import { processStatus, realUid, statusField } from './proc-status.ts';
 
 /** A PID, which the kernel reuses, and the start time that makes it unique. */
 export interface ProcessId {
@@ -95,16 +95,6 @@ export function allPids(): readonly number[] {
 /** NaN for a process that has ended. */
 function effectiveUid(pid: number): number {
   return ifReadable(() => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid) ?? Number.NaN;
-}
-
-/** proc_pid_status(5); undefined for a process that has ended. */
-export function processStatus(pid: number): string | undefined {
-  return readProc(pid, 'status');
-}
-
-/** @param status of `processStatus`; NaN without it */
-export function realUid(status = ''): number {
-  return Number.parseInt(statusField(status, 'Uid') ?? '');
 }
 
 /** A process and its ancestors, as far as they are known. @param most how many of them are looked at */
@@ -283,7 +273,6 @@ function readProc(pid: number, file: string): string | undefined {
       for (let read = -1; read !== 0 && text.length < longest;) {
         read = readSync(descriptor, buffer, 0, buffer.length, null);
         text += buffer.toString('latin1', 0, read);
-        if (read < buffer.length && file === 'status') break;
       }
       return text;
     }),

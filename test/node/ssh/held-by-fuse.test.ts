@@ -114,6 +114,14 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
       [ "$(stat -c %u "$one")" != ${uid} ] || : >"\${one#/proc/}.1" >"\${one#/proc/}.2.closing"; done`;
     await host.asRoot(['sh', '-c', reused]);
 
+    // The lock of a reaper that was killed, with that PID.
+    const lock = `silent=; for one in /proc/[0-9]*; do
+        [ "$(stat -c %u "$one")" != ${uid} ] || timeout 1 cat "$one/stat" >/dev/null || silent=\${one#/proc/}; done
+      mark=$(cut -c1-8 /proc/sys/kernel/random/boot_id)-$(readlink /proc/self/ns/pid | tr -dc 0-9)-$silent
+      ln -sf "berth:$mark:1:000000000000:$(uname -n)" /run/berth/reap.lock; echo "$silent"`;
+    const locked = await host.asRoot(['sh', '-c', lock]);
+    expect(locked.stdout.toString()).toMatch(/^\d+\n$/);
+
     const berth = `${installDirectory}/berth`;
     const list = await host.asRoot([berth, 'sessions', 'list'], { timeout: 60_000 });
     expect(list.stdout.toString()).toMatch(/fuse-ann[^]*fuse-bob|fuse-bob[^]*fuse-ann/);
