@@ -12,7 +12,7 @@ import {
   newestDescendant,
   refreshTokenDigest,
 } from './refresh-token-lineage.ts';
-import { issuerOfStored, type StoredCredential } from './root-credential-store.ts';
+import type { StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
 import type { HttpsClient } from '../system/https-request.ts';
@@ -114,7 +114,7 @@ export async function renewableToken(
 
 /** Without root's copy if another issuer issued it: the cluster's configuration has changed since. */
 function ofIssuer(issuer: string, { stored, ...earlier }: EarlierTokens): EarlierTokens {
-  const isOurs = stored !== undefined && issuerOfStored(stored) === issuer;
+  const isOurs = stored?.issuer === issuer;
   return { ...earlier, ...(isOurs && { stored }) };
 }
 

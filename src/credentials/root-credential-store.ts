@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { BerthError } from '../errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
-import { decodeUnverifiedClaims } from './oidc/verify-token.ts';
 import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
 import { parsedJson } from '../system/text/parsed-json.ts';
 
@@ -17,7 +16,7 @@ export interface StoredCredential {
   readonly username: string;
   /** ID of the login at the portal that it is from. */
   readonly session?: string;
-  /** Who issued the token and the refresh token. Absent for a ServiceAccount's; see `issuerOfStored`. */
+  /** Who issued the token and the refresh token, and the only one that may be sent it. Absent for a ServiceAccount's. */
   readonly issuer?: string;
   /** The token, which the user has too. */
   readonly token: string;
@@ -34,19 +33,6 @@ export interface StoredCredential {
 }
 
 const maximumBytes = 256 * 1024;
-
-/**
- * The only issuer that may be sent the refresh token. A file that an older version wrote does not name it, but
- * its token does: the hook had verified it.
- */
-export function issuerOfStored({
-  issuer,
-  token,
-}: Pick<StoredCredential, 'issuer' | 'token'>): string | undefined {
-  if (issuer !== undefined) return issuer;
-  const { iss } = decodeUnverifiedClaims(token) ?? {};
-  return typeof iss === 'string' ? iss : undefined;
-}
 
 /** The path of a user's credential for a cluster. @throws {BerthError} `cluster-name-invalid` */
 export function storedCredentialPath(stateDir: string, uid: number, cluster: string): string {

@@ -4,7 +4,6 @@ import { obtainTokenByOwnRefresh, obtainTokenByRefresh } from '../credentials/oi
 import { newestDescendant, otherCredentialFiles } from '../credentials/refresh-token-lineage.ts';
 import { renewUnderLock } from '../credentials/renew-under-lock.ts';
 import {
-  issuerOfStored,
   removeFormerOwners,
   readStoredCredential,
   type StoredCredential,
@@ -112,8 +111,8 @@ async function renew(
   const newest = origin === undefined ? undefined : newestDescendant(origin, [current, ...others]);
   if (settings.mode !== 'oidc' || newest === undefined) throw missing(cluster.name);
   // Whoever can change the cluster's issuer must not receive a refresh token of the former one.
-  const issuer = issuerOfStored(current);
-  if (issuer !== settings.issuer) throw ofOtherIssuer(cluster.name, issuer, settings.issuer);
+  if (current.issuer !== settings.issuer)
+    throw ofOtherIssuer(cluster.name, current.issuer, settings.issuer);
 
   const turn = (newest.turn ?? 0) + 1;
   const context = await obtainContext(settings, current.username, { ...deps, timeoutMs });

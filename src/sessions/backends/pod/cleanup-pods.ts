@@ -103,7 +103,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
           since,
           shared,
           now,
-          closed: closed.flatMap((id) => [id, sessionId(id, hostname())]),
+          closed: closed.map((id) => sessionId(id, hostname())),
           openNow: openMarks(site, user, claims),
           mayDeleteShared: async () => (await claims?.isClosingStill()) ?? true,
         };

@@ -12,9 +12,6 @@ export interface ContainerFile extends Omit<SessionContainer, 'pausePid'> {
   readonly start: string;
 }
 
-/** Defaults for fields that a file of an older version of Berth does not have. */
-const formerNotes = { hasBundledTools: false, cwd: '/', terminalRelay: 'podman' } as const;
-
 /** Directory of locks and container files. It belongs to the user and is empty after a reboot, as containers are gone. */
 export function containerFilesDir(runtimeDir: string): string {
   return `${runtimeDir}/${notesDirectory}`;
@@ -36,7 +33,7 @@ export function runningContainer(
     const demands = { uid: host.user.uid, maximumBytes: longestNote };
     const text = readOnMount(host.runtimeDir, [notesDirectory, `${name}.json`], demands);
     if (text === undefined) return undefined;
-    const note = { ...formerNotes, ...(JSON.parse(text.toString('utf8')) as ContainerFile) };
+    const note = JSON.parse(text.toString('utf8')) as ContainerFile;
     if (!isRunning(note)) return undefined;
     const pause = pausePid(host);
     if (pause === undefined || processStartTime(pause) === undefined) return undefined;

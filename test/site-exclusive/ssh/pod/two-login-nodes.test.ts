@@ -171,27 +171,6 @@ describe('a user on two login nodes, with a pod for each connection', () => {
   });
 });
 
-describe('pods of a former version, with the login node in their names', () => {
-  it('are deleted after the last connection to that node only', async () => {
-    const two = await live(login2, shared, 'cat');
-    for (const node of ['login1', 'login2']) {
-      const labels = `app.kubernetes.io/managed-by=berth,berth.dev/profile=shared,berth.dev/login-host=${node}`;
-      const pod = ['run', `berth-shared-${node}`, '--image=localhost/none', '--labels', labels];
-      // It never runs.
-      const spec = '{"spec":{"nodeSelector":{"no":"node"}}}';
-      const made = await kubectl(shared, ...pod, '--overrides', spec);
-      expect(made.exitCode, made.stderr).toBe(0);
-    }
-
-    await (await live(login1, shared, 'cat')).kill();
-    await isClosed(login1, shared);
-    expect(await podNames(shared)).toEqual(['pod/berth-shared', 'pod/berth-shared-login2']);
-
-    await two.kill();
-    await nothingOf(shared, login1, login2);
-  });
-});
-
 describe('a login node that loses its power', () => {
   it('does not keep the pod, the tokens and its processes for ever', async () => {
     const lost = await live(login2, shared, 'setsid sleep 303 & cat');

@@ -5,16 +5,15 @@ import { hostLabel } from '../../../../session-id.ts';
  *
  * `login.berth.dev/login1: open 1790000000 berth-session`: the time in seconds since the epoch, and the Secret of the
  * node's tokens. A node renews it while it has connections; of a node that failed it expires. Before a node deletes the pods that all nodes share, it changes its claim to `closing`.
- * A former version of Berth wrote `open` only, and does not renew it: whoever sees that adds a time (`claimWithTime`).
  */
 export interface NodeClaim {
   readonly state: 'open' | 'closing';
-  /** When it was written; undefined if a former version did. Milliseconds since the epoch. */
-  readonly written: number | undefined;
-  /** When it expires: Infinity if it says no time. Milliseconds since the epoch. */
+  /** When it was written. Milliseconds since the epoch. */
+  readonly written: number;
+  /** When it expires. Milliseconds since the epoch. */
   readonly until: number;
-  /** Name of the Secret to which the node's tokens are bound; undefined, which may be any, if a former version wrote the claim. */
-  readonly secret: string | undefined;
+  /** Name of the Secret to which the node's tokens are bound. */
+  readonly secret: string;
 }
 
 /** How long a claim is valid. Milliseconds. */
@@ -22,12 +21,6 @@ const validMs = 30 * 60_000;
 
 /** Age at which a node renews its claim, in milliseconds: `berth reap` may miss some runs before it expires. */
 export const renewClaimMs = 10 * 60_000;
-
-/** How long a claim of a former version is valid after it was first seen, as a balancer's connections. Milliseconds. */
-const formerValidMs = 36 * 3600_000;
-
-/** In place of the Secret's name: it is not known. */
-const anySecret = '*';
 
 const prefix = 'login.berth.dev/';
 
@@ -43,59 +36,51 @@ export function claimText(state: NodeClaim['state'], secret: string, now: number
   return `${state} ${Math.floor(now / 1000)} ${secret}`;
 }
 
-/** The value of a claim of a former version, which expires if its node does not come back. @param now milliseconds since the epoch */
-function claimWithTime(now: number): string {
-  return claimText('open', anySecret, now + formerValidMs - validMs);
-}
-
 type Annotations = Readonly<Record<string, string>>;
 
 /** The claims of other login nodes, by `hostLabel`. */
 export interface OtherClaims {
   readonly valid: ReadonlyMap<string, NodeClaim>;
-  /** The annotations of these nodes are to be changed: null for one that has expired, which is removed. */
-  readonly corrections: ReadonlyMap<string, string | null>;
+  /** Of these nodes the claim has expired, and is to be removed. */
+  readonly expired: readonly string[];
 }
 
 /** @param now milliseconds since the epoch */
 export function otherClaims(annotations: Annotations, loginHost: string, now: number): OtherClaims {
   const valid = new Map<string, NodeClaim>();
-  const corrections = new Map<string, string | null>();
+  const expired: string[] = [];
   for (const [key, text] of Object.entries(annotations)) {
     if (!key.startsWith(prefix) || key === claimAnnotation(loginHost)) continue;
     const host = key.slice(prefix.length);
     const claim = parse(text);
-    if (claim.until > now) valid.set(host, claim);
-    if (claim.until <= now) corrections.set(host, null);
-    else if (claim.written === undefined) corrections.set(host, claimWithTime(now));
+    if (claim !== undefined && claim.until > now) valid.set(host, claim);
+    else expired.push(host);
   }
-  return { valid, corrections };
+  return { valid, expired };
 }
 
 /** The login nodes with connections of the user, by `hostLabel`. @param now milliseconds since the epoch */
 export function openNodes(annotations: Annotations, now: number): readonly string[] {
   return Object.entries(annotations)
     .flatMap(([key, text]) => {
-      const { state, until } = parse(text);
-      const isOpen = key.startsWith(prefix) && state === 'open' && until > now;
+      const claim = key.startsWith(prefix) ? parse(text) : undefined;
+      const isOpen = claim?.state === 'open' && claim.until > now;
       return isOpen ? [key.slice(prefix.length)] : [];
     })
     .sort();
 }
 
-function parse(text: string): NodeClaim {
+function parse(text: string): NodeClaim | undefined {
   const [, state, seconds, secret] = /^(open|closing) ([0-9]{1,12}) (\S+)$/.exec(text) ?? [];
-  if (seconds === undefined)
-    return { state: 'open', written: undefined, until: Infinity, secret: undefined };
+  if (secret === undefined) return undefined;
   const written = Number(seconds) * 1000;
   const until = written + validMs;
-  const name = secret === anySecret ? undefined : secret;
-  return { state: state === 'closing' ? 'closing' : 'open', written, until, secret: name };
+  return { state: state === 'closing' ? 'closing' : 'open', written, until, secret };
 }
 
 /** Whether another node needs the Secret. */
 export function isSecretHeld({ valid }: OtherClaims, name: string): boolean {
-  return [...valid.values()].some(({ secret = name }) => secret === name);
+  return [...valid.values()].some(({ secret }) => secret === name);
 }
 
 /** When the user's last connection closed, as the namespace says. Milliseconds since the epoch. */
@@ -122,6 +107,6 @@ const closingMs = 60_000;
 /** Whether another node is about to delete the pods of all nodes. @param now milliseconds since the epoch */
 export function isClosingElsewhere({ valid }: OtherClaims, now: number): boolean {
   return [...valid.values()].some(
-    ({ state, written = 0 }) => state === 'closing' && written > now - closingMs,
+    ({ state, written }) => state === 'closing' && written > now - closingMs,
   );
 }

@@ -62,7 +62,6 @@ export async function listSessionPods(
   profiles: ReadonlyMap<string, Profile>,
   random: () => number = Math.random,
 ): Promise<SessionPods> {
-  const here = hostLabel(hostname());
   return await reduceListPages(client, collectionPath('Pod', namespace), {
     attempted: `listing the pods of ${namespace}`,
     metadataOnly: true,
@@ -76,8 +75,6 @@ export async function listSessionPods(
       if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
       const loginHost = labels[podLabels.loginHost];
       const connection = labels[podLabels.connection];
-      // A former version's, which its own node deletes.
-      if (connection === undefined && loginHost !== undefined && loginHost !== here) return;
       seen.count += 1;
       const place =
         seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
@@ -111,7 +108,7 @@ export interface PodExpiryContext {
   /** Whether the pods that all nodes share may be deleted now. */
   readonly mayDeleteShared: () => Promise<boolean>;
   readonly now: number;
-  /** IDs of the sessions whose cleanup has begun, and their IDs, which a former version used. */
+  /** IDs of the sessions whose cleanup has begun. */
   readonly closed: readonly string[];
 }
 

@@ -69,21 +69,18 @@ export async function readClaims(
 }
 
 /**
- * Removes the expired claims of nodes that are gone, and adds a time to those that have none, unless the namespace has
- * changed.
+ * Removes the expired claims of nodes that are gone, unless the namespace has changed.
  *
  * @throws as `writeClaim`
  */
-export async function correctClaims(
+export async function removeExpiredClaims(
   client: ApiClient,
   place: ClaimPlace,
-  { corrections, resourceVersion }: NamespaceClaims,
+  { expired, resourceVersion }: NamespaceClaims,
   now: number,
 ): Promise<void> {
-  if (corrections.size === 0) return;
-  const annotations = Object.fromEntries(
-    [...corrections].map(([host, text]) => [claimAnnotation(host), text]),
-  );
+  if (expired.length === 0) return;
+  const annotations = Object.fromEntries(expired.map((host) => [claimAnnotation(host), null]));
   await patch(client, place, { annotations, resourceVersion }, now);
 }
 

@@ -9,7 +9,12 @@ import type { ApiClient } from '../../../../kube/api-client.ts';
 import { apiError, applyError } from '../../../../kube/api-errors.ts';
 import { deleteObject } from '../../../../kube/delete-object.ts';
 import { applyRequest } from '../../../../kube/requests.ts';
-import { correctClaims, writeClaim, type ClaimPlace, type NamespaceClaims } from './node-claims.ts';
+import {
+  removeExpiredClaims,
+  writeClaim,
+  type ClaimPlace,
+  type NamespaceClaims,
+} from './node-claims.ts';
 import { claimAnnotation, isSecretHeld } from '../objects/node-claim.ts';
 import { hostLabel } from '../../../../session-id.ts';
 
@@ -92,7 +97,7 @@ export async function releaseSecret(
     // A finalizer, which the user may have added, would keep it.
     const seen = await patch(client, path, unmarked);
     const claims = await writeClaim(client, secret, undefined, now, { closed });
-    if (claims !== undefined) await correctClaims(client, secret, claims, now);
+    if (claims !== undefined) await removeExpiredClaims(client, secret, claims, now);
     if (seen === undefined || (claims !== undefined && isSecretHeld(claims, name))) return;
     const { uid, resourceVersion } = seen;
     // The last attempt ignores changes without an annotation on the namespace: only the user can make those.

@@ -5,7 +5,7 @@ import { apiClient, type ApiClient, withApiClient } from '../../../../kube/api-c
 import { deadlineIn } from '../../../../system/deadline.ts';
 import { claimPlace, type PodGrantContext, sessionClusters } from '../grant-pod-access.ts';
 import {
-  correctClaims,
+  removeExpiredClaims,
   readClaims,
   writeClaim,
   type ClaimPlace,
@@ -77,7 +77,7 @@ export class UserClaims {
     const now = this.#now();
     const claims = await writeClaim(this.#client, this.#place, 'closing', now);
     this.#announced = performance.now();
-    if (claims !== undefined) await correctClaims(this.#client, this.#place, claims, now);
+    if (claims !== undefined) await removeExpiredClaims(this.#client, this.#place, claims, now);
     const until = claims && sharedUntil(claims, now);
     const nodes = new Set(claims?.valid.keys());
     if (until !== undefined) return { since: undefined, until, nodes };

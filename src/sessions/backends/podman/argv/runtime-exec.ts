@@ -11,7 +11,7 @@ export interface ContainerHandle {
   readonly id: string;
   /** PID, on the host, of a process in the user namespace that podman made for the user. */
   readonly pausePid: number;
-  /** Restrictions of every process in it; absent if an older version of Berth started it. */
+  /** Restrictions of every process in it, once they have been read. */
   readonly limits?: ProcessLimits;
   /** Whether its cgroup belongs to systemd's manager of the user. */
   readonly inUserManager?: boolean;

@@ -23,11 +23,11 @@ const seen = (texts: Readonly<Record<string, string>>) =>
 
 describe("the other login nodes' claims", () => {
   it('are valid for half an hour, and none of them is this node’s', () => {
-    const { valid, corrections } = seen({
+    const { valid, expired } = seen({
       ...{ login1: ago('open', 0), login2: ago('open', 29), login3: ago('open', 31) },
     });
     expect([...valid.keys()]).toEqual(['login2']);
-    expect([...corrections]).toEqual([['login3', null]]);
+    expect(expired).toEqual(['login3']);
   });
 
   it('keep the pods until they expire, if the node has connections', () => {
@@ -38,19 +38,8 @@ describe("the other login nodes' claims", () => {
     );
   });
 
-  it('of a former version, without a time, keep them too, and are read again in half an hour', () => {
-    expect(sharedUntil(seen({ login2: 'open' }), now)).toBe(now + minutes(30));
-  });
-
-  it('of a former version get a time, and are then valid for 36 hours and hold any Secret', () => {
-    const [[host, text] = ['', null]] = seen({ login2: 'open' }).corrections;
-    expect(host).toBe('login2');
-    const at = (hours: number) =>
-      otherClaims({ 'login.berth.dev/login2': text ?? '' }, 'login1', now + hours * 3600_000);
-    expect(isSecretHeld(at(35), 'berth-session-login1')).toBe(true);
-    expect(at(35).corrections.size).toBe(0);
-    expect([...at(37).corrections]).toEqual([['login2', null]]);
-    expect(at(37).valid.size).toBe(0);
+  it('are removed if they are none', () => {
+    expect(seen({ login2: 'open' })).toEqual({ valid: new Map(), expired: ['login2'] });
   });
 
   it('let a login wait while a node closes, but not for one that failed meanwhile', () => {
@@ -60,11 +49,10 @@ describe("the other login nodes' claims", () => {
   });
 });
 
-it("hold the Secret that the node's tokens are bound to; those of a former version hold any", () => {
+it("hold the Secret that the node's tokens are bound to", () => {
   const claims = seen({ login2: ago('open', 1) });
   expect(isSecretHeld(claims, 'berth-session')).toBe(true);
   expect(isSecretHeld(claims, 'berth-session-login1')).toBe(false);
-  expect(isSecretHeld(seen({ login2: 'open' }), 'berth-session-login1')).toBe(true);
 });
 
 it.each([
