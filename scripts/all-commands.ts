@@ -1,6 +1,6 @@
 import { companionCall } from '../src/cli/companions.ts';
 import { groups, runCommandLine as runCore } from '../src/cli/command-line.ts';
-import { type Command, commandTree } from '../src/cli/kit/command.ts';
+import { type Command, type CommandGroups, commandTree } from '../src/cli/kit/command.ts';
 import { runCommands } from '../src/cli/kit/run-commands.ts';
 import type { Terminal } from '../src/cli/kit/terminal.ts';
 import { renderBalancerCommand } from '../src/companions/balancer/balancer-command.ts';
@@ -31,7 +31,8 @@ function whole(core: Command): Command {
   return own ?? { ...core, ...(core.commands && { commands: core.commands.map(whole) }) };
 }
 
-const all = Object.fromEntries(
+/** All commands of `berth`, by the title of their group. */
+export const all: CommandGroups = Object.fromEntries(
   Object.entries(groups).map(([title, commands]) => [title, commands.map(whole)]),
 );
 

@@ -1,5 +1,4 @@
-import { commandPlace } from './kit/command-place.ts';
-import type { Command, CommandNode } from './kit/command.ts';
+import { type Command, type CommandNode, namedCommand } from './kit/command.ts';
 
 /**
  * Commands of companions, each at its place in the tree of commands: a companion NAME is a program of its own beside
@@ -69,9 +68,11 @@ export function companionCall(
   if (first === '--') return companionCall(root, others);
   // The last word is being written.
   const completes = first === '__complete';
-  const place = commandPlace(root, completes ? others.slice(0, -1) : words);
-  const isHelp = place.path[0] === 'help';
-  const { companion } = isHelp ? commandPlace(root, place.words).node : place.node;
+  const line = completes ? others.slice(0, -1) : words;
+  const named = namedCommand(root, line);
+  const isHelp = named.path[0] === 'help';
+  const asked = line.filter((word) => word !== 'help');
+  const { companion } = isHelp ? namedCommand(root, asked).node : named.node;
   if (companion === undefined) return undefined;
   const asOption = [...words.filter((word) => word !== 'help'), '--help'];
   return { name: companion, words: isHelp && !completes ? asOption : words };

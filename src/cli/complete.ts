@@ -4,8 +4,13 @@ import { defaultSettings, kindsDirectory } from '../config/schema/default-settin
 import { mappingOrEmpty } from '../system/text/mapping.ts';
 import { getent } from '../system/getent.ts';
 import { readTrusted } from '../system/trusted-text.ts';
-import { commandPlace, optionsAt } from './kit/command-place.ts';
-import type { CommandNode, PositionalNode } from './kit/command.ts';
+import {
+  type CommandNode,
+  type OptionNode,
+  type PositionalNode,
+  namedCommand,
+  optionsAt,
+} from './kit/command.ts';
 import { isPlaceholder, type NameKind } from './kit/options.ts';
 
 /** What can follow a command line. */
@@ -38,15 +43,19 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
     return { candidates: whole, fallback };
   }
   // `berth help` is followed by a command.
-  const place = commandPlace(root, before[0] === 'help' ? before.slice(1) : before);
-  const { node, open } = place;
+  const { path, node } = namedCommand(root, before[0] === 'help' ? before.slice(1) : before);
+  const options = optionsAt(root, node);
+  const valued = (word = ''): OptionNode | undefined =>
+    options.find(({ names, takesValue }) => takesValue && names.includes(word));
+  const last = before.findLast((word) => word.startsWith('-'));
+  const open = valued(before.at(-1)) ?? (valued(last)?.isList === true ? valued(last) : undefined);
   const { candidates, fallback } = await all();
   return { candidates: candidates.filter(({ word }) => word.startsWith(current)), fallback };
 
   async function all(): Promise<Completion> {
     if (current.startsWith('-'))
       return onlyWords(
-        optionsAt(root, node).flatMap(({ names, summary, hidden }) =>
+        options.flatMap(({ names, summary, hidden }) =>
           names
             .filter((word) => word.startsWith('--') && !hidden)
             .map((word) => ({ word, summary })),
@@ -55,8 +64,9 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
     if (open !== undefined) return valuesOf(open);
     if (node.commands.length > 0)
       return onlyWords(node.commands.map(({ name, summary }) => ({ word: name, summary })));
+    const given = before.filter((word, n) => !word.startsWith('-') && !valued(before[n - 1]));
     // The last one may be repeated.
-    const positional = node.positionals[Math.min(place.words.length, node.positionals.length - 1)];
+    const positional = node.positionals[given.length - path.length] ?? node.positionals.at(-1);
     if (positional === undefined) return onlyWords([]);
     return valuesOf(positional);
   }

@@ -10,7 +10,7 @@ import { withInstalledPaths } from '../../installed-path.ts';
 import { sourceText } from '../../source-text.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
 import { wrapped } from '../../system/text/wrapped-text.ts';
-import { unknownText } from '../kit/usage-text.ts';
+import { didYouMean } from '../kit/usage-text.ts';
 
 export interface Explanation extends CatalogueEntry {
   readonly type: 'error' | 'warning' | 'finding' | 'check';
@@ -80,10 +80,11 @@ export function explanations(
   const found = explained(wanted);
   if (wanted === undefined || found.length > 0) return found;
   const codes = candidates(wanted).map(({ code }) => code);
-  const message = isCheck(wanted)
-    ? unknownText('check', codeIn(wanted), codes)
-    : unknownText('code, check or configuration key:', codeIn(wanted), [...codes, ...alsoKnown]);
-  throw new BerthError(message, {
+  const [what, known] = isCheck(wanted)
+    ? ['check', codes]
+    : ['code, check or configuration key:', [...codes, ...alsoKnown]];
+  const code = codeIn(wanted);
+  throw new BerthError(`unknown ${what} ${code}${didYouMean(code, known)}`, {
     code: 'usage',
     hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
   });

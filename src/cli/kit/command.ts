@@ -1,16 +1,9 @@
 import type { Argv, CommandModule, Options, PositionalOptions } from 'yargs';
+import { type OptionRules, checkOptions } from './option-rules.ts';
 import { type ArgumentsOf, type OptionSpecs, type ValueKind, globalOptions } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What is refused because it would be ignored. An option may be written with a value: `--for kubernetes`. */
-interface OptionRules {
-  /** Options that have an effect only with another one. */
-  readonly needs?: Readonly<Record<string, string>>;
-  /** Options that have no effect, or no meaning, with one of these. */
-  readonly without?: Readonly<Record<string, readonly string[]>>;
-}
-
-interface Declared extends OptionRules {
+interface Declared extends Omit<OptionRules, 'options'> {
   /** The name with its arguments: `show <session..>`. */
   readonly command: string;
   readonly describe: string;
@@ -73,6 +66,7 @@ export function commandModule(declared: Command, terminal: Terminal): CommandMod
       for (const [name, spec] of Object.entries(positionals))
         yargs.positional(name, spec as PositionalOptions);
       for (const own of commands) yargs.command(commandModule(own, terminal));
+      yargs.check((given) => checkOptions(declared, given), false);
       if (run !== undefined) return yargs;
       const names = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
         commands.map(nameOf),
@@ -87,7 +81,7 @@ export function commandModule(declared: Command, terminal: Terminal): CommandMod
 }
 
 /** A command with its options and its own commands, as its help shows them. */
-export interface CommandNode extends OptionRules {
+export interface CommandNode {
   readonly name: string;
   /** The name with its arguments: `show <session..>`. */
   readonly synopsis: string;
@@ -116,7 +110,6 @@ export interface OptionNode extends Omit<PositionalNode, 'name'> {
   readonly takesValue: boolean;
   /** Whether several values can follow it. */
   readonly isList: boolean;
-  readonly isNumber: boolean;
   readonly default: unknown;
   /** Not in help. */
   readonly hidden: boolean;
@@ -153,7 +146,7 @@ export function commandTree(groups: CommandGroups): CommandNode {
 
 function nodeOf(declared: Command, title = ''): CommandNode {
   const { command: synopsis, describe: summary, examples = [], epilogue = '' } = declared;
-  const { options = {}, positionals = {}, commands = [], companion, needs, without } = declared;
+  const { options = {}, positionals = {}, commands = [], companion } = declared;
   return {
     name: nameOf(declared),
     synopsis,
@@ -170,8 +163,6 @@ function nodeOf(declared: Command, title = ''): CommandNode {
     })),
     commands: commands.map((own) => nodeOf(own)),
     companion,
-    needs,
-    without,
   };
 }
 
@@ -190,7 +181,6 @@ function optionNodes(options: OptionSpecs): OptionNode[] {
       summary: spec.describe,
       takesValue: type !== 'boolean',
       isList: array,
-      isNumber: type === 'number',
       kind,
       choices,
       default: spec.default,
@@ -202,4 +192,31 @@ function optionNodes(options: OptionSpecs): OptionNode[] {
 /** Those that help shows. */
 export function shownOptions({ options }: CommandNode): readonly OptionNode[] {
   return options.filter(({ hidden }) => !hidden);
+}
+
+/** A command has the options of the root, too. */
+export function optionsAt(root: CommandNode, node: CommandNode): readonly OptionNode[] {
+  if (node === root) return root.options;
+  const others = root.options.filter(({ names }) => !names.includes('--version'));
+  return [...node.options, ...others];
+}
+
+/** A command with the names that lead to it, without `berth`. */
+export interface NamedCommand {
+  readonly path: readonly string[];
+  readonly node: CommandNode;
+}
+
+/** The command that a command line begins with, after options of all commands. */
+export function namedCommand(root: CommandNode, words: readonly string[]): NamedCommand {
+  const path: string[] = [];
+  let node = root;
+  for (const word of words) {
+    const own = node.commands.find(({ name }) => name === word);
+    if (own !== undefined) {
+      path.push(word);
+      node = own;
+    } else if (!root.options.some(({ names }) => names.includes(word))) break;
+  }
+  return { path, node };
 }

@@ -1,12 +1,17 @@
 import yargs, { type Argv } from 'yargs';
 import { asBerthError } from '../../errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
-import { type CommandPlace, commandPlace } from './command-place.ts';
-import { type CommandGroups, type CommandNode, commandModule, commandTree } from './command.ts';
+import {
+  type CommandGroups,
+  type CommandNode,
+  commandModule,
+  commandTree,
+  namedCommand,
+} from './command.ts';
 import { helpText } from './help-text.ts';
 import { type ArgumentsOf, globalOptions } from './options.ts';
 import { type Terminal, type WantedOutput, dryRunText, reportError } from './terminal.ts';
-import { asStrings, assertCommands, assertValues, isYargsError, refused } from './usage-text.ts';
+import { refused } from './usage-text.ts';
 
 type WantingTerminal = Terminal & { readonly wanted: WantedOutput };
 
@@ -28,22 +33,21 @@ export async function runCommands(
   if (first === '--') return runCommands(groups, others, outer, root);
   const wanted: WantedOutput = { quiet: false, failed: false };
   const terminal = { ...outer, wanted };
-  const place = commandPlace(root, words);
-  const has = (name: string): boolean => place.given.some(([{ names }]) => names.includes(name));
+  const { path } = namedCommand(root, words);
   try {
-    if (has('--help')) writeHelp(root, words, terminal);
-    else if (has('--version') && place.node === root)
+    if (words.some((word) => /^(--help|-[A-Za-z]*h)$/.test(word))) writeHelp(root, words, terminal);
+    else if (path.length === 0 && words.includes('--version'))
       terminal.stdout.write(`${terminal.version}\n`);
     else {
-      const given = await parserOf(groups, root, place, terminal).parseAsync([...words]);
+      const given = await parserOf(groups, root, words, terminal).parseAsync();
       if (!wanted.failed) sayDryRun(given, terminal);
     }
   } catch (thrown) {
     reportError(
       terminal,
-      isYargsError(thrown)
-        ? refused(root, thrown.message, place)
-        : asBerthError(thrown, ['berth', ...place.path].join(' ')),
+      thrown instanceof Error && thrown.name === 'YError'
+        ? refused(root, words, thrown.message)
+        : asBerthError(thrown, ['berth', ...path].join(' ')),
     );
   }
 }
@@ -51,36 +55,42 @@ export async function runCommands(
 function parserOf(
   groups: CommandGroups,
   root: CommandNode,
-  place: CommandPlace,
+  words: readonly string[],
   terminal: WantingTerminal,
 ): Argv {
-  const parser: Argv = yargs()
+  const parser: Argv = yargs([...words])
     .scriptName('berth')
     .options(globalOptions)
     .locale('en')
-    .updateStrings(asStrings)
-    // Without the array, yargs would keep only the last of several words or values.
-    .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      // Without the array, yargs would keep only the last of several words or values.
+      'duplicate-arguments-array': true,
+    })
     .middleware((given) => applyGlobalOptions(given, terminal), true)
-    .middleware(() => assertValues(place), true)
     .demandCommand(1, 1, 'a command is missing')
     .strict()
-    .strictCommands()
     .version(false)
     .help(false)
     .exitProcess(false)
     .showHelpOnFail(false)
+    // A message is about the command line; errors of commands come without one.
     .fail((message: string | null, error: Error | undefined) => {
-      throw error ?? refused(root, message ?? 'wrong command line', place);
+      throw message === null && error !== undefined ? error : refused(root, words, String(message));
     });
   for (const own of Object.values(groups).flat()) parser.command(commandModule(own, terminal));
   return parser;
 }
 
-export function writeHelp(root: CommandNode, args: readonly string[], terminal: Terminal): void {
-  assertCommands(root, args);
+/** @throws {BerthError} `usage` for a command that does not exist */
+export function writeHelp(root: CommandNode, words: readonly string[], terminal: Terminal): void {
+  const named = namedCommand(root, words);
+  const unknown = words.find((word) => !word.startsWith('-'));
+  if (named.node === root && unknown !== undefined)
+    throw refused(root, [], `Unknown argument: ${unknown}`);
   const width = Math.min(terminal.columns ?? 100, 120);
-  terminal.stdout.write(helpText(root, commandPlace(root, args), width));
+  terminal.stdout.write(helpText(root, named, width));
 }
 
 /** yargs calls it for each command on the way: `sessions`, then `list`. */

@@ -42,7 +42,7 @@ describe('berth help', () => {
   it('names a command that does not exist', async () => {
     expect(await berth(['help', 'doctr'])).toMatchObject({
       exitCode: 64,
-      stderr: expect.stringContaining('unknown command doctr (did you mean doctor?)') as unknown,
+      stderr: expect.stringContaining('Unknown argument: doctr (did you mean doctor?)') as unknown,
     });
   });
 });

@@ -30,7 +30,6 @@ it.each([
   ['verify', '__complete verify --f'],
   ['press', 'render pages DIR --title=x'],
   ['press', '-q render --debug pages'],
-  ['press', 'render --user pages pages'],
   ['press', '__complete render pages --'],
   ['press', '__complete help render pages --'],
 ])('%s has `berth %s`', (name, line) => {
@@ -52,7 +51,7 @@ it.each([
   '--help',
   'doctor verify',
   'render',
-  'render --user pages',
+  'render --user pages pages',
   'render -- pages',
   'pages DIR',
   'help render',

@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest';
-import { root } from '../../../../scripts/all-commands.ts';
-import type { CommandNode, OptionNode } from '../../../../src/cli/kit/command.ts';
+import { all } from '../../../../scripts/all-commands.ts';
+import type { Command } from '../../../../src/cli/kit/command.ts';
+import type { OptionSpec } from '../../../../src/cli/kit/options.ts';
 import { refusal } from '../refusal.ts';
 
-const commands = new Map<string, CommandNode>();
-const walk = (node: CommandNode, path: readonly string[]): void => {
-  commands.set(path.join(' '), node);
-  for (const one of node.commands) walk(one, [...path, one.name]);
+const commands = new Map<string, Command>();
+const walk = (own: Command, path: readonly string[]): void => {
+  const names = [...path, own.command.replace(/ .*/, '')];
+  commands.set(names.join(' '), own);
+  for (const one of own.commands ?? []) walk(one, names);
 };
-walk(root, []);
-const optionRules: Readonly<Record<string, Pick<CommandNode, 'needs' | 'without'>>> =
-  Object.fromEntries(commands);
+for (const own of Object.values(all).flat()) walk(own, []);
 
-const optionNamed = (command: string, words: string): OptionNode => {
-  const name = words.split(' ', 1)[0] ?? '';
-  const found = commands.get(command)?.options.find(({ names }) => names[0] === name);
-  if (found === undefined) throw new Error(`berth ${command} has no ${name}`);
+const optionNamed = (command: string, words: string): OptionSpec => {
+  const name = words.slice(2).split(' ', 1)[0] ?? '';
+  const found = commands.get(command)?.options?.[name];
+  if (found === undefined) throw new Error(`berth ${command} has no --${name}`);
   return found;
 };
 
-/** An option with a value that it accepts. */
+/** An option with a value that it accepts, and that is not its default. */
 function written(command: string, words: string): string[] {
-  const { takesValue, choices, isNumber } = optionNamed(command, words);
-  if (words.includes(' ') || !takesValue) return words.split(' ');
-  return [words, choices[0] ?? (isNumber ? '1' : 'x')];
+  const { type, choices } = optionNamed(command, words);
+  if (words.includes(' ') || type === 'boolean') return words.split(' ');
+  return [words, choices?.at(-1) ?? (type === 'number' ? '1' : 'x')];
 }
 
 /** A command line that has what the command cannot do without. */
@@ -38,12 +38,12 @@ const withWords = (command: string, ...options: string[]): string[] => {
 
 /** The options with which others are of use, so that only the rule in question is broken. */
 const also = (command: string, option: string, but: string): string[] => {
-  const other = optionRules[command]?.needs?.[option];
+  const other = commands.get(command)?.needs?.[option];
   return other === undefined || other === but ? [] : [other, ...also(command, other, but)];
 };
 
 describe('an option that a command would ignore is refused, with the other one named', () => {
-  const needs = Object.entries(optionRules).flatMap(([command, rules]) =>
+  const needs = [...commands].flatMap(([command, rules]) =>
     Object.entries(rules.needs ?? {}).map((pair) => [command, ...pair] as const),
   );
   it.each(needs)('berth %s: %s needs %s', async (command, option, other) => {
@@ -53,7 +53,7 @@ describe('an option that a command would ignore is refused, with the other one n
     );
   });
 
-  const without = Object.entries(optionRules).flatMap(([command, rules]) =>
+  const without = [...commands].flatMap(([command, rules]) =>
     Object.entries(rules.without ?? {}).flatMap(([option, others]) =>
       others.map((other) => [command, option, other] as const),
     ),
@@ -184,9 +184,9 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 it('each command is in the table, and each name there is an option of it', () => {
   const own = [...commands].filter(
-    ([, node]) => node.commands.length === 0 || node.options.length > 0,
+    ([, { run, companion }]) => run !== undefined || companion !== undefined,
   );
-  const names = own.map(([name]) => name).filter((name) => name !== '');
+  const names = own.map(([name]) => name);
   expect(Object.keys(modes).toSorted()).toEqual(names.toSorted());
   for (const [command, ofCommand] of Object.entries(modes))
     for (const used of Object.values(ofCommand))
@@ -203,8 +203,8 @@ describe('a mode refuses each option that it does not use, and so each new one t
   const cases = Object.entries(modes).flatMap(([command, own]) =>
     Object.entries(own).flatMap(([mode, used]) => {
       const known = [...used.split(' '), ...Object.keys(own).map((one) => one.split(' ')[0])];
-      return (commands.get(command)?.options ?? [])
-        .map(({ names: [name = ''] }) => name)
+      return Object.keys(commands.get(command)?.options ?? {})
+        .map((name) => `--${name}`)
         .filter((name) => !known.includes(name))
         .map((name) => [command, mode, name] as const);
     }),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asksForJson, splitShortOutput } from '../../../../src/cli/kit/command-place.ts';
+import { asksForJson, splitShortOutput } from '../../../../src/cli/kit/main.ts';
 
 it.each([
   [

@@ -8,6 +8,6 @@ it('`berth render policies` has its own options only', async () => {
   );
   for (const option of ['--user', '--config', '--show-secrets'])
     expect(await refusal('render', 'policies', option)).toBe(
-      `64: berth: unknown option ${option} [usage]`,
+      `64: berth: Unknown argument: ${option.slice(2)} [usage]`,
     );
 });
