@@ -29,8 +29,8 @@ the command line:
 
 ## Output for scripts
 
-With \`-o json\` a command prints one document with \`apiVersion\` and \`kind\`, and an error as a document of the kind
-\`Error\` on standard error. \`/usr/share/berth/schema/output/KIND.schema.json\` is the JSON Schema of each kind. A new
+Commands whose output scripts read have \`-o json\`: they print one document with \`apiVersion\` and \`kind\`, and an error as a
+document of the kind \`Error\` on standard error. \`/usr/share/berth/schema/output/KIND.schema.json\` is the JSON Schema of each kind. A new
 version of Berth may add fields, and codes. A field that disappears, is sometimes left out or has another type comes with a
 new \`apiVersion\`. \`berth render\` prints objects of Kubernetes instead.`;
 

@@ -1,8 +1,7 @@
 import type { ShownSetting } from '../config/load/shown-settings.ts';
 import { command, group } from './kit/command.ts';
-import { flag, outputOption } from './kit/options.ts';
+import { flag } from './kit/options.ts';
 import { siteFilesOf, siteOptions } from './kit/site-options.ts';
-import { documentText } from './kit/terminal.ts';
 import { textTable } from './kit/text.ts';
 
 const showCommand = command({
@@ -11,12 +10,10 @@ const showCommand = command({
   options: {
     ...siteOptions,
     effective: flag('Print the settings together with the defaults of keys that no file sets'),
-    output: outputOption,
   },
   examples: [
     ['berth config show', 'What is set, and where'],
     ['berth config show --effective', 'With the defaults of keys that no file sets'],
-    ['berth config show -o json', 'Print JSON: .settings[].key, .value, .file, .line'],
   ],
   epilogue:
     '`clusters.NAME.KEY` takes precedence over `defaults.KEY`, and both over hook.env. Secrets are shown as ***. `berth explain KEY` says what a key does; `berth doctor` checks the values.',
@@ -27,8 +24,7 @@ const showCommand = command({
     const files = settingsFiles(configFile, overlay);
     const set = shownSettings(files, overlay);
     const settings = args.effective ? [...set, ...defaultsOf(set, files)] : set;
-    if (args.output === 'json') stdout.write(documentText('Settings', { settings }));
-    else if (settings.length === 0)
+    if (settings.length === 0)
       stdout.write('no configuration file sets a key; --effective prints the defaults\n');
     else stdout.write(settingsText(settings));
   },

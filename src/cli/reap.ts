@@ -5,17 +5,11 @@ import { escapedForTerminal, lineLogger } from '../log.ts';
 import type { ReapReport } from '../login/cleanup/reap-sessions.ts';
 import { EventSpool } from '../system/event-spool.ts';
 import { command } from './kit/command.ts';
-import { type ArgumentsOf, flag, outputOption, text, textfileOption } from './kit/options.ts';
+import { type ArgumentsOf, flag, text, textfileOption } from './kit/options.ts';
 import { optionalOutputFile } from './kit/output-path.ts';
 import { reapProcess } from './kit/reap-process.ts';
 import { loadSsh, configDirOption } from './kit/site-options.ts';
-import {
-  type Terminal,
-  documentError,
-  documentText,
-  errorText,
-  writeIdle,
-} from './kit/terminal.ts';
+import { type Terminal, errorText, writeIdle } from './kit/terminal.ts';
 
 const options = {
   ...configDirOption,
@@ -28,7 +22,6 @@ const options = {
   /** Internal: it cleans up for one after the other. */
   alone: flag('', { hidden: true }),
   textfile: textfileOption,
-  output: outputOption,
 };
 
 /** `berth reap`: ends what SSH connections left behind. */
@@ -71,7 +64,7 @@ async function reap(
   const more = [...(dryRun ? ['--dry-run'] : []), ...(args.unused ? ['--unused'] : [])];
   const start = await reapProcess(args, terminal, more);
   const report = await reapSessions(site, { dryRun, timeoutMs: 0, start });
-  const text = args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun);
+  const text = reapText(report, dryRun);
   terminal.stdout.write(text);
   if (text === '' && report.failed.length === 0) writeIdle('nothing to clean up', dryRun, terminal);
   if (textfile !== undefined && !dryRun && !report.busy) {
@@ -104,11 +97,4 @@ function reapText(report: ReapReport, dryRun: boolean): string {
     ...report.ownerless.map((uid) => `UID ${uid} has storage but no account: nothing was removed`),
   ];
   return lines.map((line) => `${line}\n`).join('');
-}
-
-/** The same as JSON, with stable names. */
-function reapJson(report: ReapReport, dryRun: boolean): string {
-  const { failed, ...rest } = report;
-  const failures = failed.map(documentError);
-  return documentText('Reap', { dryRun, ...rest, failures });
 }

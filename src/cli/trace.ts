@@ -5,13 +5,12 @@ import { parseSessionId } from '../session-id.ts';
 import { directoryNames } from '../system/if-present.ts';
 import type { LogLine } from '../diagnose/trace/log-line.ts';
 import { command } from './kit/command.ts';
-import { type ArgumentsOf, list, outputOption } from './kit/options.ts';
-import { type Terminal, documentText } from './kit/terminal.ts';
+import { type ArgumentsOf, list } from './kit/options.ts';
+import type { Terminal } from './kit/terminal.ts';
 import { withProgress } from './kit/progress.ts';
 
 const options = {
   file: list('file', 'Read these instead of the journal: syslog, audit logs; also with .gz'),
-  output: outputOption,
 };
 const words = {
   session: {
@@ -77,8 +76,7 @@ async function trace(
     terminal.stderr.write(
       'berth: the journal has too many lines that name the session: the oldest that users wrote are left out\n',
     );
-  if (args.output === 'json') terminal.stdout.write(traceJson(args.session, lines));
-  else for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
+  for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
   if (lines.length === 0 && unread.length > 0)
     throw new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
   for (const what of unread) terminal.stderr.write(`berth: ${what}; ${readable}\n`);
@@ -95,11 +93,6 @@ function lineText({ time, host, source, pid, uid, text }: LogLine): string {
   const program = uid === undefined ? name : `${name} of UID ${uid}`;
   const words = [new Date(time).toISOString(), host, `${program}:`, text].filter(Boolean);
   return escapedForTerminal(words.join(' '));
-}
-
-function traceJson(session: string, lines: readonly LogLine[]): string {
-  const shown = lines.map(({ time, ...line }) => ({ time: new Date(time).toISOString(), ...line }));
-  return documentText('Trace', { session, lines: shown });
 }
 
 const readable =

@@ -1,33 +1,23 @@
 import type { ListedCluster } from '../../clusters/access/list-clusters.ts';
 import { command } from '../kit/command.ts';
-import { outputOption } from '../kit/options.ts';
 import { loadSite, overlayOf, siteOptions } from '../kit/site-options.ts';
-import { documentError, documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
+import { reportErrors, writeIdle } from '../kit/terminal.ts';
 import { escapedLines, textTable } from '../kit/text.ts';
 
 export const listClustersCommand = command({
   command: 'list',
   describe: 'List the configured clusters with server, user credentials, hook context and file',
-  options: { ...siteOptions, output: outputOption },
-  examples: [
-    ['berth clusters list', 'Which clusters are configured, and where'],
-    ['berth clusters list -o json', 'Print JSON: .clusters[].hook.context'],
-  ],
+  options: siteOptions,
+  examples: [['berth clusters list', 'Which clusters are configured, and where']],
   epilogue:
     "HOOK CONTEXT is the context in root's kubeconfig that the hook uses, or `none`: run `berth token setup`. Clusters with invalid files are reported as errors after the table. No cluster is contacted.",
   run: async (args, terminal) => {
     const { listClusters } = await import('../../clusters/access/list-clusters.ts');
     const site = await loadSite(args);
     const clusters = listClusters(site, (await overlayOf(args))?.resolve);
-    if (args.output === 'json') {
-      const broken = site.broken.map(({ cluster, error }) => ({
-        cluster,
-        ...documentError(error),
-      }));
-      terminal.stdout.write(documentText('ClusterList', { clusters, broken }));
-    } else if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
+    if (clusters.length > 0) terminal.stdout.write(clustersText(clusters));
     else writeIdle('no clusters', false, terminal);
-    if (args.output === 'text') terminal.stderr.write(withoutHookText(clusters));
+    terminal.stderr.write(withoutHookText(clusters));
     reportErrors(terminal, site.broken);
   },
 });

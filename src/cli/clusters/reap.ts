@@ -8,19 +8,12 @@ import {
   flag,
   inClusterOption,
   number,
-  outputOption,
   text,
   textfileOption,
 } from '../kit/options.ts';
 import { optionalOutputFile } from '../kit/output-path.ts';
 import { clusterTargets, siteOptions } from '../kit/site-options.ts';
-import {
-  type Terminal,
-  documentError,
-  documentText,
-  errorText,
-  writeIdle,
-} from '../kit/terminal.ts';
+import { type Terminal, errorText, writeIdle } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
 
@@ -61,7 +54,6 @@ const options = {
   timeout: text('TIME', 'Time limit for all clusters together', { default: '5m' }),
   'dry-run': flag('Print what would be deleted, and delete nothing'),
   textfile: textfileOption,
-  output: outputOption,
 };
 
 type ReapArguments = ArgumentsOf<typeof options>;
@@ -135,7 +127,7 @@ async function reapClusters(args: ReapArguments, terminal: Terminal): Promise<vo
     () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
     () => Promise.all(targets.map((target) => reapCluster(target, options))),
   );
-  const text = args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun);
+  const text = reapedText(reaped, dryRun);
   terminal.stdout.write(text);
   if (text === '' && reaped.every(({ failed }) => failed.length === 0))
     writeIdle('nothing to clean up', dryRun, terminal);
@@ -191,7 +183,7 @@ function limit(count: number, option: string): number {
 }
 
 /** A line for each deleted object, and for each that was kept, with the reason. */
-function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+function reapedText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   const did = dryRun ? 'would end' : 'ended';
   const deleted = dryRun ? 'would delete' : 'deleted';
   const lines = reaped.flatMap(({ cluster, busy, pods, namespaces }) =>
@@ -225,16 +217,4 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
     ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
   );
   return lines.map((line) => `${line}\n`).join('');
-}
-
-/** The same as JSON, with stable names. */
-function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
-  const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
-    cluster,
-    busy,
-    pods: { ...pods, failed: undefined },
-    namespaces: { ...namespaces, failed: undefined },
-    failures: failed.map(documentError),
-  }));
-  return documentText('ClusterReap', { dryRun, clusters });
 }

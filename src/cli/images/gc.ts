@@ -2,9 +2,9 @@ import type { GcImage, GcResult } from '../../setup/images/collect-garbage.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
-import { flag, outputOption, text } from '../kit/options.ts';
+import { flag, text } from '../kit/options.ts';
 import { loadSsh, configDirOption } from '../kit/site-options.ts';
-import { documentText, writeIdle } from '../kit/terminal.ts';
+import { writeIdle } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { durationText } from '../kit/text.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
@@ -14,7 +14,6 @@ export const gcCommand = command({
   describe: 'Remove the images that no profile names and no container uses',
   options: {
     ...configDirOption,
-    output: outputOption,
     grace: text('TIME', 'How long to keep an image after the last profile that named it', {
       default: '7d',
     }),
@@ -42,10 +41,6 @@ export const gcCommand = command({
       () => 'looking for images in use',
       () => collectImages(site, options),
     );
-    if (args.output === 'json') {
-      terminal.stdout.write(documentText('ImageGarbage', result));
-      return;
-    }
     const all = dryRun || terminal.stdout.isTTY === true;
     const text = gcText(result, { all, ...options });
     if (text === '') writeIdle('no image in the store', dryRun, terminal);

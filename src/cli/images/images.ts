@@ -5,30 +5,23 @@ import { command, group } from '../kit/command.ts';
 import { outputOption, text, words } from '../kit/options.ts';
 import { outputDirectory } from '../kit/output-path.ts';
 import { loadSsh, configDirOption } from '../kit/site-options.ts';
-import { documentText, reportErrors, writeIdle } from '../kit/terminal.ts';
+import { reportErrors, writeIdle } from '../kit/terminal.ts';
 import { sizeText, textTable } from '../kit/text.ts';
 import { gcCommand } from './gc.ts';
 import { pullCommand } from './pull.ts';
 
-/** Options of each `berth images` command that reads the profiles. */
-const imagesOptions = { ...configDirOption, output: outputOption };
-
 const listCommand = command({
   command: 'list',
   describe: 'List images of the profiles and of the store, with size, status and profiles',
-  options: imagesOptions,
-  examples: [
-    ['berth images list', 'Which images are there, and who uses them'],
-    ['berth images list -o json', 'Print JSON: .images[].digests, .images[].status'],
-  ],
+  options: configDirOption,
+  examples: [['berth images list', 'Which images are there, and who uses them']],
   epilogue:
     'STATUS: complete; missing, if a profile names it but it is not in the store; damaged, if layers are incomplete (see `berth images check`). Contacts no registry.',
   run: async (args, terminal) => {
     const { listImages } = await import('../../setup/images/list-images.ts');
     const site = await loadSsh(args);
     const images = listImages(site);
-    if (args.output === 'json') terminal.stdout.write(documentText('ImageList', { images }));
-    else if (images.length === 0) writeIdle('no images', false, terminal);
+    if (images.length === 0) writeIdle('no images', false, terminal);
     else terminal.stdout.write(imagesText(images));
     reportErrors(terminal, site.broken.values());
   },
@@ -49,7 +42,7 @@ const checkCommand = command({
   command: 'check [image..]',
   describe: 'Check that each image is stored, complete, of the right digest and readable by users',
   positionals: { image: words('image', 'NAME[:TAG][@sha256:…]; default: those of all profiles') },
-  options: imagesOptions,
+  options: { ...configDirOption, output: outputOption },
   examples: [
     ['berth images check -o json', 'Print JSON for monitoring: .summary.failed, .checks[].image'],
   ],

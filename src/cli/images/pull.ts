@@ -5,17 +5,10 @@ import type { PullOutcome, PullPlan } from '../../setup/images/pull-images.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, flag, outputOption, text, words } from '../kit/options.ts';
+import { type ArgumentsOf, flag, text, words } from '../kit/options.ts';
 import { asker } from '../kit/questions.ts';
 import { loadSsh, configDirOption } from '../kit/site-options.ts';
-import {
-  type Terminal,
-  documentError,
-  documentText,
-  reportError,
-  reportErrors,
-  writeIdle,
-} from '../kit/terminal.ts';
+import { type Terminal, reportError, reportErrors, writeIdle } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
 
@@ -25,7 +18,6 @@ const positionals = { image: words('image', 'NAME[:TAG][@sha256:…]') };
 
 const options = {
   ...configDirOption,
-  output: outputOption,
   'auth-file': text('file', 'Registry credentials: config.json of Docker or auth.json of Podman'),
   'from-archive': text('file', 'Load a Docker or OCI archive instead of pulling from a registry'),
   timeout: text('TIME', 'Time limit for all images together', { default: '1h' }),
@@ -78,11 +70,7 @@ async function pull(
   // Podman tries all formats, and its message has an error for each.
   const found = archive === undefined ? undefined : await readImageArchive(resolve(archive));
   if (args['dry-run']) {
-    reportPlan(
-      found === undefined ? planPull(site, images) : planLoad(found, named),
-      args.output,
-      terminal,
-    );
+    reportPlan(found === undefined ? planPull(site, images) : planLoad(found, named), terminal);
     reportErrors(terminal, broken);
     return;
   }
@@ -106,7 +94,7 @@ async function pull(
       return loadArchive(site, source, wanted, { ...options, confirm });
     },
   );
-  reportPull(outcomes, args.output, terminal);
+  reportPull(outcomes, terminal);
   reportErrors(terminal, broken);
 }
 
@@ -122,17 +110,11 @@ async function assertReferences(images: readonly string[]): Promise<void> {
 const noImages = 'no profile names an image';
 
 /** Writes the result of `berth images pull`; errors go to standard error. */
-function reportPull(outcomes: readonly PullOutcome[], output: string, terminal: Terminal): void {
-  if (output === 'json') {
-    const images = outcomes.map((outcome) =>
-      'error' in outcome ? { image: outcome.image, error: documentError(outcome.error) } : outcome,
-    );
-    terminal.stdout.write(documentText('ImagePull', { dryRun: false, images }));
-  }
-  if (outcomes.length === 0 && output === 'text') writeIdle(noImages, false, terminal);
+function reportPull(outcomes: readonly PullOutcome[], terminal: Terminal): void {
+  if (outcomes.length === 0) writeIdle(noImages, false, terminal);
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);
-    else if (output === 'text' && terminal.stdout.isTTY === true)
+    else if (terminal.stdout.isTTY === true)
       terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
   }
 }
@@ -145,9 +127,8 @@ const wouldDo: Readonly<Record<PullPlan['would'], string>> = {
 };
 
 /** Writes what `berth images pull` would do. */
-function reportPlan(plans: readonly PullPlan[], output: string, { stdout }: Terminal): void {
-  if (output === 'json') stdout.write(documentText('ImagePull', { dryRun: true, images: plans }));
-  else if (plans.length === 0) stdout.write(`${noImages}\n`);
+function reportPlan(plans: readonly PullPlan[], { stdout }: Terminal): void {
+  if (plans.length === 0) stdout.write(`${noImages}\n`);
   else
     for (const { image, id, would } of plans) {
       const known = id === undefined ? '' : ` (${id.slice(0, 12)})`;

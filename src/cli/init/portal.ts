@@ -89,7 +89,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     fromOsc === undefined
       ? undefined
       : oscReport(resolve(fromOsc), scripts === undefined ? undefined : resolve(scripts));
-  if (osc !== undefined && args.output === 'text') terminal.stdout.write(oscText(osc));
+  if (osc !== undefined) terminal.stdout.write(oscText(osc));
   const present = presentPortal(config);
   const questions: Question[] = [
     {
@@ -134,7 +134,7 @@ async function run(args: PortalArguments, terminal: Terminal): Promise<void> {
     keepHook: args['keep-hook'],
     hookKubeconfig: present.hookKubeconfig,
   });
-  await runSetup(setup, args, asking, terminal, osc === undefined ? {} : { osc });
+  await runSetup(setup, args, asking, terminal);
 }
 
 /** Asked after the audience, on which it depends. @returns an empty token for what berth.yml has, or means without it */

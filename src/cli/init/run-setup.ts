@@ -9,74 +9,60 @@ import {
   takeInitLock,
 } from '../../setup/init/setup.ts';
 import { shellWords } from '../../system/text/shell-words.ts';
-import type { Documents } from '../documents.ts';
 import type { Asker, FlowArguments } from '../kit/questions.ts';
-import { documentText, type Terminal, type TextStream } from '../kit/terminal.ts';
-import {
-  CollectedText,
-  isChange,
-  type OpenStep,
-  runStep,
-  statusOf,
-  stepFields,
-  stepText,
-  succeeds,
-} from './setup-steps.ts';
-import type { StepResult } from './setup-document.ts';
+import type { Terminal, TextStream } from '../kit/terminal.ts';
+import { isChange, type OpenStep, runStep, statusOf, stepText, succeeds } from './setup-steps.ts';
 
 /**
- * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result. With JSON, standard output has
- * one document, also if a step fails, and an admin who is asked sees the changes on standard error.
+ * Shows what `berth init` would do, asks, does it, and has `berth doctor` check the result.
  *
- * @param fields for the document
  * @throws {BerthError} `init-cancelled`, `init-running`, `init-step-failed`, and those of `fileChange` and
  *   `placeFile`
  */
 export async function runSetup(
   setup: Setup,
-  { 'dry-run': dryRun, yes, output }: FlowArguments,
+  { 'dry-run': dryRun, yes }: FlowArguments,
   asker: Asker,
   terminal: Terminal,
-  fields: Pick<Documents['Setup'], 'osc'> = {},
 ): Promise<void> {
-  const run = new SetupRun(setup, terminal, output === 'json', asker.asks);
+  const run = new SetupRun(setup, terminal);
   await run.look();
-  if (!dryRun) await run.choose(asker, yes);
+  if (dryRun) return;
+  await run.choose(asker, yes);
   try {
-    if (!dryRun) {
-      await run.carryOut();
-      await run.check();
-    }
+    await run.carryOut();
+    await run.check();
   } catch (error) {
     run.sayHowToUndo();
     throw error;
-  } finally {
-    if (output === 'json') run.writeDocument({ dryRun, ...fields });
   }
+}
+
+/**
+ * What became of a step. `planned`: a dry run, or a step after one that failed; `left`: somebody has edited the file, and it
+ * was not replaced.
+ */
+interface StepResult {
+  readonly result: 'planned' | 'unchanged' | 'left' | 'done' | 'failed';
+  /** Where the former file is. */
+  readonly kept?: string;
 }
 
 /** A run of `berth init` from the first look to the last line. */
 class SetupRun {
   readonly #setup: Setup;
   readonly #terminal: Terminal;
-  readonly #json: boolean;
-  /** For people. */
   readonly #text: TextStream;
-  /** For what programs print. */
-  readonly #programs: TextStream;
   readonly #results = new Map<OpenStep, StepResult>();
   /** Those that wait for doctor. */
   readonly #last = new Set<OpenStep>();
   #isSound = true;
   #nextByLook: readonly string[] = [];
-  #doctor: Documents['DoctorReport'] | undefined;
 
-  constructor(setup: Setup, terminal: Terminal, json: boolean, asks: boolean) {
+  constructor(setup: Setup, terminal: Terminal) {
     this.#setup = setup;
     this.#terminal = terminal;
-    this.#json = json;
-    this.#programs = json ? terminal.stderr : terminal.stdout;
-    this.#text = json && !asks ? { write: () => undefined } : this.#programs;
+    this.#text = terminal.stdout;
   }
 
   /** Compares the steps with the host. Commands that have nothing to do are left out. */
@@ -148,15 +134,8 @@ class SetupRun {
   async check(): Promise<void> {
     const argv = ['berth', 'doctor', ...this.#setup.doctor];
     this.#text.write(`\n$ ${shellWords(argv)}\n`);
-    const output = this.#json ? new CollectedText() : this.#programs;
-    const words = this.#json ? [...argv, '-o', 'json'] : argv;
-    const passed = (await statusOf(words, output, this.#terminal)) === 0;
-    if (output instanceof CollectedText && output.text !== '') {
-      const { ok, summary, checks } = JSON.parse(output.text) as Documents['DoctorReport'];
-      this.#doctor = { ok, summary, checks };
-    }
-    this.#isSound = passed;
-    if (passed) {
+    this.#isSound = (await statusOf(argv, this.#text, this.#terminal)) === 0;
+    if (this.#isSound) {
       await this.#carryOut(this.#planned);
       this.#nextByLook = (await this.#setup.nextByLook?.()) ?? [];
     } else if (this.#setup.unfinished === true)
@@ -174,7 +153,7 @@ class SetupRun {
       if (step.undo === undefined) continue;
       for (const words of step.undo) {
         this.#text.write(`$ ${shellWords(words)}\n`);
-        await runStep(words, this.#programs, this.#terminal);
+        await runStep(words, this.#text, this.#terminal);
       }
       this.#results.set(step, { result: 'planned' });
     }
@@ -189,16 +168,6 @@ class SetupRun {
     for (const [title, commands] of this.#undo)
       if (commands.length > 0)
         this.#text.write(`\n${title}:\n${commands.map((words) => `  ${words}\n`).join('')}`);
-  }
-
-  writeDocument(fields: Pick<Documents['Setup'], 'dryRun' | 'osc'>): void {
-    const steps = [...this.#results].map(([step, result]) => stepFields(step, result));
-    const doctor = this.#doctor === undefined ? {} : { doctor: this.#doctor };
-    const undo = this.#undo.flatMap(([title, commands]) =>
-      commands.map((words) => `${title}: ${words}`),
-    );
-    const document = { ...fields, steps, ...doctor, next: [...this.#next, ...undo] };
-    this.#terminal.stdout.write(documentText('Setup', document));
   }
 
   get #planned(): OpenStep[] {
@@ -239,24 +208,18 @@ class SetupRun {
       if (step.unless !== undefined && (await succeeds(step.unless, this.#terminal)))
         return { result: 'unchanged' };
       this.#text.write(`$ ${commandText(step)}\n`);
-      await runStep(step.argv, this.#programs, this.#terminal, step.input);
+      await runStep(step.argv, this.#text, this.#terminal, step.input);
       return {};
     }
-    if (step.writtenBy !== undefined) return await this.#write(['berth', ...step.writtenBy]);
+    if (step.writtenBy !== undefined) {
+      const argv = ['berth', ...step.writtenBy];
+      this.#text.write(`$ ${shellWords(argv)}\n`);
+      await runStep(argv, this.#text, this.#terminal);
+      return {};
+    }
     const kept = await placeFile(step, new Date(this.#terminal.now()));
     this.#text.write(`${step.path}: written${kept === undefined ? '' : `; backup: ${kept}`}\n`);
     return kept === undefined ? {} : { kept };
-  }
-
-  async #write(argv: readonly string[]): Promise<Omit<StepResult, 'result'>> {
-    this.#text.write(`$ ${shellWords(argv)}\n`);
-    if (!this.#json) {
-      await runStep(argv, this.#programs, this.#terminal);
-      return {};
-    }
-    const output = new CollectedText();
-    await runStep([...argv, '-o', 'json'], output, this.#terminal);
-    return { lint: (JSON.parse(output.text) as Documents['SshdKind']).lint };
   }
 }
 

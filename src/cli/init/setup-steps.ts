@@ -1,4 +1,3 @@
-import { type StepResult, type SetupCommand, type SetupFile } from './setup-document.ts';
 import { once } from 'node:events';
 import { countText } from '../../system/text/count-text.ts';
 import { BerthError, messageOf } from '../../errors/berth-error.ts';
@@ -70,7 +69,7 @@ export function stepEnvironment({ env }: Pick<Terminal, 'env'>): Terminal['env']
 }
 
 /** What a command of `berth` prints. */
-export class CollectedText implements TextStream {
+class CollectedText implements TextStream {
   text = '';
 
   write(text: string): void {
@@ -109,21 +108,6 @@ function withoutComments(patch: string): string {
   return left === 0
     ? patch
     : `${shown.join('\n')}(${countText(left, 'line')} of comments and empty lines not shown)\n`;
-}
-
-/** A step for scripts. */
-export function stepFields(step: OpenStep, result: StepResult): SetupFile | SetupCommand {
-  if (!isChange(step)) {
-    const { argv: command, input } = step;
-    return { command, input, ...result };
-  }
-  const { path, change } = step;
-  return {
-    file: path,
-    change,
-    ...(change !== 'unchanged' && { patch: patchOf(step) }),
-    ...result,
-  };
 }
 
 function patchOf({ path, before = '', text, secret }: FileChange): string {

@@ -3,7 +3,7 @@ import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import { usageError } from '../../errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
-import { type ArgumentsOf, flag, listValues, outputOption } from './options.ts';
+import { type ArgumentsOf, flag, listValues } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** A question of `berth init`, which an option of the same name answers, too. */
@@ -37,7 +37,6 @@ export interface Asker {
 export const flowOptions = {
   yes: flag('Do not ask: use the defaults, and leave files that somebody has edited'),
   'dry-run': flag('Print what would be written and run, and do nothing'),
-  output: outputOption,
 };
 
 export type FlowArguments = ArgumentsOf<typeof flowOptions>;

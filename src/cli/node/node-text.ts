@@ -3,8 +3,6 @@ import { escapedForTerminal } from '../../log.ts';
 import type { Undrained } from '../../login/drain/drain-node.ts';
 import type { DrainState } from '../../login/drain/drain-state.ts';
 import type { ListenerUnit } from '../../login/drain/listener-units.ts';
-import type { Documents } from '../documents.ts';
-import { documentText } from '../kit/terminal.ts';
 import { durationText, escapedLines, timestamp } from '../kit/text.ts';
 
 /** What `berth node status` shows. */
@@ -37,22 +35,6 @@ export function statusText(status: NodeStatus): string {
     `open sessions: ${sessions} (${waitedFor} that a drain waits for)`,
   ];
   return escapedLines(lines);
-}
-
-/** For scripts. Times in RFC 3339. */
-export function statusJson(status: NodeStatus): string {
-  const { state, undrainIncomplete, units, sessions, waitedFor } = status;
-  const drained = state === undefined ? null : drainedDocument(state);
-  const fields = { drained, undrainIncomplete, units, sessions, waitedFor };
-  return documentText('NodeStatus', fields);
-}
-
-function drainedDocument({ deadline, ...state }: DrainState): Documents['NodeStatus']['drained'] {
-  return {
-    ...state,
-    since: timestamp(state.since),
-    ...(deadline !== undefined && { deadline: timestamp(deadline) }),
-  };
 }
 
 /** @param open how many sessions a drain waits for */

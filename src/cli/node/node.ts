@@ -2,7 +2,7 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { DrainState } from '../../login/drain/drain-state.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
-import { flag, outputOption, text, type ArgumentsOf } from '../kit/options.ts';
+import { flag, text, type ArgumentsOf } from '../kit/options.ts';
 import { readSessionSettings, configDirOption } from '../kit/site-options.ts';
 import type { Terminal } from '../kit/terminal.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
@@ -57,7 +57,6 @@ const undrainCommand = command({
 const statusCommand = command({
   command: 'status',
   describe: 'Whether this node is drained, its listeners, and how many sessions are open',
-  options: { output: outputOption },
   examples: [['berth node status', 'Is this node in service?']],
   run: status,
 });
@@ -107,11 +106,11 @@ async function drain(args: ArgumentsOf<typeof drainOptions>, terminal: Terminal)
   );
 }
 
-async function status({ output }: { readonly output: string }, terminal: Terminal): Promise<void> {
+async function status(_args: object, terminal: Terminal): Promise<void> {
   assertRoot();
   const { drainFiles, readDrainState } = await import('../../login/drain/drain-state.ts');
   const { listenerUnits } = await import('../../login/drain/listener-units.ts');
-  const { statusJson, statusText } = await import('./node-text.ts');
+  const { statusText } = await import('./node-text.ts');
   const { drainedSessions } = await import('./node-wait.ts');
   const units = await listenerUnits();
   const state = readDrainState(drainFiles.drain);
@@ -125,7 +124,7 @@ async function status({ output }: { readonly output: string }, terminal: Termina
     sessions: sessions.length,
     waitedFor: drainedSessions(sessions, [...drainable, ...(state?.units ?? [])]).length,
   };
-  terminal.stdout.write(output === 'json' ? statusJson(found) : statusText(found));
+  terminal.stdout.write(statusText(found));
 }
 
 /** Who logged in, by the kernel's audit UID, which sudo keeps. */

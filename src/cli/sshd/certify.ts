@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { BerthError } from '../../errors/berth-error.ts';
 import { escapedLines } from '../kit/text.ts';
 import { command } from '../kit/command.ts';
-import { type ArgumentsOf, flag, list, outputOption, text } from '../kit/options.ts';
-import { type Terminal, documentText } from '../kit/terminal.ts';
+import { type ArgumentsOf, flag, list, text } from '../kit/options.ts';
+import type { Terminal } from '../kit/terminal.ts';
 
 const options = {
   ca: text('file', "The CA's private key", { demandOption: true }),
@@ -18,7 +18,6 @@ const options = {
   identity: text('TEXT', 'Key ID for logs [default: the first name]'),
   force: flag('Renew certificates of which more than a third of the time is left'),
   'dry-run': flag('Sign, print which certificates would be written, and write none'),
-  output: outputOption,
 };
 
 /** `berth sshd certify`: certificates of host keys. */
@@ -53,10 +52,6 @@ async function run(args: ArgumentsOf<typeof options>, terminal: Terminal): Promi
   });
   const dryRun = args['dry-run'];
   const next = dryRun ? [] : nextSteps;
-  if (args.output === 'json') {
-    terminal.stdout.write(documentText('HostCertificates', { dryRun, ...certified, next }));
-    return;
-  }
   const keys = certified.keys.map(({ file, change, reason, certificate: { until } }) => {
     const why = reason === undefined ? '' : ` (${reason})`;
     const end = Number.isFinite(until) ? `valid until ${new Date(until).toISOString()}` : 'valid';

@@ -168,12 +168,3 @@ function undoSteps({ made: { file, change, former }, unit, dryRun }: NewKindRepo
   const reload = service === undefined ? 'kill -HUP PID' : `systemctl reload ${service}`;
   return former?.file === undefined ? [] : [`mv ${former.file} ${file} && ${reload}`];
 }
-
-/** For scripts. */
-export function newKindJson(report: NewKindReport): string {
-  const { made, unit, dryRun, drained } = report;
-  const { kind: settings, ...rest } = made;
-  const undo = undoSteps(report).map((line) => `to undo it: ${line}`);
-  const next = [...startSteps(report), ...undo];
-  return documentText('SshdKind', { dryRun, ...rest, settings, unit, drained, next });
-}

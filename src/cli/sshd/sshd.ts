@@ -1,14 +1,6 @@
 import { resolve } from 'node:path';
 import { command, group } from '../kit/command.ts';
-import {
-  type ArgumentsOf,
-  choice,
-  flag,
-  list,
-  number,
-  outputOption,
-  text,
-} from '../kit/options.ts';
+import { type ArgumentsOf, choice, flag, list, number, text } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
 import { type Terminal, wantsColour } from '../kit/terminal.ts';
@@ -49,7 +41,6 @@ const options = {
   sshd: text('file', 'Path of sshd', { default: '/usr/sbin/sshd' }),
   'dry-run': flag('Check everything and print the file, but write nothing'),
   overwrite: flag('Also replace a file that somebody has edited; it is kept under another name'),
-  output: outputOption,
 };
 
 const newCommand = command({
@@ -84,7 +75,7 @@ async function runNew(
   checkPort(args.port);
   const { newKind } = await import('../../setup/sshd-kinds/new-kind.ts');
   const { isNodeDrained, kindUnit } = await import('../../setup/sshd-kinds/kind.ts');
-  const { newKindText, newKindJson } = await import('./lint-report.ts');
+  const { newKindText } = await import('./lint-report.ts');
   const { name, port, profile, mode, banner } = args;
   const overlay = (await overlayOf(args))?.resolve;
   const made = await withProgress(
@@ -110,9 +101,6 @@ async function runNew(
   );
   const unit = await kindUnit(name);
   const report = { made, unit, drained: isNodeDrained(), dryRun: args['dry-run'] };
-  terminal.stdout.write(
-    args.output === 'json'
-      ? newKindJson(report)
-      : newKindText(report, { colour: wantsColour(terminal.stdout, terminal.env) }),
-  );
+  const colour = wantsColour(terminal.stdout, terminal.env);
+  terminal.stdout.write(newKindText(report, { colour }));
 }

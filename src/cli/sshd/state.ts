@@ -2,9 +2,8 @@ import { resolve } from 'node:path';
 import type { InspectedKind } from '../../setup/sshd-kinds/inspect-kind.ts';
 import { endpointText } from '../../system/tcp-table.ts';
 import { command } from '../kit/command.ts';
-import { outputOption, text, words } from '../kit/options.ts';
+import { text, words } from '../kit/options.ts';
 import { configDirOption, overlayOf } from '../kit/site-options.ts';
-import { documentText } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { escapedLines, textTable } from '../kit/text.ts';
 
@@ -14,16 +13,12 @@ const balancerFile = '/etc/berth/balancer.yml';
 export const listCommand = command({
   command: 'list',
   describe: 'List the kinds of session of this host, with port, profile, state and host keys',
-  options: { output: outputOption },
-  examples: [
-    ['berth sshd list', 'One line for each kind, and its problems'],
-    ['berth sshd list -o json', 'Print JSON for scripts: .kinds[].endpoints'],
-  ],
+  examples: [['berth sshd list', 'One line for each kind, and its problems']],
   epilogue: 'Exit status: 0, also if there are problems.',
-  run: async ({ output }, { stdout, now }) => {
+  run: async (_args, { stdout, now }) => {
     const { listKinds } = await import('../../setup/sshd-kinds/check-kinds.ts');
     const found = await listKinds({ now: now(), hostname: await hostname() });
-    stdout.write(output === 'json' ? kindsJson(found) : kindsText(found));
+    stdout.write(kindsText(found));
   },
 });
 
@@ -35,7 +30,6 @@ export const checkCommand = command({
   options: {
     ...configDirOption,
     sshd: text('file', 'Path of sshd', { default: '/usr/sbin/sshd' }),
-    output: outputOption,
   },
   examples: [['berth sshd check podman', 'Check one kind after its file was edited']],
   epilogue:
@@ -56,10 +50,9 @@ export const checkCommand = command({
           overlay,
         }),
     );
-    terminal.stdout.write(args.output === 'json' ? kindsJson(checked) : kindsText(checked));
+    terminal.stdout.write(kindsText(checked));
     if (checked.some(({ problems }) => problems.length > 0)) return 1;
-    if (args.output === 'text' && checked.length > 0)
-      terminal.stdout.write('\nno problem was found\n');
+    if (checked.length > 0) terminal.stdout.write('\nno problem was found\n');
     return 0;
   },
 });
@@ -97,10 +90,4 @@ function stateText({ unit, pid, drained }: InspectedKind): string {
   if (unit.unit === 'none') return pid === undefined ? 'not running' : `running (PID ${pid})`;
   const state = drained && unit.active === 'inactive' ? 'drained' : unit.active;
   return `${state}, ${unit.enabled ? 'enabled' : 'not enabled'}`;
-}
-
-/** For scripts. */
-export function kindsJson(kinds: readonly InspectedKind[]): string {
-  const ok = kinds.every(({ problems }) => problems.length === 0);
-  return documentText('SshdKindList', { ok, kinds });
 }

@@ -12,9 +12,9 @@ import { BerthError, asBerthError } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command, group } from '../kit/command.ts';
-import { type ArgumentsOf, flag, outputOption, text } from '../kit/options.ts';
+import { type ArgumentsOf, flag, text } from '../kit/options.ts';
 import { type SiteArguments, chosenClusters, loadSite, siteOptions } from '../kit/site-options.ts';
-import { type Terminal, documentText, reportError } from '../kit/terminal.ts';
+import { type Terminal, reportError } from '../kit/terminal.ts';
 import { withProgress } from '../kit/progress.ts';
 import { durationText, timestamp } from '../kit/text.ts';
 import { parseSeconds } from '../kit/parse-seconds.ts';
@@ -28,7 +28,6 @@ const options = {
   'service-account': text('NAMESPACE/NAME', 'ServiceAccount, as NAMESPACE/NAME'),
   timeout: text('TIME', 'Time limit for all clusters together', { default: '30s' }),
   'dry-run': flag('Request and test a token as the real run does, and write nothing'),
-  output: outputOption,
 };
 
 const rotateOptions = {
@@ -232,17 +231,17 @@ function serviceAccount(text: string): ServiceAccountName {
   });
 }
 
-type Outcomes = Parameters<typeof tokensJson>[0];
-
-function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
+function report(
+  outcomes: readonly RotateOutcome[],
+  args: TokenArguments,
+  terminal: Terminal,
+): void {
   const now = terminal.now() / 1000;
   const wantedSeconds = parseSeconds(args.lifetime, 'lifetime', lifetimes);
   const dryRun = args['dry-run'];
-  if (args.output === 'json') terminal.stdout.write(tokensJson(outcomes, dryRun));
   for (const outcome of outcomes) {
     if ('error' in outcome) reportError(terminal, outcome.error);
-    else if (args.output === 'text')
-      terminal.stdout.write(tokenText(outcome.rotated, { now, wantedSeconds, dryRun }));
+    else terminal.stdout.write(tokenText(outcome.rotated, { now, wantedSeconds, dryRun }));
   }
 }
 
@@ -273,25 +272,4 @@ function tokenText(
       `  shorter than the ${durationText(wantedSeconds)} requested: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
     );
   return `${lines.join('\n')}\n`;
-}
-
-/** The same as JSON, with stable names and times as in RFC 3339. */
-function tokensJson(outcomes: readonly RotateOutcome[], dryRun: boolean): string {
-  const clusters = outcomes.map((outcome) => {
-    if ('error' in outcome) {
-      const { code, message, hint } = outcome.error;
-      return { cluster: outcome.cluster, status: 'failed' as const, code, message, next: hint };
-    }
-    const { cluster, file, user, account, oldExpires, expires } = outcome.rotated;
-    return {
-      cluster,
-      status: dryRun ? ('would-rotate' as const) : ('rotated' as const),
-      file,
-      user,
-      serviceAccount: `${account.namespace}/${account.name}`,
-      ...(oldExpires !== undefined && { oldExpires: timestamp(oldExpires) }),
-      expires: timestamp(expires),
-    };
-  });
-  return documentText('TokenReport', { dryRun, clusters });
 }

@@ -9,8 +9,6 @@ export interface ListedImage {
   readonly image: string | null;
   /** Of its configuration, 64 hexadecimal digits. */
   readonly id: string | null;
-  /** Digests of its manifests, `sha256:…`. */
-  readonly digests: readonly string[];
   /** Of its layers when they are unpacked; images can share layers. */
   readonly sizeBytes: number | null;
   /** Those that name it. */
@@ -37,7 +35,6 @@ export function listImages(
       return {
         image,
         id: null,
-        digests: [],
         sizeBytes: null,
         profiles,
         status: 'missing' as const,
@@ -48,7 +45,6 @@ export function listImages(
     return {
       image,
       id: stored.id,
-      digests: [...stored.digests].toSorted(),
       profiles,
       damage,
       sizeBytes: sizes.reduce((sum, size) => sum + size, 0),

@@ -35,7 +35,6 @@ export interface CertifyInput {
 }
 
 export interface CertifiedKey {
-  readonly hostKey: string;
   /** Path of the certificate. */
   readonly file: string;
   /** `kept`: more than a third of its validity is left, and nothing else has changed. */
@@ -83,7 +82,6 @@ export async function certifyHostKeys(input: CertifyInput): Promise<Certified> {
 }
 
 interface Planned {
-  readonly hostKey: string;
   readonly publicKey: string;
   readonly file: string;
   readonly present: HostCertificate | undefined;
@@ -105,7 +103,6 @@ async function plan(
   };
   const needed = present && renewalReason(present, wanted, input.now);
   return {
-    hostKey,
     publicKey,
     file,
     present,
@@ -114,16 +111,16 @@ async function plan(
 }
 
 async function certifyKey(
-  { hostKey, publicKey, file, present, reason }: Planned,
+  { publicKey, file, present, reason }: Planned,
   input: CertifyInput,
 ): Promise<{ readonly key: CertifiedKey; readonly contents?: Buffer }> {
   if (present !== undefined && reason === undefined)
-    return { key: { hostKey, file, change: 'kept', certificate: present } };
+    return { key: { file, change: 'kept', certificate: present } };
   const { certificate, contents } = await sign(publicKey, file, input);
   const key: CertifiedKey =
     present === undefined
-      ? { hostKey, file, change: 'made', certificate }
-      : { hostKey, file, change: 'renewed', certificate, ...(reason && { reason }) };
+      ? { file, change: 'made', certificate }
+      : { file, change: 'renewed', certificate, ...(reason && { reason }) };
   return { key, contents };
 }
 

@@ -4,7 +4,7 @@ import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-ef
 import { listeningTcpPorts } from '../../system/listening-sockets.ts';
 import { hostConfig, isNodeDrained, kindFile, kindNames, kindUnit, type KindUnit } from './kind.ts';
 import { changedSinceRead, declaredEndpoints, runningSshds } from './running-sshds.ts';
-import { type KindCertificate, type KindHostKey, sshdFacts } from './sshd-facts.ts';
+import { type KindHostKey, sshdFacts } from './sshd-facts.ts';
 import { acceptedCodes } from './rules/kind-config.ts';
 import { kindProblems, type KindProblem } from './rules/kind-problems.ts';
 import { collides, type SshdEndpoint } from './rules/sshd-endpoints.ts';
@@ -21,7 +21,6 @@ export interface InspectedKind {
   readonly drained: boolean;
   readonly pid?: number;
   readonly hostKeys: readonly KindHostKey[];
-  readonly certificates: readonly KindCertificate[];
   /** Codes of the linter that the file accepts. */
   readonly accepted: readonly string[];
   readonly problems: readonly KindProblem[];
@@ -47,7 +46,6 @@ export async function inspectKind(
     drained,
     endpoints: [],
     hostKeys: [],
-    certificates: [],
     accepted: [],
   };
   try {
@@ -88,7 +86,6 @@ async function inspected(
     unit,
     drained,
     hostKeys,
-    certificates,
     problems,
     ...(profile !== undefined && { profile }),
     pid: running?.pid,

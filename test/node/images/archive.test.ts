@@ -52,7 +52,7 @@ describe('berth images pull --from-archive', () => {
     expect((await site.berth(['pull', '--from-archive', file, 'local.example/a:1'])).exitCode).toBe(
       0,
     );
-    const { stdout } = await site.berth(['gc', '--dry-run', '-o', 'json']);
+    const { stdout } = await site.berth(['gc', '--dry-run']);
     expect(stdout).toContain('local.example/a:1');
     const index = await readFile(join(site.store, 'overlay-images/images.json'), 'utf8');
     const [{ digest = '' } = {}] = JSON.parse(index) as { digest?: string }[];

@@ -28,14 +28,19 @@ beforeEach(async () => {
   return () => site.remove();
 });
 
+/** What a run would do, by the first name of each image. */
 const verdicts = async (...args: string[]): Promise<Record<string, string>> => {
-  const { stdout, stderr } = await site.berth(['gc', '-o', 'json', ...args]);
-  expect(stderr).toBe('');
-  const { images } = berthDocument(stdout) as {
-    images: { names: readonly string[]; verdict: string }[];
-  };
-  return Object.fromEntries(images.map(({ names, verdict }) => [names[0] ?? '', verdict]));
+  const { stdout, stderr } = await site.berth(['gc', '--dry-run', ...args]);
+  expect(stderr).toBe('dry run: nothing was changed');
+  const lines = stdout.matchAll(/^[0-9a-f]{12} {2}([^,]+?)(?:, .*)?: (kept.*|would be .*)$/gm);
+  return Object.fromEntries(
+    Array.from(lines, ([, name = '', fate = '']) => [name, fate.replace(/ another .*/, '')]),
+  );
 };
+const collect = async (...args: string[]): Promise<void> => {
+  expect(await site.berth(['gc', ...args])).toMatchObject({ exitCode: 0, stderr: '' });
+};
+const named = 'kept: a profile names it';
 const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 const layers = async (): Promise<number> =>
   (await readdir(join(site.store, 'overlay'))).filter((name) => name.length === 64).length;
@@ -45,24 +50,25 @@ describe('berth images gc', () => {
     await site.profiles({ base: kept.digest });
     // Both have the busybox layer.
     expect(await layers()).toBe(3);
-    expect(await verdicts('--grace', '1h')).toEqual({
-      [kept.digest]: 'named',
-      [other.tag]: 'grace',
-    });
+    await collect('--grace', '1h');
     // The grace time starts at the first run, which was less than an hour ago.
-    expect(await verdicts('--grace', '1h')).toMatchObject({ [other.tag]: 'grace' });
+    expect(await verdicts('--grace', '1h')).toEqual({
+      [kept.digest]: named,
+      [other.tag]: 'kept for',
+    });
+    await collect('--grace', '1h');
     const notes = join(site.store, '.unnamed.json');
     const text = await readFile(notes, 'utf8');
     await writeFile(
       notes,
       text.replace(/\d+(?=}\n)/, (at) => String(Number(at) - 3601)),
     );
-    expect(await verdicts('--grace', '1h', '--dry-run')).toMatchObject({ [other.tag]: 'remove' });
+    expect(await verdicts('--grace', '1h')).toMatchObject({ [other.tag]: 'would be removed' });
     expect(await layers()).toBe(3);
     const { stdout } = await site.berth(['gc', '--grace', '1h']);
     expect(stdout).toMatch(new RegExp(`^[0-9a-f]{12}  ${other.tag}: removed$`));
     expect(await layers()).toBe(2);
-    expect(await verdicts()).toEqual({ [kept.digest]: 'named' });
+    expect(await verdicts()).toEqual({ [kept.digest]: named });
     expect((await site.berth(['check'])).exitCode).toBe(0);
     const left = await readFile(join(site.store, 'overlay-layers/layers.json'), 'utf8');
     expect(JSON.parse(left)).toHaveLength(2);
@@ -70,9 +76,10 @@ describe('berth images gc', () => {
 
   it('restarts the grace time of an image that a profile named meanwhile', async () => {
     await site.profiles({ base: kept.digest });
-    await verdicts('--grace', '1h');
+    await collect('--grace', '1h');
     await site.profiles({ base: kept.digest, old: other.tag });
-    expect(await verdicts('--grace', '1h')).toMatchObject({ [other.tag]: 'named' });
+    await collect('--grace', '1h');
+    expect(await verdicts('--grace', '1h')).toMatchObject({ [other.tag]: named });
     expect(await readFile(join(site.store, '.unnamed.json'), 'utf8')).toBe('{}\n');
   });
 
@@ -115,10 +122,13 @@ describe('berth images gc', () => {
         const started = await podman(...run, '--pull', 'never', other.tag, 'sleep', '600');
         expect(started.stderr).toBe('');
         await site.profiles({ base: kept.digest });
-        expect(await verdicts('--grace', '0s')).toMatchObject({ [other.tag]: 'used' });
+        await collect('--grace', '0s');
+        expect(await verdicts('--grace', '0s')).toMatchObject({
+          [other.tag]: 'kept: a container of a user is based on it',
+        });
         expect((await podman('exec', 'c', 'ls', '/bytes')).stdout.toString()).toBe('/bytes\n');
         await podman('rm', '--force', '--time', '0', 'c');
-        expect(await verdicts('--grace', '0s')).toMatchObject({ [other.tag]: 'remove' });
+        expect(await verdicts('--grace', '0s')).toMatchObject({ [other.tag]: 'would be removed' });
       } finally {
         await host.stop();
       }

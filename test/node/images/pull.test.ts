@@ -89,18 +89,7 @@ describe('berth images pull', () => {
       expect.stringContaining('in the store; a pull would ask the registry for a newer one ('),
       expect.stringMatching(/: in the store and named by digest: nothing to do \([0-9a-f]{12}\)$/),
     ]);
-    const { stdout } = await pull('--dry-run', '-o', 'json');
-    expect(berthDocument(stdout)).toMatchObject({
-      dryRun: true,
-      images: [{ would: 'check-registry' }, { would: 'nothing' }],
-    });
-    const list = await site.berth(['list', '-o', 'json']);
-    expect(berthDocument(list.stdout)).toMatchObject({
-      images: [
-        { image: large.tag, status: 'complete', profiles: ['base'], damage: [] },
-        { image: small.digest, status: 'complete', profiles: ['pinned'] },
-      ],
-    });
+    expect((await site.berth(['list'])).stdout).toMatch(/ complete +base\n.* complete +pinned$/);
     await site.profiles({ other: 'registry.example/none:1' });
     expect((await site.berth(['list'])).stdout).toMatch(
       /^IMAGE .*\nregistry\.example\/none:1 +- +- +missing +other\n\S+ +[0-9a-f]{12} +[\d.]+[KMG] +complete +-\n/,
@@ -125,8 +114,7 @@ describe('berth images pull', () => {
     await pull();
     await registry.down();
     try {
-      const { stdout } = await pull('-o', 'json');
-      expect(berthDocument(stdout)).toMatchObject({ images: [{ did: 'present' }] });
+      expect(await pull()).toMatchObject({ exitCode: 0, stderr: '' });
     } finally {
       await registry.up();
     }

@@ -15,11 +15,8 @@ describe('berth-sshd@.service with a configuration of `berth sshd new`', () => {
   afterAll(() => host.stop());
 
   const codes = async (): Promise<string[]> => {
-    const { stdout } = await host.berth('sshd list -o json');
-    const { kinds } = berthDocument(stdout.toString()) as {
-      kinds: { problems: { code: string }[] }[];
-    };
-    return kinds.flatMap(({ problems }) => problems.map(({ code }) => code));
+    const { stdout } = await host.berth('sshd list');
+    return Array.from(stdout.toString().matchAll(/^\S+: .* \[(\S+)\]$/gm), ([, code = '']) => code);
   };
   /** Whether the connection of before still takes commands; 255 would be ssh's own error. */
   const again = async (): Promise<string> =>

@@ -31,12 +31,12 @@ const commands = [
   `plan --ssh --user ${user}`,
   'doctor',
   'sshd lint',
-  'token rotate -o json',
+  'token rotate',
   'subid plan -o json',
   'images check -o json',
-  'images gc --dry-run -o json',
-  'reap --dry-run -o json',
-  'clusters reap --cluster prod --dry-run -o json',
+  'images gc --dry-run',
+  'reap --dry-run',
+  'clusters reap --cluster prod --dry-run',
   'ldap-sync --help',
 ];
 

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { berthDocument } from '../../rig/berth-document.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
 import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -82,8 +81,8 @@ describe('berth token rotate', () => {
       expect(stdout + stderr).not.toContain(secret.slice(0, 40));
   });
 
-  it('prints the expiry of the old and the new token as JSON', async () => {
-    const words = ['-o', 'json', '--lifetime', '2h', '--debug'];
+  it('prints when the old and the new token expire', async () => {
+    const words = ['--lifetime', '2h', '--debug'];
     const oldToken = tokenOf(await read(), 'hook');
     const { stdout, stderr } = await portal.berth('token', 'rotate', ...words);
     expect(stderr).toMatch(
@@ -91,15 +90,10 @@ describe('berth token rotate', () => {
     );
     for (const secret of [oldToken, tokenOf(await read(), 'hook')])
       expect(stdout + stderr).not.toContain(secret.slice(0, 40));
-    const report = berthDocument(stdout) as {
-      clusters: { status: string; oldExpires: string; expires: string }[];
-    };
-    expect(report.clusters).toHaveLength(1);
-    const [one] = report.clusters;
-    expect(one).toMatchObject({ cluster: 'prod', status: 'rotated' });
-    const minutesLeft = (time = ''): number => Math.round((Date.parse(time) - Date.now()) / 60_000);
-    expect(minutesLeft(one?.oldExpires)).toBeLessThanOrEqual(10);
-    expect(minutesLeft(one?.expires)).toBe(120);
+    const minutesLeft = (pattern: RegExp): number =>
+      Math.round((Date.parse(pattern.exec(stdout)?.[1] ?? '') - Date.now()) / 60_000);
+    expect(minutesLeft(/^ {2}the old token is valid until (\S+)$/m)).toBeLessThanOrEqual(10);
+    expect(minutesLeft(/^ {2}valid until (\S+) /m)).toBe(120);
   });
 
   it('tests a new token with --dry-run, and writes nothing', async () => {
@@ -115,11 +109,6 @@ describe('berth token rotate', () => {
     );
     expect(await read()).toBe(before);
     expect(await readdir(dirname(portal.files.kubeconfig))).toEqual(names);
-    const json = await portal.berth('token', 'rotate', '--dry-run', '-o', 'json');
-    expect(berthDocument(json.stdout)).toMatchObject({
-      dryRun: true,
-      clusters: [{ status: 'would-rotate' }],
-    });
 
     const absent = ['token', 'rotate', '--service-account', 'ondemand/absent'];
     const real = await portal.berth(...absent);
@@ -129,22 +118,14 @@ describe('berth token rotate', () => {
   });
 
   it('uses the context that `berth clusters list` shows', async () => {
-    const list = async () => {
-      const { stdout } = await portal.berth('clusters', 'list', '-o', 'json');
-      return (berthDocument(stdout) as { clusters: { hook: object }[] }).clusters;
-    };
-    expect(await list()).toMatchObject([
-      { name: 'prod', server: site.server, credentials: 'oidc', hook: { context: 'c' } },
-    ]);
     expect((await portal.berth('clusters', 'list')).stdout).toMatch(
       /^NAME .*\nprod +https:\S+ +oidc +oidc +c +- +\S+prod\.yml$/,
     );
     await writeFile(portal.files.kubeconfig, '{}', { mode: 0o600 });
-    const [none] = await list();
-    expect(none?.hook).toMatchObject({
-      problem: expect.stringContaining('has no contexts') as unknown,
+    expect(await portal.berth('clusters', 'list')).toMatchObject({
+      stdout: expect.stringMatching(/\nprod .* none +- +\S+prod\.yml$/) as unknown,
+      stderr: expect.stringContaining('has no contexts') as unknown,
     });
-    expect(none?.hook).not.toHaveProperty('context');
   });
 
   it('renews a file with --kubeconfig, without the configuration of the site', async () => {

@@ -73,12 +73,12 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'clusters reap': {
     '--in-cluster':
-      '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
-    '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile --output',
+      '--namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile',
+    '': '--config --config-dir --cluster --all-clusters --in-cluster --namespace-selector --pod-selector --max-pods --unused-after --timeout --dry-run --textfile',
   },
-  'clusters list': { '': '--config --config-dir --output' },
+  'clusters list': { '': '--config --config-dir' },
   completion: { '': '' },
-  'config show': { '': '--config --config-dir --effective --output' },
+  'config show': { '': '--config --config-dir --effective' },
   doctor: {
     '--start-session': '--config --user --profile --cluster --timeout --output',
     '': '--config --config-dir --user --profile --cluster --timeout --output',
@@ -87,38 +87,37 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   help: { '': '' },
   'images check': { '': '--config-dir --output' },
   'images files': { '': '--to' },
-  'images gc': { '': '--config-dir --output --grace --dry-run --timeout' },
-  'images list': { '': '--config-dir --output' },
+  'images gc': { '': '--config-dir --grace --dry-run --timeout' },
+  'images list': { '': '--config-dir' },
   'images pull': {
-    '--from-archive': '--config-dir --output --timeout --yes --dry-run',
-    '': '--config-dir --output --timeout --auth-file --dry-run',
+    '--from-archive': '--config-dir --timeout --yes --dry-run',
+    '': '--config-dir --timeout --auth-file --dry-run',
   },
   'init cluster': {
-    '': '--yes --dry-run --output --config --config-dir --name --kubeconfig --context --credentials --apply --kubectl --ood-directory',
+    '': '--yes --dry-run --config --config-dir --name --kubeconfig --context --credentials --apply --kubectl --ood-directory',
   },
   'init login-node': {
     '--backend pod':
-      '--yes --dry-run --output --cluster --kubeconfig --context --namespace-prefix --apply --policies --kubectl --image --user --port --address --mode --start',
-    '--backend slurm':
-      '--yes --dry-run --output --partition --image --user --port --address --mode --start',
+      '--yes --dry-run --cluster --kubeconfig --context --namespace-prefix --apply --policies --kubectl --image --user --port --address --mode --start',
+    '--backend slurm': '--yes --dry-run --partition --image --user --port --address --mode --start',
     '--backend podman':
-      '--yes --dry-run --output --image --user --port --address --mode --pull --from-archive --start',
+      '--yes --dry-run --image --user --port --address --mode --pull --from-archive --start',
   },
   'init portal': {
-    '': '--yes --dry-run --output --config --config-dir --subject-prefix --audience --ca-file --token --exchange-scope --keep-hook --from-osc --ood-directory',
+    '': '--yes --dry-run --config --config-dir --subject-prefix --audience --ca-file --token --exchange-scope --keep-hook --from-osc --ood-directory',
   },
   'ldap-sync': {
     '--in-cluster': '--config --config-dir --dry-run --accept-fewer --timeout --textfile --output',
     '': '--config --config-dir --cluster --dry-run --accept-fewer --timeout --textfile --output',
   },
   'node drain': { '': '--reason --wait --deadline --message --dry-run --config-dir' },
-  'node status': { '': '--output' },
+  'node status': { '': '' },
   'node undrain': { '': '--dry-run' },
   plan: {
     '--ssh': '--config --config-dir --user --output --profile --command --tty --port',
     '': '--config --config-dir --user --output --cluster',
   },
-  reap: { '': '--config-dir --dry-run --unused --turns --alone --textfile --output' },
+  reap: { '': '--config-dir --dry-run --unused --turns --alone --textfile' },
   render: { '': '--config --config-dir --user --cluster --output --show-secrets' },
   'render balancer': {
     '--for kubernetes': '--list --config-dir --kind --check-nodes',
@@ -150,17 +149,17 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--config --dry-run --yes --accept-fewer --adopt --timeout --textfile --output',
   },
   'sshd certify': {
-    '': '--ca --agent --host-key --principal --validity --identity --force --dry-run --output',
+    '': '--ca --agent --host-key --principal --validity --identity --force --dry-run',
   },
-  'sshd check': { '': '--config-dir --sshd --output' },
+  'sshd check': { '': '--config-dir --sshd' },
   'sshd lint': {
     '': '--sshd-config --user --group --address --port --login --config-dir --pam --sshd --output',
   },
-  'sshd list': { '': '--output' },
+  'sshd list': { '': '' },
   'sshd new': {
     '--mode login-shell':
-      '--port --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite --output',
-    '': '--port --profile --mode --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite --output',
+      '--port --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite',
+    '': '--port --profile --mode --address --banner --host-key --accept --config-dir --sshd --dry-run --overwrite',
   },
   status: { '': '--output' },
   'subid apply': {
@@ -170,14 +169,14 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': '--users-from --min-uid --max-uid --first-uid --base --size --reserved --groups --directories --prefix --output',
   },
   'token rotate': {
-    '--kubeconfig': '--context --lifetime --service-account --timeout --dry-run --output',
-    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output',
+    '--kubeconfig': '--context --lifetime --service-account --timeout --dry-run',
+    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run',
   },
   'token setup': {
-    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --output --from',
+    '': '--config --config-dir --cluster --lifetime --service-account --timeout --dry-run --from',
   },
   metrics: { '': '--config --config-dir --textfile' },
-  trace: { '': '--file --output' },
+  trace: { '': '--file' },
   verify: { '': '--user --port --identity --only --backend --forced --profile --motd --output' },
   version: { '': '--output' },
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kindsJson, kindsText } from '../../../../src/cli/sshd/state.ts';
+import { kindsText } from '../../../../src/cli/sshd/state.ts';
 import { lintText, newKindText } from '../../../../src/cli/sshd/lint-report.ts';
 import type { KindUnit } from '../../../../src/setup/sshd-kinds/kind.ts';
 
@@ -12,7 +12,6 @@ const kind = {
   ...{
     endpoints: [{ address: '*', port: 332 }],
     hostKeys: [],
-    certificates: [],
     accepted: [],
     problems: [],
   },
@@ -25,7 +24,6 @@ describe('kinds of session on a drained node', () => {
     const lines = kindsText([kind]).split('\n');
     expect(lines[1]).toContain('drained, enabled');
     expect(lines.slice(2)).toEqual(['', undrain, '']);
-    expect(kindsJson([kind])).toContain('"drained": true');
     const problem = { code: 'x-y', message: 'wrong', next: 'do it' };
     expect(
       kindsText([{ ...kind, problems: [problem] }])
