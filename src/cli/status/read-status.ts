@@ -1,7 +1,5 @@
 import { hostname } from 'node:os';
 import type { CheckStatus } from '../../check-result.ts';
-import type { ProbedCluster } from '../../clusters/access/probe-clusters.ts';
-import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { loadSshSettings, sshCacheFile } from '../../config/load/load-ssh-settings.ts';
@@ -23,6 +21,7 @@ import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
 import type { Session } from '../../login/sessions/list-sessions.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import type { TimerState } from '../../system/systemd-timers.ts';
+import { timeOrNull } from '../kit/document-parts.ts';
 import { documentError, type Terminal } from '../kit/terminal.ts';
 import { timestamp } from '../kit/text.ts';
 import type {
@@ -150,7 +149,7 @@ function configurationStatus(
     status,
     file,
     errors: errors.map(documentError),
-    keptAt: kept === undefined ? null : timestamp(kept),
+    keptAt: timeOrNull(kept),
     changed,
   };
 }
@@ -169,33 +168,8 @@ async function readClusters(
   now: number,
 ): Promise<readonly ClusterStatus[]> {
   if (site === undefined || site.settings.clusters.length === 0) return [];
-  const { probeClusters } = await import('../../clusters/access/probe-clusters.ts');
-  return (await probeClusters(site.settings, { timeoutMs, now })).map(clusterStatus);
-}
-
-/** As in the document: null if there is none. */
-function time(epoch: number | undefined): string | null {
-  return epoch === undefined ? null : timestamp(epoch);
-}
-
-function clusterStatus({ cluster, token, answer, error }: ProbedCluster): ClusterStatus {
-  const isBad = error !== undefined || token?.state === 'expired';
-  return {
-    status: isBad ? 'failed' : token?.state === 'good' ? 'ok' : 'warning',
-    cluster: cluster.name,
-    server: cluster.server.endpoint,
-    account: answer?.account ?? null,
-    milliseconds: answer?.milliseconds ?? null,
-    token: token?.state ?? null,
-    tokenIssued: time(token?.issued),
-    tokenExpires: time(token?.expires),
-    ...(error && {
-      error: {
-        ...documentError(error),
-        ...(token?.state === 'expired' && { next: tokenSetupCommand(cluster) }),
-      },
-    }),
-  };
+  const { askClusters } = await import('./ask-clusters.ts');
+  return askClusters(site.settings, timeoutMs, now);
 }
 
 async function readTimers(nowMs: number, skip: Skip): Promise<readonly TimerStatus[]> {
@@ -208,17 +182,14 @@ async function readTimers(nowMs: number, skip: Skip): Promise<readonly TimerStat
 }
 
 function timerStatus(timer: TimerState): TimerStatus {
-  const { name, enabled, active, running, lastRun, result, exitStatus, nextRun } = timer;
+  const { lastRun, result = null, exitStatus = null, nextRun } = timer;
   return {
+    ...timer,
     status: timerRating(timer),
-    name,
-    enabled,
-    active,
-    running,
-    lastRun: time(lastRun),
-    result: result ?? null,
-    exitStatus: exitStatus ?? null,
-    nextRun: time(nextRun),
+    lastRun: timeOrNull(lastRun),
+    result,
+    exitStatus,
+    nextRun: timeOrNull(nextRun),
   };
 }
 

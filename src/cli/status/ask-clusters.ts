@@ -1,20 +1,20 @@
+import {
+  cachingReader,
+  hookAccess,
+  type HookAccessDeps,
+} from '../../clusters/access/hook-access.ts';
+import {
+  type TokenState,
+  tokenSetupCommand,
+  tokenState,
+} from '../../clusters/access/token-state.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { withApiClient } from '../../kube/api-client.ts';
 import { whoAmI } from '../../kube/required-rights.ts';
-import { cachingReader, hookAccess, type HookAccessDeps } from './hook-access.ts';
-import { type TokenState, tokenState } from './token-state.ts';
-
-/** What a cluster says to the hook. */
-export interface ProbedCluster {
-  readonly cluster: ClusterSettings;
-  /** Of root's token; undefined for a client certificate, and without access. */
-  readonly token?: TokenState;
-  /** Whom the cluster takes the hook for, and after how many milliseconds it answered. */
-  readonly answer?: { readonly account: string; readonly milliseconds: number };
-  /** Why there is no answer. */
-  readonly error?: BerthError;
-}
+import { timeOrNull } from '../kit/document-parts.ts';
+import { documentError } from '../kit/terminal.ts';
+import type { ClusterStatus } from './host-status.ts';
 
 /**
  * Asks all clusters at the same time who the hook is: one request to each. It writes nothing.
@@ -22,10 +22,11 @@ export interface ProbedCluster {
  * @param timeoutMs for each, in milliseconds
  * @param now seconds since the epoch
  */
-export function probeClusters(
+export function askClusters(
   { clusters, stateDir }: Pick<SiteSettings, 'clusters' | 'stateDir'>,
-  { timeoutMs, now }: { readonly timeoutMs: number; readonly now: number },
-): Promise<readonly ProbedCluster[]> {
+  timeoutMs: number,
+  now: number,
+): Promise<readonly ClusterStatus[]> {
   const shared = { stateDir, remember: false, read: cachingReader(), documents: new Map() };
   return Promise.all(
     clusters.map((cluster) => {
@@ -40,24 +41,43 @@ async function ask(
   deps: HookAccessDeps,
   timeoutMs: number,
   now: number,
-): Promise<ProbedCluster> {
+): Promise<ClusterStatus> {
+  const { endpoint } = cluster.server;
   let token: TokenState | undefined;
+  let account: string | null = null;
+  let milliseconds: number | null = null;
+  let error: BerthError | undefined;
   try {
     const server = await hookAccess(cluster, deps);
     token = server.token === undefined ? undefined : tokenState(server.token, now);
     const started = performance.now();
-    const account = await withApiClient(server, deps.deadline, whoAmI);
-    const milliseconds = Math.round(performance.now() - started);
-    return { cluster, token, answer: { account, milliseconds } };
+    account = await withApiClient(server, deps.deadline, whoAmI);
+    milliseconds = Math.round(performance.now() - started);
   } catch (thrown) {
-    const { endpoint } = cluster.server;
-    const error = deps.deadline.aborted
+    error = deps.deadline.aborted
       ? new BerthError(`${endpoint}: no answer within ${timeoutMs / 1000} s`, {
           code: 'api-deadline',
           hint: `Run \`berth doctor --cluster ${cluster.name}\`: it shows which step fails.`,
           cause: thrown,
         })
       : asBerthError(thrown, `asking ${endpoint}`);
-    return { cluster, token, error };
   }
+  const hasExpired = token?.state === 'expired';
+  const isGood = token?.state === 'good';
+  return {
+    status: error !== undefined || hasExpired ? 'failed' : isGood ? 'ok' : 'warning',
+    cluster: cluster.name,
+    server: endpoint,
+    account,
+    milliseconds,
+    token: token?.state ?? null,
+    tokenIssued: timeOrNull(token?.issued),
+    tokenExpires: timeOrNull(token?.expires),
+    ...(error && {
+      error: {
+        ...documentError(error),
+        ...(hasExpired && { next: tokenSetupCommand(cluster) }),
+      },
+    }),
+  };
 }
