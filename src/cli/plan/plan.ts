@@ -63,6 +63,7 @@ const checkTimeoutMs = 5_000;
 
 async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number> {
   const { user, profile, command, tty, port, output } = args;
+  const { Checks } = await import('../../diagnose/doctor/checks.ts');
   const { checkPodman } = await import('../../diagnose/doctor/ssh-checks.ts');
   const { planSession } = await import('../../login/open/plan-session.ts');
   const { writeSessionPlan } = await import('./session-plan-text.ts');
@@ -73,7 +74,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
     username: user,
     tty,
     toolsDir: terminal.toolsDir,
-    check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
+    check: (settings, account) => checkPodman(settings, account, new Checks(checkTimeoutMs)),
     files: await siteFilesOf(args),
     profile,
     command,

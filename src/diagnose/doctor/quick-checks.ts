@@ -6,7 +6,7 @@ import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';
 import { checkOndemandPortal } from './ondemand-keys.ts';
 import { checkPortal } from './portal-checks.ts';
 import { configWarning } from './run-checks.ts';
-import { checkSshFiles } from './ssh-checks.ts';
+import { checkSessions } from './ssh-checks.ts';
 import { listenersFinding } from './sshd-checks.ts';
 
 /** The settings of this host, as far as it has them and they can be read. */
@@ -29,7 +29,9 @@ export async function quickChecks(input: QuickCheckInput): Promise<readonly Chec
   const { site, ssh, nodeVersion, timeoutMs } = input;
   const results = await Promise.all([
     runCheck({ id: 'node', run: () => nodeFinding(nodeVersion) }, timeoutMs),
-    ssh === undefined ? [] : checkSshFiles(ssh, timeoutMs),
+    ssh === undefined
+      ? []
+      : checkSessions(ssh, { clusters: undefined, timeoutMs, onlyQuick: true }),
     runCheck({ id: 'sshd', run: listenersFinding }, timeoutMs),
     checkRenderFiles(asInstalled, timeoutMs),
     ...(site === undefined

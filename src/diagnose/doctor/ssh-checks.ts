@@ -34,6 +34,7 @@ import {
   syslogFinding,
   terminalsFinding,
 } from './ssh-host-checks.ts';
+import { Checks } from './checks.ts';
 import { checkPods } from './pod-checks.ts';
 import { networksFinding } from './podman-network-check.ts';
 import { checkSlurm } from './slurm-checks.ts';
@@ -66,11 +67,13 @@ export interface SshCheckInput {
   readonly clusters: LoadedSiteSettings | undefined;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
+  /** Leaves out what `berth status` has no time for. */
+  readonly onlyQuick?: boolean;
 }
 
 /** Checks what SSH sessions need on this host. Changes nothing, unless a session is to be started. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
-  const { configFile, overlay, user, clusters, timeoutMs } = input;
+  const { configFile, overlay, timeoutMs } = input;
   let settings: SshSettings | undefined;
   const config = await runCheck(
     {
@@ -83,11 +86,19 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     timeoutMs,
   );
   if (settings === undefined) return [config];
-  const all: SshSettings = settings;
+  const found = await checkSessions(settings, input);
+  return [config, ...found, ...(await sessionResults(input, settings))];
+}
+
+/** The same of settings that were read. */
+export async function checkSessions(
+  all: SshSettings,
+  input: Omit<SshCheckInput, 'configFile' | 'overlay'>,
+): Promise<CheckResult[]> {
+  const { user, clusters, timeoutMs, onlyQuick } = input;
   const known = input.profile === undefined ? all : onlyProfile(all, input.profile);
   if (known.noSessions)
     return [
-      config,
       ...profileResults(known),
       {
         id: 'ssh-rules',
@@ -96,58 +107,29 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
         ),
       },
     ];
-  const run = runner(timeoutMs);
-  const access = await Promise.all([
-    run('ssh-rules', () => rulesFinding(all)),
+  const checks = new Checks(timeoutMs, onlyQuick);
+  const pamFindings = pamFileFindings('sshd');
+  const login = await Promise.all([
+    checks.slow('ssh-rules', () => rulesFinding(all)),
     ...(user === undefined
       ? []
       : [
-          run('user-access', () => userAccessFinding(user)),
-          run('user-profile', () => userProfileFinding(all, user)),
+          checks.slow('user-access', () => userAccessFinding(user)),
+          checks.slow('user-profile', () => userProfileFinding(all, user)),
         ]),
+    checks.quick('pam-session', async () => pamFinding(await pamFindings)),
+    checks.quick('user-manager', userManagerFinding),
+    checks.quick('fuse', fuseFinding),
+    checks.quick('syslog', syslogFinding),
   ]);
-  const pamFindings = pamFileFindings('sshd');
-  const files = await Promise.all(loginChecks(run, pamFindings));
-  const sshds = await checkRunningSshds(known.balancers, timeoutMs);
+  const sshds = checks.onlyQuick ? [] : await checkRunningSshds(known.balancers, timeoutMs);
   const used = withSessionProfiles(known);
-  const pods = [
-    ...(await checkPods(used, clusters, timeoutMs, user)),
-    ...(await checkSlurm(used, timeoutMs, user)),
-  ];
-  const first = [config, ...profileResults(known), ...access, ...files, ...sshds];
+  const pods = checks.onlyQuick ? [] : await checkPods(used, clusters, timeoutMs, user);
+  const slurm = await checkSlurm(used, timeoutMs, user);
   const ofPodman = withPodmanProfiles(known);
   const podman =
-    ofPodman === undefined ? [] : await checkPodman(ofPodman, user, timeoutMs, pamFindings);
-  return [...first, ...podman, ...pods, ...(await sessionResults(input, all))];
-}
-
-/**
- * Those of the checks that take some milliseconds each: they read files of this host, and ask nobody but systemd.
- *
- * @param timeoutMs for each, in milliseconds
- */
-export async function checkSshFiles(
-  settings: SshSettings,
-  timeoutMs: number,
-): Promise<CheckResult[]> {
-  if (settings.noSessions) return profileResults(settings);
-  const run = runner(timeoutMs);
-  const ofPodman = withPodmanProfiles(settings);
-  const results = await Promise.all([
-    ...loginChecks(run, pamFileFindings('sshd')),
-    ...(ofPodman === undefined ? [] : podmanFileChecks(ofPodman, run)),
-    checkSlurm(withSessionProfiles(settings), timeoutMs),
-  ]);
-  return [...profileResults(settings), ...results.flat()];
-}
-
-function loginChecks(run: Run, pamFindings: PamFindings): Promise<CheckResult>[] {
-  return [
-    run('pam-session', async () => pamFinding(await pamFindings)),
-    run('user-manager', userManagerFinding),
-    run('fuse', fuseFinding),
-    run('syslog', syslogFinding),
-  ];
+    ofPodman === undefined ? [] : await checkPodman(ofPodman, user, checks, pamFindings);
+  return [...profileResults(known), ...login.flat(), ...sshds, ...podman, ...pods, ...slurm];
 }
 
 /** The settings with the profiles whose sessions are containers here; undefined if all profiles have others. */
@@ -168,72 +150,54 @@ async function sessionResults(
   { configFile, user, sessionProgram: program, profile }: SshCheckInput,
   settings: SshSettings,
 ): Promise<CheckResult[]> {
-  if (user === undefined || program === undefined) return [];
+  if (user === undefined || program === undefined || settings.noSessions) return [];
   const { checkSessionStart } = await import('./test-session-check.ts');
   return [await checkSessionStart({ program, configFile }, settings, user, profile)];
 }
 
-/**
- * Checks what containers of these profiles need on this host, and for the user. Changes nothing.
- *
- * @param timeoutMs for each check, in milliseconds
- */
+/** Checks what containers of these profiles need on this host, and for the user. Changes nothing. */
 export async function checkPodman(
   settings: SshSettings,
   user: User | undefined,
-  timeoutMs: number,
-  pamFindings?: PamFindings,
+  checks: Checks,
+  pamFindings: PamFindings = pamFileFindings('sshd'),
 ): Promise<CheckResult[]> {
-  const { podman } = settings;
-  const run = runner(timeoutMs);
-  // Once for both checks: the name service may be slow.
-  const subids = planSubids(subidInput(user));
-  subids.catch(() => undefined);
-  const results = await Promise.all([
-    run('podman', (signal) => podmanFinding(podman, signal)),
-    run('podman-runtime', (signal) => runtimeFinding(podman, signal)),
-    run('newuidmap', (signal) => idMapToolsFinding(signal)),
-    run('subid-files', async () => subidFilesFinding(await subids)),
-    ...podmanFileChecks(settings, run, user),
-    ...(user === undefined ? [] : userChecks(user, settings, run, subids, pamFindings)),
-  ]);
-  return [
-    ...results,
-    ...checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
-      id,
-      status,
-      message,
-      next,
-    })),
-  ];
-}
-
-function podmanFileChecks(settings: SshSettings, run: Run, user?: User): Promise<CheckResult>[] {
   const { podman, storage } = settings;
+  let planned: Promise<SubidPlan> | undefined;
+  // Once for both checks: the name service may be slow.
+  const subids = (): Promise<SubidPlan> => (planned ??= planSubids(subidInput(user)));
+  const results = await Promise.all([
+    checks.slow('podman', (signal) => podmanFinding(podman, signal)),
+    checks.slow('podman-runtime', (signal) => runtimeFinding(podman, signal)),
+    checks.slow('newuidmap', (signal) => idMapToolsFinding(signal)),
+    checks.slow('subid-files', async () => subidFilesFinding(await subids())),
+    checks.quick('cgroups', () => cgroupFinding(podman)),
+    checks.quick('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
+    checks.quick('terminals', terminalsFinding),
+    checks.quick('devices', () => devicesFinding(settings)),
+    checks.quick('podman-network', () => networksFinding(settings, user)),
+    checks.quick('transfer-files', transferToolsFinding),
+    checks.quick('ssh-mounts', () => mountsFinding(settings)),
+    checks.quick('storage', () => storageFinding(storage)),
+    checks.quick('storage-file-system', () => fileSystemFinding(storage)),
+    ...(user === undefined
+      ? []
+      : [
+          checks.slow('user-subids', async () => userSubidFinding(await subids(), user)),
+          checks.slow('user-storage', () => userStorageFinding(storage, user)),
+          checks.slow('user-runtime-directory', async () =>
+            runtimeDirFinding(user, settings, hasPamHook(await pamFindings)),
+          ),
+        ]),
+  ]);
+  const images = checks.onlyQuick ? [] : checkImages({ ...settings, broken: new Map() });
   return [
-    run('cgroups', () => cgroupFinding(podman)),
-    run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
-    run('terminals', terminalsFinding),
-    run('devices', () => devicesFinding(settings)),
-    run('podman-network', () => networksFinding(settings, user)),
-    run('transfer-files', transferToolsFinding),
-    run('ssh-mounts', () => mountsFinding(settings)),
-    run('storage', () => storageFinding(storage)),
-    run('storage-file-system', () => fileSystemFinding(storage)),
+    ...results.flat(),
+    ...images.map(({ id, status, message, next }) => ({ id, status, message, next })),
   ];
 }
 
 type PamFindings = ReturnType<typeof pamFileFindings>;
-
-type Run = (
-  id: CheckId,
-  work: (signal: AbortSignal) => Promise<Finding> | Finding,
-) => Promise<CheckResult>;
-
-const runner =
-  (timeoutMs: number): Run =>
-  (id, run) =>
-    runCheck({ id, run }, timeoutMs);
 
 /** Profiles with errors, and keys of profiles that have no effect. */
 function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
@@ -251,22 +215,6 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
         `Remove them, or see ${installedPath('share/docs/ssh-profiles.md')} for the keys of that backend.`,
       ),
     })),
-  ];
-}
-
-function userChecks(
-  user: User,
-  settings: SshSettings,
-  run: Run,
-  subids: Promise<SubidPlan>,
-  pamFindings: PamFindings = pamFileFindings('sshd'),
-): Promise<CheckResult>[] {
-  return [
-    run('user-subids', async () => userSubidFinding(await subids, user)),
-    run('user-storage', () => userStorageFinding(settings.storage, user)),
-    run('user-runtime-directory', async () =>
-      runtimeDirFinding(user, settings, hasPamHook(await pamFindings)),
-    ),
   ];
 }
 

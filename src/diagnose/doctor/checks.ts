@@ -1,0 +1,23 @@
+import { type Check, type CheckId, type CheckResult, runCheck } from '../../check-result.ts';
+
+/** Runs checks of this host, each with its own time limit. */
+export class Checks {
+  readonly #timeoutMs: number;
+  /** For `berth status`. */
+  readonly onlyQuick: boolean;
+
+  constructor(timeoutMs: number, onlyQuick = false) {
+    this.#timeoutMs = timeoutMs;
+    this.onlyQuick = onlyQuick;
+  }
+
+  /** One that takes some milliseconds: it reads files of this host, and asks nobody but systemd. */
+  async quick(id: CheckId, run: Check['run']): Promise<CheckResult[]> {
+    return [await runCheck({ id, run }, this.#timeoutMs)];
+  }
+
+  /** Any other. @returns none if only quick ones are wanted */
+  async slow(id: CheckId, run: Check['run']): Promise<CheckResult[]> {
+    return this.onlyQuick ? [] : this.quick(id, run);
+  }
+}
