@@ -14,7 +14,8 @@ const options = {
 };
 const words = {
   session: {
-    ...({ type: 'string', demandOption: true } as const),
+    type: 'string',
+    demandOption: true,
     kind: 'ID',
     describe: 'Its ID, as in a log line or in what the user was told: 4711.8812345@login1',
   },

@@ -59,7 +59,7 @@ export function text<const Own extends More = object>(
   describe: string,
   more = {} as Own,
 ) {
-  return { ...({ type: 'string', requiresArg: true } as const), kind, describe, ...more };
+  return { type: 'string' as const, requiresArg: true, kind, describe, ...more };
 }
 
 /** An option with one value of a few. */
@@ -68,7 +68,7 @@ export function choice<const Values extends readonly string[], const Own extends
   describe: string,
   more = {} as Own,
 ) {
-  return { ...({ type: 'string', requiresArg: true } as const), choices, describe, ...more };
+  return { type: 'string' as const, requiresArg: true, choices, describe, ...more };
 }
 
 export function number<const Own extends More = object>(
@@ -76,11 +76,11 @@ export function number<const Own extends More = object>(
   describe: string,
   more = {} as Own,
 ) {
-  return { ...({ type: 'number', requiresArg: true } as const), kind, describe, ...more };
+  return { type: 'number' as const, requiresArg: true, kind, describe, ...more };
 }
 
 export function flag<const Own extends More = object>(describe: string, more = {} as Own) {
-  return { ...({ type: 'boolean', default: false } as const), describe, ...more };
+  return { type: 'boolean' as const, default: false, describe, ...more };
 }
 
 /** An option that takes several values: repeated, or separated by blanks or commas. */
@@ -89,13 +89,20 @@ export function list<const Own extends More = object>(
   describe: string,
   more = {} as Own,
 ) {
-  const words = { type: 'string', array: true, requiresArg: true, coerce: listValues } as const;
-  return { ...words, kind, describe, ...more };
+  return {
+    type: 'string' as const,
+    array: true as const,
+    requiresArg: true,
+    coerce: listValues,
+    kind,
+    describe,
+    ...more,
+  };
 }
 
 /** An argument of which there may be several. */
 export function words(kind: ValueKind | undefined, describe: string) {
-  return { ...({ type: 'string', array: true } as const), kind, describe };
+  return { type: 'string' as const, array: true as const, kind, describe };
 }
 
 /** The values in the words of a list: each word may have several, separated by commas. */

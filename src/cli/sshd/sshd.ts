@@ -11,10 +11,12 @@ import { checkCommand, listCommand } from './state.ts';
 
 const positionals = {
   name: {
-    ...({ type: 'string', kind: 'sshd-kind', demandOption: true } as const),
+    type: 'string',
+    kind: 'sshd-kind',
+    demandOption: true,
     describe: 'Name of the kind: lower-case letters, digits and hyphens',
   },
-};
+} as const;
 
 const options = {
   port: number(
