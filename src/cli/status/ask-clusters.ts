@@ -8,7 +8,9 @@ import {
   tokenSetupCommand,
   tokenState,
 } from '../../clusters/access/token-state.ts';
+import type { CheckStatus } from '../../check-result.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
+import { hookTokenFinding } from '../../diagnose/doctor/cluster-api-check.ts';
 import { asBerthError, BerthError } from '../../errors/berth-error.ts';
 import { withApiClient } from '../../kube/api-client.ts';
 import { whoAmI } from '../../kube/required-rights.ts';
@@ -47,12 +49,14 @@ async function ask(
   let account: string | null = null;
   let milliseconds: number | null = null;
   let error: BerthError | undefined;
+  let status: CheckStatus = 'failed';
   try {
     const server = await hookAccess(cluster, deps);
     token = server.token === undefined ? undefined : tokenState(server.token, now);
     const started = performance.now();
     account = await withApiClient(server, deps.deadline, whoAmI);
     milliseconds = Math.round(performance.now() - started);
+    ({ status } = hookTokenFinding(server, cluster, now));
   } catch (thrown) {
     error = deps.deadline.aborted
       ? new BerthError(`${endpoint}: no answer within ${timeoutMs / 1000} s`, {
@@ -62,10 +66,8 @@ async function ask(
         })
       : asBerthError(thrown, `asking ${endpoint}`);
   }
-  const hasExpired = token?.state === 'expired';
-  const isGood = token?.state === 'good';
   return {
-    status: error !== undefined || hasExpired ? 'failed' : isGood ? 'ok' : 'warning',
+    status,
     cluster: cluster.name,
     server: endpoint,
     account,
@@ -76,7 +78,7 @@ async function ask(
     ...(error && {
       error: {
         ...documentError(error),
-        ...(hasExpired && { next: tokenSetupCommand(cluster) }),
+        ...(token?.state === 'expired' && { next: tokenSetupCommand(cluster) }),
       },
     }),
   };
