@@ -30,11 +30,11 @@ export function commandPages(
   const overview = page({ name: 'berth', section: 8, ...release }, [
     ['NAME', ["berth \\- manage users' sessions, credentials and namespaces"]],
     ['SYNOPSIS', ['.B berth', '.I COMMAND', '[\\fIOPTIONS\\fR]']],
-    ['DESCRIPTION', [text(root.epilogue.replace(/ Exit statuses.*/, ''))]],
+    ['DESCRIPTION', [text((root.epilogue ?? '').replace(/ Exit statuses.*/, ''))]],
     [
       'COMMANDS',
-      root.commands.flatMap(({ name, summary }) =>
-        entry(`.BR berth\\-${escaped(name)} (8)`, text(summary)),
+      root.commands.flatMap(({ name, describe }) =>
+        entry(`.BR berth\\-${escaped(name)} (8)`, text(describe)),
       ),
     ],
     ['OPTIONS', ['These are options of all commands.', ...root.options.flatMap(option)]],
@@ -57,7 +57,7 @@ function nameAndSection({ file }: ManPage): readonly [name: string, section: num
 function commandPage(node: CommandNode, release: Release): ManPage {
   const name = `berth-${node.name}`;
   const roff = page({ name, section: 8, ...release }, [
-    ['NAME', [`${escaped(name)} \\- ${text(node.summary)}`]],
+    ['NAME', [`${escaped(name)} \\- ${text(node.describe)}`]],
     [
       'SYNOPSIS',
       node.commands.length === 0
@@ -75,17 +75,17 @@ function commandPage(node: CommandNode, release: Release): ManPage {
 
 function subsection(parent: string, node: CommandNode): string[] {
   return [
-    `.SS ${escaped(`berth ${parent} ${node.synopsis}`)}`,
+    `.SS ${escaped(`berth ${parent} ${node.command}`)}`,
     ...description(node),
     ...shownOptions(node).flatMap(option),
   ];
 }
 
-function description({ summary, epilogue, positionals }: CommandNode): string[] {
+function description({ describe, epilogue, positionals }: CommandNode): string[] {
   return [
-    text(`${summary}.`),
-    ...(epilogue === '' ? [] : ['.PP', text(epilogue)]),
-    ...positionals.flatMap(({ name, summary: meaning }) =>
+    text(`${describe}.`),
+    ...(epilogue === undefined ? [] : ['.PP', text(epilogue)]),
+    ...positionals.flatMap(({ name, describe: meaning }) =>
       entry(`\\fI${escaped(name.toUpperCase())}\\fR`, text(`${meaning}.`)),
     ),
   ];
@@ -94,26 +94,27 @@ function description({ summary, epilogue, positionals }: CommandNode): string[] 
 function synopsis(before: string, node: CommandNode): string[] {
   return [
     `.B ${escaped(`${before} ${node.name}`)}`,
-    `[\\fIOPTIONS\\fR] ${escaped(node.synopsis.split(' ').slice(1).join(' '))}`.trimEnd(),
+    `[\\fIOPTIONS\\fR] ${escaped(node.command.split(' ').slice(1).join(' '))}`.trimEnd(),
   ];
 }
 
-function option({ names, summary, takesValue, ...rest }: OptionNode): string[] {
+function option({ names, describe, type, ...rest }: OptionNode): string[] {
   const { kind, choices, default: value } = rest;
   const short = names.toSorted((one, other) => one.length - other.length);
   const placeholder = placeholderOf(kind, choices);
   const term = short.map((name) => `\\fB${escaped(name)}\\fR`).join(', ');
   const known = typeof value === 'string' && value !== '' ? ` Default: ${value}.` : '';
-  const meaning = `${summary}${summary === '' || /[.\]]$/.test(summary) ? '' : '.'}${known}`.trim();
+  const meaning =
+    `${describe}${describe === '' || /[.\]]$/.test(describe) ? '' : '.'}${known}`.trim();
   // A line may end after each choice.
   const taken = escaped(placeholder).replaceAll('|', '|\\:');
   return entry(
-    takesValue ? `${term} \\fI${taken}\\fR` : term,
+    type === 'boolean' ? term : `${term} \\fI${taken}\\fR`,
     text(meaning === '' ? 'See above.' : meaning),
   );
 }
 
-function examples({ examples: all }: CommandNode): string[] {
+function examples({ examples: all = [] }: CommandNode): string[] {
   return all.flatMap(([line, meaning]) => [
     '.PP',
     text(`${meaning}:`),

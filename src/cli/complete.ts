@@ -46,24 +46,26 @@ export async function complete(root: CommandNode, words: readonly string[]): Pro
   const { path, node } = namedCommand(root, before[0] === 'help' ? before.slice(1) : before);
   const options = optionsAt(root, node);
   const valued = (word = ''): OptionNode | undefined =>
-    options.find(({ names, takesValue }) => takesValue && names.includes(word));
+    options.find(({ names, type }) => type !== 'boolean' && names.includes(word));
   const last = before.findLast((word) => word.startsWith('-'));
-  const open = valued(before.at(-1)) ?? (valued(last)?.isList === true ? valued(last) : undefined);
+  const open = valued(before.at(-1)) ?? (valued(last)?.array === true ? valued(last) : undefined);
   const { candidates, fallback } = await all();
   return { candidates: candidates.filter(({ word }) => word.startsWith(current)), fallback };
 
   async function all(): Promise<Completion> {
     if (current.startsWith('-'))
       return onlyWords(
-        options.flatMap(({ names, summary, hidden }) =>
+        options.flatMap(({ names, describe, hidden = false }) =>
           names
             .filter((word) => word.startsWith('--') && !hidden)
-            .map((word) => ({ word, summary })),
+            .map((word) => ({ word, summary: describe })),
         ),
       );
     if (open !== undefined) return valuesOf(open);
     if (node.commands.length > 0)
-      return onlyWords(node.commands.map(({ name, summary }) => ({ word: name, summary })));
+      return onlyWords(
+        node.commands.map(({ name, describe }) => ({ word: name, summary: describe })),
+      );
     const given = before.filter((word, n) => !word.startsWith('-') && !valued(before[n - 1]));
     // The last one may be repeated.
     const positional = node.positionals[given.length - path.length] ?? node.positionals.at(-1);
@@ -76,7 +78,7 @@ async function valuesOf({
   choices,
   kind,
 }: Pick<PositionalNode, 'choices' | 'kind'>): Promise<Completion> {
-  if (choices.length > 0) return onlyWords(plain(choices));
+  if (choices !== undefined) return onlyWords(plain(choices));
   if (kind === 'file') return { candidates: [], fallback: 'files' };
   if (kind === 'directory') return { candidates: [], fallback: 'directories' };
   return onlyWords(kind === undefined || isPlaceholder(kind) ? [] : plain(await namesOf(kind)));

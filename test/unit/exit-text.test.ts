@@ -8,7 +8,7 @@ const texts = new Map(exitStatusTexts);
 
 /** What each help says of exit statuses, by command. */
 function helps(node: CommandNode, words: readonly string[] = []): [string, string][] {
-  const own = /Exit status\b.*/s.exec(node.epilogue)?.[0];
+  const own = /Exit status\b.*/s.exec(node.epilogue ?? '')?.[0];
   return [
     ...(own === undefined ? [] : [[words.join(' '), own] as [string, string]]),
     ...node.commands.flatMap((command) => helps(command, [...words, command.name])),

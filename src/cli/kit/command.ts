@@ -1,6 +1,6 @@
 import type { Argv, CommandModule, Options, PositionalOptions } from 'yargs';
 import { type OptionRules, checkOptions } from './option-rules.ts';
-import { type ArgumentsOf, type OptionSpecs, type ValueKind, globalOptions } from './options.ts';
+import { type ArgumentsOf, type OptionSpec, type OptionSpecs, globalOptions } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 interface Declared extends Omit<OptionRules, 'options'> {
@@ -81,38 +81,23 @@ export function commandModule(declared: Command, terminal: Terminal): CommandMod
 }
 
 /** A command with its options and its own commands, as its help shows them. */
-export interface CommandNode {
+export interface CommandNode extends Omit<Declared, 'commands'> {
   readonly name: string;
-  /** The name with its arguments: `show <session..>`. */
-  readonly synopsis: string;
-  readonly summary: string;
-  /** Title of the group in which the help of `berth` lists it; may be empty. */
-  readonly group: string;
-  readonly examples: readonly (readonly [string, string])[];
-  readonly epilogue: string;
+  /** Title of the group in which the help of `berth` lists it. */
+  readonly group?: string | undefined;
   /** Those of the root are of all commands, except `--version`. */
   readonly options: readonly OptionNode[];
   readonly positionals: readonly PositionalNode[];
   readonly commands: readonly CommandNode[];
-  readonly companion: string | undefined;
 }
 
-export interface PositionalNode {
+export interface PositionalNode extends OptionSpec {
   readonly name: string;
-  readonly summary: string;
-  readonly kind: ValueKind | undefined;
-  readonly choices: readonly string[];
 }
 
-export interface OptionNode extends Omit<PositionalNode, 'name'> {
+export interface OptionNode extends OptionSpec {
   /** With dashes: `--output`, `-o`. */
   readonly names: readonly string[];
-  readonly takesValue: boolean;
-  /** Whether several values can follow it. */
-  readonly isList: boolean;
-  readonly default: unknown;
-  /** Not in help. */
-  readonly hidden: boolean;
 }
 
 const rootExamples = [
@@ -130,9 +115,8 @@ export function commandTree(groups: CommandGroups): CommandNode {
   const version = { type: 'boolean', describe: 'Show version number' } as const;
   return {
     name: 'berth',
-    synopsis: '',
-    summary: '',
-    group: '',
+    command: '',
+    describe: '',
     examples: rootExamples,
     epilogue: rootEpilogue,
     positionals: [],
@@ -140,29 +124,18 @@ export function commandTree(groups: CommandGroups): CommandNode {
     commands: Object.entries(groups).flatMap(([title, commands]) =>
       commands.map((own) => nodeOf(own, title)),
     ),
-    companion: undefined,
   };
 }
 
-function nodeOf(declared: Command, title = ''): CommandNode {
-  const { command: synopsis, describe: summary, examples = [], epilogue = '' } = declared;
-  const { options = {}, positionals = {}, commands = [], companion } = declared;
+function nodeOf(declared: Command, group?: string): CommandNode {
+  const { options = {}, positionals = {}, commands = [] } = declared;
   return {
+    ...declared,
     name: nameOf(declared),
-    synopsis,
-    summary,
-    group: title,
-    examples,
-    epilogue,
+    group,
     options: optionNodes(options),
-    positionals: Object.entries(positionals).map(([name, { describe, kind, choices = [] }]) => ({
-      name,
-      summary: describe,
-      kind,
-      choices,
-    })),
+    positionals: Object.entries(positionals).map(([name, spec]) => ({ ...spec, name })),
     commands: commands.map((own) => nodeOf(own)),
-    companion,
   };
 }
 
@@ -172,26 +145,14 @@ function nameOf({ command: synopsis }: Command): string {
 
 function optionNodes(options: OptionSpecs): OptionNode[] {
   return Object.entries(options).map(([name, spec]) => {
-    const { alias = [], type, kind, array = false, choices = [], hidden = false } = spec;
-    const names = [name, ...[alias].flat()].map((one) =>
-      one.length === 1 ? `-${one}` : `--${one}`,
-    );
-    return {
-      names,
-      summary: spec.describe,
-      takesValue: type !== 'boolean',
-      isList: array,
-      kind,
-      choices,
-      default: spec.default,
-      hidden,
-    };
+    const names = [name, spec.alias ?? []].flat();
+    return { ...spec, names: names.map((one) => (one.length === 1 ? `-${one}` : `--${one}`)) };
   });
 }
 
 /** Those that help shows. */
 export function shownOptions({ options }: CommandNode): readonly OptionNode[] {
-  return options.filter(({ hidden }) => !hidden);
+  return options.filter(({ hidden = false }) => !hidden);
 }
 
 /** A command has the options of the root, too. */

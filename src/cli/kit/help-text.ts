@@ -16,21 +16,21 @@ export function helpText(
   { path, node }: { readonly path: readonly string[]; readonly node: CommandNode },
   width: number,
 ): string {
-  const words = ['berth', ...path.slice(0, -1), node.synopsis].filter((word) => word !== '');
+  const words = ['berth', ...path.slice(0, -1), node.command].filter((word) => word !== '');
   const line = (left: string, meaning: string): string => columns(left, meaning, width);
   const sections = [
     [
       node === root ? 'Usage: berth COMMAND [OPTIONS]' : words.join(' '),
-      ...(node.summary === '' ? [] : ['', wrapped(node.summary, '', '', width)]),
+      ...(node.describe === '' ? [] : ['', wrapped(node.describe, '', '', width)]),
     ],
     ...groupsOf(node).map(([title, commands]) => [
       `${title}:`,
-      ...commands.map((own) => line(['berth', ...path, own.synopsis].join(' '), own.summary)),
+      ...commands.map((own) => line(['berth', ...path, own.command].join(' '), own.describe)),
     ]),
     titled(
       'Arguments',
-      node.positionals.map(({ name, summary, choices }) =>
-        line(name, withValues(summary, choices, undefined)),
+      node.positionals.map(({ name, describe, choices }) =>
+        line(name, withValues(describe, choices, undefined)),
       ),
     ),
     titled('Options', node === root ? [] : shownOptions(node).map((one) => optionLine(one, width))),
@@ -42,9 +42,9 @@ export function helpText(
     ),
     titled(
       'Examples',
-      node.examples.flatMap(([command, meaning]) => [`  # ${meaning}`, `  ${command}`]),
+      (node.examples ?? []).flatMap(([command, meaning]) => [`  # ${meaning}`, `  ${command}`]),
     ),
-    node.epilogue === '' ? [] : [wrapped(node.epilogue, '', '', width)],
+    node.epilogue === undefined ? [] : [wrapped(node.epilogue, '', '', width)],
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -60,25 +60,25 @@ function titled(title: string, lines: readonly string[]): readonly string[] {
 function groupsOf({ commands }: CommandNode): readonly (readonly [string, CommandNode[]])[] {
   const titles = [...new Set(commands.map(({ group }) => group))];
   return titles.map((title) => [
-    title === '' ? 'Commands' : title,
+    title ?? 'Commands',
     commands.filter(({ group }) => group === title),
   ]);
 }
 
 function optionLine(option: OptionNode, width: number): string {
-  const { names, summary, takesValue, kind, choices, default: value } = option;
+  const { names, describe, type, kind, choices, default: value } = option;
   const short = names.filter((name) => !name.startsWith('--'));
   const long = names.filter((name) => name.startsWith('--'));
   const left = `${short.join(', ').padStart(2)}${short.length > 0 ? ', ' : '  '}${long.join(', ')}`;
-  const placeholder = takesValue ? ` ${placeholderOf(kind, choices)}` : '';
-  return columns(left + placeholder, withValues(summary, [], value), width);
+  const placeholder = type === 'boolean' ? '' : ` ${placeholderOf(kind, choices)}`;
+  return columns(left + placeholder, withValues(describe, [], value), width);
 }
 
-function withValues(summary: string, choices: readonly string[], value: unknown): string {
+function withValues(meaning: string, choices: readonly string[] = [], value: unknown): string {
   const values = choices.length === 0 ? '' : `: ${choices.join(', ')}`;
   const known = [value].flat().filter((one) => one !== false && one !== '' && one !== undefined);
   const fallback = known.length === 0 ? '' : ` [default: ${known.join(' ')}]`;
-  return `${summary}${values}${fallback}`.trim();
+  return `${meaning}${values}${fallback}`.trim();
 }
 
 /** A left part that is too long has a line of its own. */

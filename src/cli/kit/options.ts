@@ -147,7 +147,10 @@ export function isPlaceholder(kind: ValueKind): kind is Placeholder {
 }
 
 /** How help names a value: `FILE`, `text|json`. */
-export function placeholderOf(kind: ValueKind | undefined, choices: readonly string[]): string {
+export function placeholderOf(
+  kind: ValueKind | undefined,
+  choices: readonly string[] = [],
+): string {
   if (choices.length > 0) return choices.join('|');
   if (kind === 'directory') return 'DIR';
   return kind === undefined ? 'VALUE' : kind.replace(/^.*-/, '').toUpperCase();

@@ -16,7 +16,7 @@ export function refused(root: CommandNode, words: readonly string[], message: st
   ];
   const [, unknown] = /^Unknown arguments?: ([^,]*)/.exec(message) ?? [];
   const text = message.startsWith('Not enough non-option arguments')
-    ? `Missing argument: ${node.synopsis}`
+    ? `Missing argument: ${node.command}`
     : // Wrong values stand on lines of their own.
       message.replaceAll(/\s+/g, ' ');
   const meant = unknown === undefined ? '' : didYouMean(unknown, names);

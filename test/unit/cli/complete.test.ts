@@ -52,8 +52,8 @@ describe('the command tree', () => {
 
   it('says what each option does that is not only a choice', () => {
     const silent = all(root).flatMap((node) =>
-      shownOptions(node).flatMap(({ names, summary, choices }) =>
-        summary === '' && choices.length === 0 ? [`${node.name} ${names.join(' ')}`] : [],
+      shownOptions(node).flatMap(({ names, describe, choices }) =>
+        describe === '' && choices === undefined ? [`${node.name} ${names.join(' ')}`] : [],
       ),
     );
     expect(silent).toEqual([]);
@@ -61,10 +61,10 @@ describe('the command tree', () => {
 
   it('has values for each option and argument that takes one, or says that there are none', () => {
     const unknown = all(root).flatMap((node) =>
-      [...shownOptions(node).filter(({ takesValue }) => takesValue), ...node.positionals]
+      [...shownOptions(node).filter(({ type }) => type !== 'boolean'), ...node.positionals]
         // `berth help` completes commands.
-        .filter(({ kind, choices }) => (kind === undefined) === (choices.length === 0))
-        .map(({ summary }) => `${node.name}: ${summary}`),
+        .filter(({ kind, choices }) => (kind === undefined) === (choices === undefined))
+        .map(({ describe }) => `${node.name}: ${describe}`),
     );
     expect(unknown).toEqual(['help: Such as `sessions list`']);
   });
@@ -73,8 +73,8 @@ describe('the command tree', () => {
     const hidden = all(root).flatMap(({ name, options }) =>
       options
         .filter(
-          ({ summary, choices }) =>
-            /: yes or no|: \w+ or \w+$/.test(summary) && choices.length === 0,
+          ({ describe, choices }) =>
+            /: yes or no|: \w+ or \w+$/.test(describe) && choices === undefined,
         )
         .map(({ names }) => `${name} ${names.join(' ')}`),
     );
