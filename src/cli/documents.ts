@@ -134,15 +134,7 @@ export interface Documents {
   /** `berth subid plan` and `apply` */
   readonly SubidPlan: Pick<
     SubidPlan,
-    | 'layout'
-    | 'users'
-    | 'complete'
-    | 'directories'
-    | 'problems'
-    | 'warnings'
-    | 'skipped'
-    | 'notes'
-    | 'suggestion'
+    'layout' | 'users' | 'complete' | 'directories' | 'problems' | 'warnings' | 'skipped' | 'notes'
   > & {
     /** Only of `apply`. */
     readonly done?: boolean;

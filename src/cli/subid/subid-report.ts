@@ -8,7 +8,6 @@ import type { SubidPlan } from '../../setup/subid/plan-subids.ts';
 import type {
   SubordinateFault,
   SubordinateFileName,
-  SubordinateLayout,
 } from '../../setup/subid/rules/subordinate-input.ts';
 import type { Documents } from '../documents.ts';
 import { type Terminal, documentText, errorText, wantsColour, writeIdle } from '../kit/terminal.ts';
@@ -127,17 +126,16 @@ function remarks({ warnings, skipped, notes, directories }: SubidPlan): string {
     .join('');
 }
 
-/** All problems as one error with a layout that has room; undefined if there are none. */
+/** All problems as one error; undefined if there are none. */
 function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefined {
-  const { problems, suggestion } = plan;
+  const { problems } = plan;
   const [first] = problems;
   if (first === undefined) return undefined;
   const without = problems.filter(({ user }) => user !== undefined);
   const count = without.length > 1 ? `${countText(without.length, 'user')} have no range: ` : '';
   const stopped = without.length > 0 && !othersDone;
   const hints = [
-    ...(without.length < problems.length ? [nextStep('subid-entry-holds-account')] : []),
-    ...(without.length > 0 ? [wayOut(without, suggestion)] : []),
+    ...new Set(problems.map(({ code }) => nextStep(code))),
     ...(stopped
       ? ['Or write the ranges of the other users: `berth subid apply --keep-going`.']
       : []),
@@ -157,20 +155,9 @@ function summary(problems: readonly SubordinateFault[]): string {
     .join('; ');
 }
 
-function wayOut(
-  [first]: readonly SubordinateFault[],
-  layout: SubordinateLayout | undefined,
-): string {
-  if (first?.code === 'subid-people-unknown') return nextStep(first.code);
-  if (layout === undefined)
-    return 'The UIDs are too far apart for one set of ranges. Run the command once per UID range, each time with its own --min-uid, --max-uid, --first-uid and --base.';
-  const { firstUid, base, size } = layout;
-  return `All users get a range with --first-uid ${firstUid} --base ${base} --size ${size}.`;
-}
-
 /** For scripts. */
 function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolean): string {
-  const { add, files, problems, warnings, suggestion, directories, ...rest } = plan;
+  const { add, files, problems, warnings, directories, ...rest } = plan;
   const of = (file: SubordinateFileName): Documents['SubidPlan']['subuid'] => ({
     file: files[file].path,
     add: add[file],
@@ -188,7 +175,6 @@ function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolea
     warnings,
     skipped,
     notes,
-    suggestion,
     next: error?.hint,
   };
   return documentText('SubidPlan', json);

@@ -6,7 +6,7 @@ import {
   type SubordinateInput,
 } from './subordinate-input.ts';
 import type { ErrorCode } from '../../../errors/error-codes.ts';
-import { endOf, formatRange, indexRanges, type RangeIndex, suggestLayout } from './id-ranges.ts';
+import { endOf, formatRange, indexRanges, type RangeIndex } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import type { ReservedIds } from './directory-ids.ts';
 import { existingFaults, heldIds, overlapText } from './subordinate-faults.ts';
@@ -25,8 +25,6 @@ export interface SubordinatePlan {
   /** Users without a range, each with the reason. Without a user: ranges in the files that contain an ID of somebody. */
   readonly problems: readonly SubordinateFault<ErrorCode>[];
   readonly warnings: readonly SubordinateFault[];
-  /** A layout that has room for all of these users. Only set if there are problems, and one was found. */
-  readonly suggestion?: SubordinateLayout;
 }
 
 const fileNames = ['subuid', 'subgid'] as const;
@@ -45,7 +43,6 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   const context = contextOf({ ...input, users }, people);
   const add: Record<SubordinateFileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
   const problems = heldIds(input);
-  const withRange = problems.length;
   const warnings = [...existingFaults(input, people)];
   let complete = 0;
   for (const user of users) {
@@ -57,17 +54,7 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
     add.subuid.push(...wanted.subuid);
     add.subgid.push(...wanted.subgid);
   }
-  const suggestion =
-    problems.length === withRange || input.directory.unlisted.length > 0
-      ? undefined
-      : suggestLayout({ ...input, users });
-  return {
-    add,
-    complete,
-    problems,
-    warnings,
-    suggestion,
-  };
+  return { add, complete, problems, warnings };
 }
 
 /** First ID of the user's range, even if there is no room for it. */
