@@ -105,7 +105,6 @@ export const exitClasses = {
   'home-invalid': 'config',
   'home-missing': 'unavailable',
   'home-busy': 'temporary',
-  'subid-uid-below-first': 'config',
   'subid-uid-does-not-fit': 'config',
   'subid-overlaps-entry': 'config',
   'subid-overlaps-account': 'config',

@@ -6,7 +6,6 @@ import { type ReservedIds, reservedIds } from '../../setup/subid/rules/directory
 import { fileIdentity } from '../../system/config-files.ts';
 import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, outputOption, text, words } from '../kit/options.ts';
-import { parseSeconds } from '../kit/parse-seconds.ts';
 
 /** Both commands have the same options. */
 const helpOf = 'berth subid plan';
@@ -20,9 +19,7 @@ const options = {
     'file',
     'File with one login name or passwd(5) entry on each line; - for standard input',
   ),
-  'min-uid': text('UID', 'Lowest UID that gets a range', { default: '1000' }),
-  'max-uid': text('UID', 'Highest UID that gets a range', { default: '4294967294' }),
-  'first-uid': text('UID', 'UID with the first range', { default: '1000' }),
+  'first-uid': text('UID', 'Lowest UID that gets a range: the first one', { default: '1000' }),
   base: text('ID', 'Start of the first range', { default: '655360000' }),
   size: text('COUNT', 'IDs for each user', { default: '65536' }),
   reserved: list(
@@ -72,9 +69,6 @@ const applyCommand = command({
   options: {
     ...options,
     'keep-going': flag('Write the other ranges even if some users cannot get one'),
-    'lock-timeout': text('TIME', 'How long to wait for useradd and similar tools', {
-      default: '15s',
-    }),
   },
   needs,
   examples: [
@@ -89,11 +83,9 @@ const applyCommand = command({
   run: async (args, terminal) => {
     const { applySubids } = await import('../../setup/subid/apply-subids.ts');
     const { writeSubidResult } = await import('./subid-report.ts');
-    const bounds = { least: '0s', most: '1h' };
     const result = await applySubids({
       ...(await inputOf(args)),
       keepGoing: args['keep-going'],
-      lockWaitMs: parseSeconds(args['lock-timeout'], 'lock-timeout', bounds) * 1000,
     });
     return writeSubidResult(result, args.output, terminal);
   },
@@ -110,8 +102,6 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
   const wanted = wantedUsers(args);
   return {
     wanted,
-    minimumUid: idOf(args, 'min-uid', 0),
-    maximumUid: idOf(args, 'max-uid', 0),
     groups: args.groups,
     reserved: args.reserved?.map(reservedOf),
     layout: {
@@ -163,11 +153,7 @@ function reservedOf(text: string): ReservedIds {
   throw usageError(helpOf, `--reserved ${text}: must be FROM-TO, such as 1000-99999`);
 }
 
-function idOf(
-  args: SubidArguments,
-  option: 'min-uid' | 'max-uid' | 'first-uid' | 'base' | 'size',
-  lowest: number,
-): number {
+function idOf(args: SubidArguments, option: 'first-uid' | 'base' | 'size', lowest: number): number {
   const text = args[option];
   const id = Number(text);
   if (/^\d{1,10}$/.test(text) && id >= lowest && id <= 4_294_967_294) return id;

@@ -222,8 +222,6 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
 function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
   return {
     wanted: user === undefined ? [] : [`${user.name}:x:${user.uid}:${user.gid}`],
-    minimumUid: 0,
-    maximumUid: 0xffff_fffe,
     groups: false,
     layout: { firstUid: 0, base: 1, size: 1 },
   };

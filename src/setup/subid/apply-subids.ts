@@ -17,8 +17,6 @@ import {
 export interface ApplyInput extends SubidInput {
   /** Assigns ranges even if some users cannot get one. */
   readonly keepGoing: boolean;
-  /** How long to wait for the locks of the two files. Milliseconds. */
-  readonly lockWaitMs: number;
 }
 
 export interface SubidResult {
@@ -49,13 +47,10 @@ export async function applySubids(input: ApplyInput): Promise<SubidResult> {
 }
 
 /** Locks subuid before subgid, in the same order as useradd. */
-async function locked<T>(
-  { prefix = '/', lockWaitMs }: ApplyInput,
-  work: () => Promise<T>,
-): Promise<T> {
-  const subuid = await takeShadowLock(join(prefix, 'etc/subuid'), lockWaitMs);
+async function locked<T>({ prefix = '/' }: ApplyInput, work: () => Promise<T>): Promise<T> {
+  const subuid = await takeShadowLock(join(prefix, 'etc/subuid'));
   try {
-    const subgid = await takeShadowLock(join(prefix, 'etc/subgid'), lockWaitMs);
+    const subgid = await takeShadowLock(join(prefix, 'etc/subgid'));
     try {
       return await work();
     } finally {

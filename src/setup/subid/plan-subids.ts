@@ -10,7 +10,6 @@ import { planSubordinateIds, type SubordinatePlan } from './rules/subordinate-id
 import type { SubordinateFileName, SubordinateLayout } from './rules/subordinate-input.ts';
 
 export interface SubidInput extends SubidAccountQuery {
-  readonly layout: SubordinateLayout;
   /** Where to create the users' directories; absent if they were not asked for. */
   readonly storage?: string;
 }

@@ -7,6 +7,7 @@ import type { DirectoryIds, ReservedIds } from './rules/directory-ids.ts';
 import {
   type KnownId,
   type SubordinateFileName,
+  type SubordinateLayout,
   type SubordinateUser,
 } from './rules/subordinate-input.ts';
 import { directoryServices, getent, unlistedServices } from '../../system/getent.ts';
@@ -14,8 +15,7 @@ import { directoryServices, getent, unlistedServices } from '../../system/getent
 export interface SubidAccountQuery {
   /** Login names, or lines of passwd(5), which need no lookup; absent: every account. */
   readonly wanted?: readonly string[];
-  readonly minimumUid: number;
-  readonly maximumUid: number;
+  readonly layout: SubordinateLayout;
   /** Whether to look up supplementary groups too. */
   readonly groups: boolean;
   /** IDs that the site reserves: then no others are asked for. */
@@ -43,7 +43,7 @@ const nobody = 65_534;
  * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`, and the errors of `readDirectoryIds`
  */
 export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> {
-  const { wanted, minimumUid, maximumUid } = query;
+  const { wanted, layout } = query;
   const nss = query.prefix === undefined ? getent : nssOfFiles(query.prefix);
   const [passwd, group] = await Promise.all([nss('passwd'), nss('group')]);
   const everybody = passwd.map(passwdEntry).filter((entry) => entry !== undefined);
@@ -52,8 +52,8 @@ export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> 
   const users = chosen.filter(({ name, uid, shell }) => {
     // Packages create accounts above the UIDs of users too (Debian Policy 9.2.2), with nologin(8) or false(1).
     if (wanted === undefined && /\/(?:nologin|false)$/.test(shell)) return false;
-    const reason = reasonToSkip(name, uid, minimumUid, maximumUid);
-    // System accounts are only reported if they were named.
+    const reason = reasonToSkip(name, uid, layout.firstUid);
+    // Others below the first UID, such as system accounts, are only reported if they were named.
     if (reason !== undefined && (wanted !== undefined || reason === unusableName))
       skipped.push({ name, reason });
     return reason === undefined;
@@ -91,9 +91,8 @@ async function directoryIds(
 
 const unusableName = 'its name has characters other than letters, digits, `_`, `@`, `.` and `-`';
 
-function reasonToSkip(name: string, uid: number, low: number, high: number): string | undefined {
-  if (uid < low) return `UID ${uid} is below ${low}`;
-  if (uid > high) return `UID ${uid} is above ${high}`;
+function reasonToSkip(name: string, uid: number, firstUid: number): string | undefined {
+  if (uid < firstUid) return `UID ${uid} is below ${firstUid}`;
   if (uid === nobody) return 'it is the UID of nobody';
   try {
     checkUserName(name);

@@ -7,6 +7,9 @@ import { lockIdentity, removeLockIfSame } from '../../system/file-lock.ts';
 import { ifExists } from '../../system/if-present.ts';
 import { isNoProcess, temporaryName } from '../../system/temporary-name.ts';
 
+/** How long shadow's tools wait for others. */
+const timeoutMs = 15_000;
+
 export interface ShadowLock {
   release(): Promise<void>;
 }
@@ -16,10 +19,9 @@ export interface ShadowLock {
  * link(2), containing the owner's PID (`do_lock_file` in shadow's lib/commonio.c). A lock of a dead process is
  * removed, as those tools do. Their lckpwdf(3) is not taken: all of them also check this file before they write.
  *
- * @param timeoutMs How long to wait for others; shadow's tools wait 15 s.
  * @throws {BerthError} `lock-timeout`, `lock-unreadable`, and the errors of `writeError` for a full disk
  */
-export async function takeShadowLock(path: string, timeoutMs: number): Promise<ShadowLock> {
+export async function takeShadowLock(path: string): Promise<ShadowLock> {
   const lock = `${path}.lock`;
   const temporary = temporaryName(path);
   try {
@@ -30,7 +32,7 @@ export async function takeShadowLock(path: string, timeoutMs: number): Promise<S
       const owner = await ownerOf(lock);
       if (owner === undefined) continue;
       if (isNoProcess(owner.pid)) await removeLockIfSame(lock, owner.identity, path);
-      else if (performance.now() > end) throw await timedOut(lock, owner.pid, timeoutMs);
+      else if (performance.now() > end) throw await timedOut(lock, owner.pid);
       else await sleep(20 + Math.random() * 30);
     }
   } catch (cause) {
@@ -74,7 +76,7 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
   }
 }
 
-async function timedOut(lock: string, pid: number, timeoutMs: number): Promise<BerthError> {
+async function timedOut(lock: string, pid: number): Promise<BerthError> {
   const command = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
   return new BerthError(
     `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${timeoutMs / 1000} s`,

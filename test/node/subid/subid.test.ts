@@ -92,8 +92,7 @@ describe('berth subid plan', () => {
     expect(await owners('bob', '--', 'alice')).toEqual(['alice', 'bob']);
     expect(await owners('--users-from', list)).toEqual(['bob', 'carol']);
     expect(await owners('alice', '--users-from', list)).toEqual(['alice', 'bob', 'carol']);
-    expect(await owners('--min-uid', '1001')).toEqual(['bob']);
-    expect(await owners('--max-uid', '1000')).toEqual(['alice']);
+    expect(await owners('--first-uid', '1001')).toEqual(['bob']);
     const unknown = await etc.subid('plan', 'alice', 'dave');
     expect(unknown).toMatchObject({ exitCode: 67, stdout: '' });
     expect(unknown.stderr).toMatch(/there is no user dave \[user-unknown\]\nnext: /);

@@ -160,11 +160,6 @@ function problemsOf(
       'subid-people-unknown',
       `${unlisted} does not list its accounts, whose UIDs a range of ${name} could contain`,
     );
-  if (uid < layout.firstUid)
-    return fault(
-      'subid-uid-below-first',
-      `UID ${uid} (${name}) is below the first UID ${layout.firstUid}`,
-    );
   if (endOf(range) > idCount)
     return fault(
       'subid-uid-does-not-fit',

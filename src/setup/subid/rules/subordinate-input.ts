@@ -2,7 +2,7 @@ import type { LogCode } from '../../../errors/error-codes.ts';
 import type { SubordinateFile } from '../../../identity/subordinate-file.ts';
 import type { DirectoryIds } from './directory-ids.ts';
 
-/** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. */
+/** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. No lower UID has one. */
 export interface SubordinateLayout {
   readonly firstUid: number;
   readonly base: number;

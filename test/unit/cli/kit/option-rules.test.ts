@@ -163,10 +163,10 @@ const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   status: { '': '--output' },
   'subid apply': {
-    '': '--users-from --min-uid --max-uid --first-uid --base --size --reserved --groups --directories --prefix --output --keep-going --lock-timeout',
+    '': '--users-from --first-uid --base --size --reserved --groups --directories --prefix --output --keep-going',
   },
   'subid plan': {
-    '': '--users-from --min-uid --max-uid --first-uid --base --size --reserved --groups --directories --prefix --output',
+    '': '--users-from --first-uid --base --size --reserved --groups --directories --prefix --output',
   },
   'token rotate': {
     '--kubeconfig': '--context --lifetime --service-account --timeout --dry-run',

@@ -177,11 +177,6 @@ describe('a user without room', () => {
     };
     expect(added(plan([bob], machine)).subuid).toEqual(['bob:589824:65536']);
   });
-
-  it('is one below the first UID', () => {
-    const found = plan([user('old', 500), alice]);
-    expect(codes(found.problems)).toEqual(['subid-uid-below-first']);
-  });
 });
 
 describe('the files as they are', () => {
