@@ -16,10 +16,6 @@ export interface SubordinateFile {
   readonly entries: readonly SubordinateEntry[];
   /** Lines that newuidmap ignores, except comments and empty lines. */
   readonly malformed: readonly { readonly line: number; readonly text: string }[];
-  /** Number of lines, including a last line without a newline. */
-  readonly lines: number;
-  /** The last line, if it has no newline. */
-  readonly unfinished?: string;
 }
 
 /** Number of IDs: 32 bits, except the last one, which means "no change" in chown(2). */
@@ -36,21 +32,13 @@ const longestLine = 1023;
 export function parseSubordinateFile(text: string): SubordinateFile {
   const entries: SubordinateEntry[] = [];
   const malformed: { line: number; text: string }[] = [];
-  const lines = text.split('\n');
-  const unfinished = lines.pop();
-  if (unfinished !== undefined && unfinished !== '') lines.push(unfinished);
-  for (const [index, content] of lines.entries()) {
+  for (const [index, content] of text.split('\n').entries()) {
     const line = index + 1;
     const entry = entryOf(content);
     if (entry !== undefined) entries.push({ ...entry, line });
     else if (!/^\s*(?:#|$)/.test(content)) malformed.push({ line, text: content });
   }
-  return {
-    entries,
-    malformed,
-    lines: lines.length,
-    ...(unfinished === undefined || unfinished === '' ? {} : { unfinished }),
-  };
+  return { entries, malformed };
 }
 
 /** The line of an entry, without its newline. */

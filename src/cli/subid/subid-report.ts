@@ -5,95 +5,74 @@ import { entryLine } from '../../identity/subordinate-file.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { SubidResult } from '../../setup/subid/apply-subids.ts';
 import type { SubidPlan } from '../../setup/subid/plan-subids.ts';
-import type {
-  SubordinateFault,
-  SubordinateFileName,
+import {
+  fileNames,
+  type SubordinateFault,
+  type SubordinateFileName,
 } from '../../setup/subid/rules/subordinate-input.ts';
 import type { Documents } from '../documents.ts';
 import { type Terminal, documentText, errorText, wantsColour, writeIdle } from '../kit/terminal.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
 
-const fileNames = ['subuid', 'subgid'] as const;
-
 /**
- * Writes a plan: a patch to standard output, warnings to standard error.
+ * Writes a plan: what would be added to standard output, warnings to standard error.
  *
  * @returns The exit status, as of `kubectl diff`: 0 no changes, 1 changes, 78 a user without a range.
  */
 export function writeSubidPlan(plan: SubidPlan, format: string, streams: Streams): number {
-  const { stdout, stderr, env } = streams;
-  const colour = wantsColour(stdout, env);
+  const changes = additions(plan);
   const error = problemError(plan, false);
-  const text = format === 'json' ? subidJson(plan, error) : planText(plan, colour);
-  stdout.write(text);
-  if (text === '' && error === undefined) writeIdle('nothing to add', false, { stdout });
-  if (format !== 'json') {
-    stderr.write(remarks(plan));
-    if (error !== undefined) stderr.write(errorText(error));
-  }
-  return error?.exitCode ?? (changes(plan) > 0 ? 1 : 0);
+  const colour = wantsColour(streams.stdout, streams.env);
+  const lines = changes.map((line) => (colour ? `\u001b[32m${line}\u001b[0m\n` : `${line}\n`));
+  write({ plan, error, text: lines.join('') }, format, streams);
+  if (format !== 'json' && changes.length === 0 && error === undefined)
+    writeIdle('nothing to add', false, streams);
+  return error?.exitCode ?? (changes.length > 0 ? 1 : 0);
 }
 
 /** Writes what was done. @returns The exit status: 0 done, 78 a user without a range. */
 export function writeSubidResult(
   { plan, done }: SubidResult,
   format: string,
-  { stdout, stderr }: Streams,
+  streams: Streams,
 ): number {
   const error = problemError(plan, done);
-  if (format === 'json') stdout.write(subidJson(plan, error, done));
-  else {
-    if (done) stdout.write(doneText(plan));
-    stderr.write(remarks(plan));
-    if (error !== undefined) stderr.write(errorText(error));
-  }
+  write({ plan, error, done, text: done ? doneText(plan) : '' }, format, streams);
   return error?.exitCode ?? 0;
 }
 
-function changes({ add, directories }: SubidPlan): number {
-  return add.subuid.length + add.subgid.length + (directories?.make.length ?? 0);
+interface Report {
+  readonly plan: SubidPlan;
+  readonly error: BerthError | undefined;
+  /** Only of `apply`. */
+  readonly done?: boolean;
+  readonly text: string;
 }
 
-function planText(plan: SubidPlan, colour: boolean): string {
-  const paint = (text: string, code: string): string =>
-    colour ? `\u001b[${code}m${text}\u001b[0m` : text;
-  const lines = fileNames.flatMap((file) => patch(plan, file, paint));
-  for (const { path, uid } of plan.directories?.make ?? [])
-    lines.push(paint(`+ directory ${escapedForTerminal(path)} (UID ${uid}, 0700)`, '32'));
-  return lines.map((line) => `${line}\n`).join('');
+function write(report: Report, format: string, { stdout, stderr }: Streams): void {
+  const { plan, error, text } = report;
+  if (format === 'json') {
+    stdout.write(subidJson(report));
+    return;
+  }
+  stdout.write(text);
+  stderr.write(remarks(plan));
+  if (error !== undefined) stderr.write(errorText(error));
 }
 
-/** A diff for patch(1), without context: there may be 50 000 users. */
-function patch(
-  { files, add }: SubidPlan,
-  file: SubordinateFileName,
-  paint: (text: string, code: string) => string,
-): string[] {
-  const { path, text, lines } = files[file];
-  const added = add[file].map((entry) => paint(`+${escapedForTerminal(entryLine(entry))}`, '32'));
-  if (added.length === 0) return [];
-  const last =
-    text === '' || text.endsWith('\n') ? undefined : text.slice(text.lastIndexOf('\n') + 1);
-  const at =
-    last === undefined
-      ? `@@ -${lines},0 +${lines + 1},${added.length} @@`
-      : `@@ -${lines} +${lines},${added.length + 1} @@`;
+function additions({ files, add, directories }: SubidPlan): string[] {
   return [
-    `--- ${escapedForTerminal(path)}`,
-    `+++ ${escapedForTerminal(path)}`,
-    paint(at, '36'),
-    ...(last === undefined
-      ? []
-      : [
-          paint(`-${escapedForTerminal(last)}`, '31'),
-          '\\ No newline at end of file',
-          paint(`+${escapedForTerminal(last)}`, '32'),
-        ]),
-    ...added,
+    ...fileNames.flatMap((file) =>
+      add[file].map(
+        (entry) => `+ ${escapedForTerminal(`${files[file].path} ${entryLine(entry)}`)}`,
+      ),
+    ),
+    ...(directories?.make ?? []).map(
+      ({ path, uid }) => `+ directory ${escapedForTerminal(path)} (UID ${uid}, 0700)`,
+    ),
   ];
 }
-
 function doneText(plan: SubidPlan): string {
   const lines = fileNames.map((file) => {
     const count = plan.add[file].length;
@@ -156,13 +135,12 @@ function summary(problems: readonly SubordinateFault[]): string {
 }
 
 /** For scripts. */
-function subidJson(plan: SubidPlan, error: BerthError | undefined, done?: boolean): string {
-  const { add, files, problems, warnings, directories, ...rest } = plan;
+function subidJson({ plan, error, done }: Report): string {
+  const { layout, users, complete, directories, problems, warnings, skipped, notes } = plan;
   const of = (file: SubordinateFileName): Documents['SubidPlan']['subuid'] => ({
-    file: files[file].path,
-    add: add[file],
+    file: plan.files[file].path,
+    add: plan.add[file],
   });
-  const { layout, users, complete, skipped, notes } = rest;
   const json = {
     done,
     layout,

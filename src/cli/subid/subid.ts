@@ -50,7 +50,7 @@ const planCommand = command({
   options,
   needs,
   examples: [
-    ['berth subid plan', 'Print a diff for all accounts that `getent passwd` lists'],
+    ['berth subid plan', 'Print what all accounts lack that `getent passwd` lists'],
     ['berth subid plan alice bob -o json', 'Print JSON for two users'],
   ],
   epilogue:

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entryLine } from '../../identity/subordinate-file.ts';
-import type { SubordinateFileName } from './rules/subordinate-input.ts';
+import { fileNames, type SubordinateFileName } from './rules/subordinate-input.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { stageFile, type StagedFile } from '../../system/atomic-file.ts';
 import { ifExists, realPathIfPresent } from '../../system/if-present.ts';
@@ -65,7 +65,7 @@ async function locked<T>({ prefix = '/' }: ApplyInput, work: () => Promise<T>): 
 async function writeFiles(plan: SubidPlan): Promise<void> {
   const staged: StagedFile[] = [];
   try {
-    for (const file of ['subuid', 'subgid'] as const)
+    for (const file of fileNames)
       if (plan.add[file].length > 0) staged.push(...(await stage(plan, file)));
     for (const one of staged) await one.commit();
   } finally {

@@ -29,7 +29,6 @@ export interface SubidFileText {
   readonly path: string;
   /** One character per byte; empty if there is no file. */
   readonly text: string;
-  readonly lines: number;
 }
 
 /** What `berth subid apply` would do. Changes nothing. @throws {BerthError} the errors of `readAccounts` */
@@ -59,15 +58,12 @@ export async function planSubidsForAccounts(
     users: users.length,
     skipped,
     notes,
-    files: {
-      subuid: { ...subuid, lines: files.subuid.lines },
-      subgid: { ...subgid, lines: files.subgid.lines },
-    },
+    files: { subuid, subgid },
     ...(storage !== undefined && { directories: planStorageDirs(storage, users) }),
   };
 }
 
-async function fileBefore(path: string): Promise<Omit<SubidFileText, 'lines'>> {
+async function fileBefore(path: string): Promise<SubidFileText> {
   return { path, text: (await ifExists(readFile(path, 'latin1'))) ?? '' };
 }
 

@@ -1,4 +1,5 @@
 import {
+  fileNames,
   type KnownId,
   type SubordinateFileName,
   type SubordinateFault,
@@ -19,7 +20,7 @@ export function existingFaults(
   { files }: Pick<SubordinateInput, 'files'>,
   people: ReadonlyMap<string, SubordinateUser>,
 ): SubordinateFault[] {
-  return (['subuid', 'subgid'] as const).flatMap((file) => [
+  return fileNames.flatMap((file) => [
     ...unreadable(file, files[file]),
     ...overlaps(file, files[file], people),
   ]);
@@ -82,7 +83,7 @@ export function heldIds({
   directory,
 }: Pick<SubordinateInput, 'files' | 'real' | 'directory'>): SubordinateFault<ErrorCode>[] {
   const reserved = indexRanges(directory.reserved);
-  return (['subuid', 'subgid'] as const).flatMap((file) => {
+  return fileNames.flatMap((file) => {
     // One that a host lists is named rather than the range around it.
     const known = indexRanges(real[file].map(({ id, name }) => ({ start: id, count: 1, name })));
     return files[file].entries

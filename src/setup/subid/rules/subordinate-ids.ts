@@ -1,4 +1,5 @@
 import {
+  fileNames,
   type SubordinateUser,
   type SubordinateFileName,
   type SubordinateFault,
@@ -26,8 +27,6 @@ export interface SubordinatePlan {
   readonly problems: readonly SubordinateFault<ErrorCode>[];
   readonly warnings: readonly SubordinateFault[];
 }
-
-const fileNames = ['subuid', 'subgid'] as const;
 
 /**
  * The lines that are missing in /etc/subuid and /etc/subgid. Existing entries under the user's name or UID are kept. If

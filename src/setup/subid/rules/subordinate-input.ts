@@ -20,7 +20,9 @@ export interface SubordinateUser {
   readonly groups?: readonly number[];
 }
 
-export type SubordinateFileName = 'subuid' | 'subgid';
+export const fileNames = ['subuid', 'subgid'] as const;
+
+export type SubordinateFileName = (typeof fileNames)[number];
 
 export interface SubordinateInput {
   readonly users: readonly SubordinateUser[];
