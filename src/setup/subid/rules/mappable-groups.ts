@@ -6,8 +6,6 @@ import type { SubordinateFault, SubordinateUser } from './subordinate-input.ts';
 const mostLines = 340;
 /** A map is one write(2) of less than a page; this limit is reached before that of lines. */
 const mostBytes = 4095;
-/** Three numbers of 32 bits, two blanks and the newline. */
-const longestLine = 33;
 
 /**
  * The supplementary groups that can still be mapped, as many as fit into one gid_map together with the user's ranges in
@@ -51,26 +49,19 @@ export function fittingGroups(
 
 /** How many of these groups, from the first on, the kernel accepts. */
 function howMany(gid: number, ranges: readonly IdRange[], groups: readonly number[]): number {
-  // A quick check, sufficient for almost every user.
-  if ((1 + ranges.length + groups.length) * longestLine <= mostBytes) return groups.length;
-  let low = 0;
-  let high = groups.length;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    const mapped = groups.slice(0, middle).map((id) => ({ start: id, count: 1 }));
-    if (isAccepted(gid, [...ranges, ...mapped])) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  let count = Math.max(0, Math.min(groups.length, mostLines - 1 - ranges.length));
+  const mapped = () => groups.slice(0, count).map((id) => ({ start: id, count: 1 }));
+  while (count > 0 && mapBytes(gid, [...ranges, ...mapped()]) > mostBytes) count -= 1;
+  return count;
 }
 
-/** Whether the kernel accepts podman's map: the user's own group as 0, then all ranges in ascending order. */
-function isAccepted(gid: number, ranges: readonly IdRange[]): boolean {
+/** The length of podman's map: the user's own group as 0, then all ranges in ascending order. */
+function mapBytes(gid: number, ranges: readonly IdRange[]): number {
   let bytes = `0 ${gid} 1\n`.length;
   let inside = 1;
   for (const { start, count } of sortedRanges(ranges)) {
     bytes += `${inside} ${start} ${count}\n`.length;
     inside += count;
   }
-  return ranges.length + 1 <= mostLines && bytes <= mostBytes;
+  return bytes;
 }
