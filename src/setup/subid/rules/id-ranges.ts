@@ -1,25 +1,26 @@
 import type { IdRange } from '../../../identity/subordinate-file.ts';
 
-/** Ranges in which overlaps are found in logarithmic time. */
-export interface RangeIndex<T extends IdRange> {
-  /** A range that has an ID in common with this one. */
-  overlapping(range: IdRange): T | undefined;
-}
+/** Finds a range that has an ID in common with this one, in logarithmic time. */
+export type OverlapFinder<T extends IdRange> = (range: IdRange) => T | undefined;
 
-export function indexRanges<T extends IdRange>(ranges: readonly T[]): RangeIndex<T> {
+export function overlapFinder<T extends IdRange>(ranges: readonly T[]): OverlapFinder<T> {
   const sorted = sortedRanges(ranges);
-  const starts = sorted.map(({ start }) => start);
   // For each range: the one that ends last, among it and those before it.
   const reaching: T[] = [];
   for (const range of sorted) {
     const before = reaching.at(-1);
     reaching.push(before !== undefined && endOf(before) >= endOf(range) ? before : range);
   }
-  return {
-    overlapping: (range) => {
-      const before = reaching[lowerBound(starts, endOf(range)) - 1];
-      return before !== undefined && endOf(before) > range.start ? before : undefined;
-    },
+  return (range) => {
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sorted[middle]?.start ?? 0) < endOf(range)) low = middle + 1;
+      else high = middle;
+    }
+    const before = reaching[low - 1];
+    return before !== undefined && endOf(before) > range.start ? before : undefined;
   };
 }
 
@@ -34,16 +35,4 @@ export function formatRange(range: IdRange): string {
 
 export function sortedRanges<T extends IdRange>(ranges: readonly T[]): T[] {
   return [...ranges].sort((a, b) => a.start - b.start || a.count - b.count);
-}
-
-/** Index of the first number that is not below `bound`, in an ascending list. */
-function lowerBound(ascending: readonly number[], bound: number): number {
-  let low = 0;
-  let high = ascending.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ascending[middle] ?? 0) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

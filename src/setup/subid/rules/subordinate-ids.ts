@@ -3,19 +3,17 @@ import {
   type SubordinateUser,
   type SubordinateFileName,
   type SubordinateFault,
-  type SubordinateLayout,
   type SubordinateInput,
 } from './subordinate-input.ts';
 import type { ErrorCode } from '../../../errors/error-codes.ts';
-import { endOf, formatRange, indexRanges, type RangeIndex } from './id-ranges.ts';
+import { endOf, formatRange, type OverlapFinder, overlapFinder } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import type { ReservedIds } from './directory-ids.ts';
-import { existingFaults, heldIds, overlapText } from './subordinate-faults.ts';
+import { existingFaults, heldIds, holderText } from './subordinate-faults.ts';
 import {
   idCount,
   type IdRange,
   type SubordinateEntry,
-  type SubordinateFile,
 } from '../../../identity/subordinate-file.ts';
 
 export interface SubordinatePlan {
@@ -34,153 +32,118 @@ export interface SubordinatePlan {
  * would not move it to the same place.
  */
 export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
+  const { files, layout } = input;
   const users = distinct(input.users);
   const people = new Map<string, SubordinateUser>();
   for (const user of users) people.set(String(user.uid), user);
   // If a name consists of digits and is the UID of another user, it counts as that UID.
   for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
-  const context = contextOf({ ...input, users }, people);
+  const taken = each((file): TakenIds => ({
+    entry: overlapFinder(files[file].entries),
+    holder: holderFinder(file, { ...input, users }),
+  }));
+  const entriesOf = each((file) =>
+    Map.groupBy(files[file].entries, ({ owner }) => people.get(owner)?.uid),
+  );
   const add: Record<SubordinateFileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
-  const problems = heldIds(input);
-  const warnings = [...existingFaults(input, people)];
+  const problems = fileNames.flatMap((file) => heldIds(file, files[file], taken[file].holder));
+  const warnings = fileNames.flatMap((file) => existingFaults(file, files[file], people));
   let complete = 0;
   for (const user of users) {
-    const wanted = wantedOf(user, context);
-    problems.push(...wanted.problems);
-    if (wanted.problems.length > 0) continue;
-    warnings.push(...wanted.warnings);
-    if (wanted.subuid.length + wanted.subgid.length === 0) complete += 1;
-    add.subuid.push(...wanted.subuid);
-    add.subgid.push(...wanted.subgid);
+    const mine = each((file) => entriesOf[file].get(user.uid) ?? []);
+    // A single ID is a mapped group, not a range for users inside containers.
+    const missing = fileNames.filter((file) => !mine[file].some(({ count }) => count > 1));
+    const owner = ownerOf(user);
+    const start = layout.base + (user.uid - layout.firstUid) * layout.size;
+    const range = { owner, start, count: layout.size };
+    const problem =
+      missing.length === 0 ? undefined : problemOf(user, range, { ...input, missing, taken });
+    if (problem !== undefined) {
+      problems.push(problem);
+      continue;
+    }
+    for (const file of missing) add[file].push(range);
+    const { fitting, faults } = fittingGroups(
+      user,
+      missing.includes('subgid') ? [...mine.subgid, range] : mine.subgid,
+    );
+    warnings.push(...faults);
+    for (const gid of fitting) add.subgid.push({ owner, start: gid, count: 1 });
+    if (missing.length + fitting.length === 0) complete += 1;
   }
   return { add, complete, problems, warnings };
 }
 
-/** First ID of the user's range, even if there is no room for it. */
-function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): number {
-  return base + (uid - firstUid) * size;
+/** What no range may overlap in a file. */
+interface TakenIds {
+  readonly entry: OverlapFinder<SubordinateEntry>;
+  readonly holder: OverlapFinder<ReservedIds>;
 }
 
-/** The highest UID whose range fits into 32 bits. */
-function highestUid({ firstUid, base, size }: SubordinateLayout): number {
-  return firstUid + Math.floor((idCount - base) / size) - 1;
-}
-
-interface Context extends SubordinateInput {
-  readonly entriesOf: Readonly<
-    Record<SubordinateFileName, ReadonlyMap<number, readonly SubordinateEntry[]>>
-  >;
-  readonly entryIndex: Readonly<Record<SubordinateFileName, RangeIndex<SubordinateEntry>>>;
-  readonly realIndex: Readonly<Record<SubordinateFileName, RangeIndex<ReservedIds>>>;
-}
-
-function contextOf(input: SubordinateInput, people: ReadonlyMap<string, SubordinateUser>): Context {
-  const { files, users, real } = input;
-  const ids: Record<SubordinateFileName, Map<number, string>> = {
-    subuid: new Map(),
-    subgid: new Map(),
-  };
+/** Finds an account or a group with one of the IDs, or else those who may have them. */
+function holderFinder(
+  file: SubordinateFileName,
+  { users, real, directory }: SubordinateInput,
+): TakenIds['holder'] {
+  const names = new Map<number, string>();
   for (const { name, uid, gid, groups = [] } of users) {
-    ids.subuid.set(uid, `user ${name}`);
-    ids.subgid.set(gid, `a group of ${name}`);
-    for (const id of groups) if (!ids.subgid.has(id)) ids.subgid.set(id, `a group of ${name}`);
+    if (file === 'subuid') names.set(uid, `user ${name}`);
+    else for (const id of [gid, ...groups]) names.set(id, `a group of ${name}`);
   }
-  for (const file of fileNames) for (const { id, name } of real[file]) ids[file].set(id, name);
-  return {
-    ...input,
-    entriesOf: each((file) => byOwner(files[file], people)),
-    entryIndex: each((file) => indexRanges(files[file].entries)),
-    realIndex: each((file) =>
-      indexRanges([
-        ...[...ids[file]].map(([id, name]) => ({ name, start: id, count: 1 })),
-        ...input.directory.reserved,
-      ]),
-    ),
-  };
+  for (const { id, name } of real[file]) names.set(id, name);
+  const known = overlapFinder([...names].map(([start, name]) => ({ name, start, count: 1 })));
+  const reserved = overlapFinder(directory.reserved);
+  return (range) => known(range) ?? reserved(range);
 }
 
-function byOwner(
-  { entries }: SubordinateFile,
-  people: ReadonlyMap<string, SubordinateUser>,
-): Map<number, SubordinateEntry[]> {
-  const found = new Map<number, SubordinateEntry[]>();
-  for (const entry of entries) {
-    const uid = people.get(entry.owner)?.uid;
-    if (uid === undefined) continue;
-    const sofar = found.get(uid);
-    if (sofar === undefined) found.set(uid, [entry]);
-    else sofar.push(entry);
-  }
-  return found;
+interface Wanted extends SubordinateInput {
+  /** The files in which the user has no range. */
+  readonly missing: readonly SubordinateFileName[];
+  readonly taken: Readonly<Record<SubordinateFileName, TakenIds>>;
 }
 
-interface Wanted extends Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>> {
-  readonly problems: readonly SubordinateFault<ErrorCode>[];
-  readonly warnings: readonly SubordinateFault[];
-}
-
-function wantedOf(user: SubordinateUser, context: Context): Wanted {
-  const mine = each((file) => context.entriesOf[file].get(user.uid) ?? []);
-  // A single ID is a mapped group, not a range for users inside containers.
-  const missing = fileNames.filter((file) => !mine[file].some(({ count }) => count > 1));
-  const range = {
-    owner: ownerOf(user),
-    start: startOf(user.uid, context.layout),
-    count: context.layout.size,
-  };
-  const problems = missing.length === 0 ? [] : problemsOf(user, range, missing, context);
-  const ranges = each((file) => (missing.includes(file) ? [range] : []));
-  const groups = fittingGroups(user, [...mine.subgid, ...ranges.subgid]);
-  return {
-    subuid: ranges.subuid,
-    subgid: [
-      ...ranges.subgid,
-      ...groups.fitting.map((gid) => ({ owner: range.owner, start: gid, count: 1 })),
-    ],
-    problems,
-    warnings: groups.faults,
-  };
-}
-
-function problemsOf(
+function problemOf(
   { name, uid }: SubordinateUser,
   range: IdRange,
-  files: readonly SubordinateFileName[],
-  { layout, directory, entryIndex, realIndex }: Context,
-): SubordinateFault<ErrorCode>[] {
-  const fault = (
-    code: ErrorCode,
-    message: string,
-    rest: Partial<SubordinateFault<ErrorCode>> = {},
-  ) => [{ code, message, user: name, uid, ...rest }];
+  { layout: { firstUid, base, size }, directory, missing, taken }: Wanted,
+): SubordinateFault<ErrorCode> | undefined {
+  const who = { user: name, uid };
   const [unlisted] = directory.unlisted;
   if (unlisted !== undefined)
-    return fault(
-      'subid-people-unknown',
-      `${unlisted} does not list its accounts, whose UIDs a range of ${name} could contain`,
-    );
-  if (endOf(range) > idCount)
-    return fault(
-      'subid-uid-does-not-fit',
-      `UID ${uid} (${name}) does not fit: with ${layout.size} IDs per user, the highest UID that gets a range is ${highestUid(layout)}`,
-    );
-  for (const file of files) {
-    const entry = entryIndex[file].overlapping(range);
-    if (entry !== undefined)
-      return fault(
-        'subid-overlaps-entry',
-        `the IDs ${formatRange(range)} of ${name} overlap ${formatRange(entry)} of ${entry.owner} in ${file}`,
-        { file, line: entry.line },
-      );
-    const owned = realIndex[file].overlapping(range);
-    if (owned !== undefined)
-      return fault(
-        'subid-overlaps-account',
-        `the IDs ${formatRange(range)} of ${name} ${overlapText(owned, 'contain')}`,
-        { file },
-      );
+    return {
+      code: 'subid-people-unknown',
+      message: `${unlisted} does not list its accounts, whose UIDs a range of ${name} could contain`,
+      ...who,
+    };
+  if (endOf(range) > idCount) {
+    const highest = firstUid + Math.floor((idCount - base) / size) - 1;
+    return {
+      code: 'subid-uid-does-not-fit',
+      message: `UID ${uid} (${name}) does not fit: with ${size} IDs per user, the highest UID that gets a range is ${highest}`,
+      ...who,
+    };
   }
-  return [];
+  const ids = `the IDs ${formatRange(range)} of ${name}`;
+  for (const file of missing) {
+    const entry = taken[file].entry(range);
+    if (entry !== undefined)
+      return {
+        code: 'subid-overlaps-entry',
+        message: `${ids} overlap ${formatRange(entry)} of ${entry.owner} in ${file}`,
+        ...who,
+        file,
+        line: entry.line,
+      };
+    const held = taken[file].holder(range);
+    if (held !== undefined)
+      return {
+        code: 'subid-overlaps-account',
+        message: `${ids} contain ${holderText(held)}`,
+        ...who,
+        file,
+      };
+  }
+  return undefined;
 }
 
 /**

@@ -53,7 +53,7 @@ describe('IDs of people whom nobody lists', () => {
   });
 
   it.each<[string, SubordinateFileName, string, string]>([
-    ["a user's UID", 'subuid', 'x:900:200\n', '1000, which is user alice'],
+    ["a user's UID", 'subuid', 'x:900:101\n', '1000, which is user alice'],
     ['IDs of a directory', 'subuid', 'x:800000:65536\n', 'IDs of 850000-850009, which is theirs'],
     ['IDs of a directory', 'subgid', 'x:850009:2\n', 'IDs of 850000-850009, which is theirs'],
   ])('and %s are an error in an entry of %s', (_what, file, text, held) => {
