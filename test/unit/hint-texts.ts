@@ -42,7 +42,7 @@ export function hintTexts(): HintTexts {
       }
       ts.forEachChild(node, (child) => visit(child, within));
     };
-    visit(source, false);
+    ts.forEachChild(source, (child) => visit(child, false));
   }
   const nextSteps = stepsOf('error', 'warning');
   const otherSteps = stepsOf('check', 'finding');
@@ -71,6 +71,10 @@ function isHint(node: ts.Node): boolean {
   const named = /^(?:hint|next|closedBy|install|advice)\w*$/i;
   if (ts.isPropertyAssignment(node) || ts.isVariableDeclaration(node))
     return named.test(node.name.getText());
+  // Of a finding of the linter, the message is before it.
+  const { parent } = node;
+  if (ts.isCallExpression(parent) && /\b(?:critical|weakness|advice)\)?$/.test(calledBy(parent)))
+    return node === parent.arguments[2];
   return (
     ts.isCallExpression(node) && /^(?:failed|warning|configError|withHint)$/.test(calledBy(node))
   );

@@ -8,7 +8,7 @@ import { runProgram } from '../../system/run-program.ts';
 import { hasSystemd, propertiesOfUnits } from '../../system/systemd-units.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
 import { pamFileFindings } from './lint-pam.ts';
-import type { SshdFinding } from './rules/sshd-finding.ts';
+import { critical, type SshdFinding, weakness } from './rules/sshd-finding.ts';
 
 /** Of Debian and of Red Hat: crontabs, and jobs of at(1). */
 const spools = ['cron/crontabs', 'cron', 'cron/atjobs', 'at'].map((name) => `/var/spool/${name}`);
@@ -31,12 +31,11 @@ export async function cronFindings(): Promise<SshdFinding[]> {
   const names = await Promise.all(users.slice(0, mostNamed).map(shownNameOfUid));
   const more = users.length > mostNamed ? ' and others' : '';
   return [
-    {
-      code: 'cron-runs-on-host',
-      severity: 'weakness',
-      message: `cron and at run commands of ${names.join(', ')}${more} on this host, outside of sessions, and sessions can change the files of the home that these run`,
-      closedBy: 'crontab -u NAME -r and atrm for accounts of sessions',
-    },
+    weakness(
+      'cron-runs-on-host',
+      `cron and at run commands of ${names.join(', ')}${more} on this host, outside of sessions, and sessions can change the files of the home that these run`,
+      'crontab -u NAME -r and atrm for accounts of sessions',
+    ),
   ];
 }
 
@@ -96,26 +95,23 @@ async function finding(
   const dropIn = installedPath('share/etc/systemd/user@.service.d/berth.conf');
   const unit = `user@${uid}.service`;
   if (pid === undefined && uid === anyUser)
-    return {
-      code: 'user-manager-reads-home',
-      severity: 'critical',
-      message: `at a login, systemd starts the user's own manager (user@UID.service) on this host, and it runs units and reads variables that sessions can write to ~/.config: it has no ${reads.home}`,
-      closedBy: `copy ${dropIn} to /etc/systemd/system/user@.service.d/berth.conf, then systemctl daemon-reload`,
-    };
+    return critical(
+      'user-manager-reads-home',
+      `at a login, systemd starts the user's own manager (user@UID.service) on this host, and it runs units and reads variables that sessions can write to ~/.config: it has no ${reads.home}`,
+      `copy ${dropIn} to /etc/systemd/system/user@.service.d/berth.conf, then systemctl daemon-reload`,
+    );
   const name = await shownNameOfUid(Number(uid));
   if (pid !== undefined)
-    return {
-      code: 'user-manager-reads-home',
-      severity: 'critical',
-      message: `systemd's manager of ${name} (${unit}, PID ${pid}) was started with units and variables of the home, before the drop-in was loaded`,
-      closedBy: `systemctl restart ${unit} (this ends the containers of ${name})`,
-    };
-  return {
-    code: 'user-manager-reads-home',
-    severity: 'weakness',
-    message: `a file of this host gives ${unit} the usual directories again, also those in the home of ${name}: it has no ${reads.home}`,
-    closedBy: `if sessions of ${name} are containers, remove what changes ${unit} (systemctl cat ${unit}), then systemctl daemon-reload`,
-  };
+    return critical(
+      'user-manager-reads-home',
+      `systemd's manager of ${name} (${unit}, PID ${pid}) was started with units and variables of the home, before the drop-in was loaded`,
+      `systemctl restart ${unit} (this ends the containers of ${name})`,
+    );
+  return weakness(
+    'user-manager-reads-home',
+    `a file of this host gives ${unit} the usual directories again, also those in the home of ${name}: it has no ${reads.home}`,
+    `if sessions of ${name} are containers, remove what changes ${unit} (systemctl cat ${unit}), then systemctl daemon-reload`,
+  );
 }
 
 /**
@@ -199,18 +195,16 @@ export async function mailFindings(): Promise<SshdFinding[]> {
     const code = 'mail-runs-home-commands';
     findings.push(
       error === undefined
-        ? {
+        ? critical(
             code,
-            severity: 'critical',
+            `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`,
             closedBy,
-            message: `${name} delivers mail on this host and runs commands of ~/.forward, ~/.procmailrc or ~/.mailfilter, which sessions can write, as the user`,
-          }
-        : {
+          )
+        : weakness(
             code,
-            severity: 'weakness',
-            message: `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
-            closedBy: `correct ${file}, then run berth sshd lint again`,
-          },
+            `${argv.join(' ')} failed, so it is not known whether ${name} runs commands of files that sessions can write`,
+            `correct ${file}, then run berth sshd lint again`,
+          ),
     );
   }
   return findings;

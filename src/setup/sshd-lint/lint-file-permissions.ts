@@ -1,7 +1,7 @@
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { PathCheck, SshdFinding } from './rules/sshd-finding.ts';
+import { critical, type PathCheck, type SshdFinding } from './rules/sshd-finding.ts';
 import { octal } from '../../system/config-directories.ts';
 import { ifExists } from '../../system/if-present.ts';
 
@@ -69,7 +69,7 @@ export async function replaceableFindings(
   code: SshdFinding['code'],
 ): Promise<SshdFinding[]> {
   const open = await replaceableBy(path);
-  return open === undefined ? [] : [{ code, severity: 'critical', ...open }];
+  return open === undefined ? [] : [critical(code, open.message, open.closedBy)];
 }
 
 /** Checks whether others can replace a file, where it leads, and whether sshd would run it as a command of its own. */

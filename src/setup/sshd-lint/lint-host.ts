@@ -3,7 +3,15 @@ import { globSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../../config/schema/profile/profile.ts';
-import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/sshd-finding.ts';
+import {
+  advice,
+  critical,
+  type LoginProgram,
+  type PathCheck,
+  type SshdFinding,
+  type SshdSample,
+  weakness,
+} from './rules/sshd-finding.ts';
 import {
   farReaching,
   type FarReaching,
@@ -38,23 +46,17 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
   try {
     head = await readProgramHead(path);
   } catch {
-    return [
-      {
-        code: 'login-missing',
-        severity: 'weakness',
-        message: `${path} does not exist: no session starts`,
-        closedBy,
-      },
-    ];
+    return [weakness('login-missing', `${path} does not exist: no session starts`, closedBy)];
   }
   const findings: SshdFinding[] = [];
   if (((await stat(path)).mode & 0o001) === 0)
-    findings.push({
-      code: 'login-not-executable',
-      severity: 'weakness',
-      message: `users cannot execute ${path}: no session starts`,
-      closedBy: `chmod 755 ${path}`,
-    });
+    findings.push(
+      weakness(
+        'login-not-executable',
+        `users cannot execute ${path}: no session starts`,
+        `chmod 755 ${path}`,
+      ),
+    );
   // `#!/usr/bin/env -S NODE OPTIONS`, or the program itself after `#!`.
   const [, interpreter, command] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\/\S+))?/.exec(head) ?? [];
   for (const program of [path, ...aliases, interpreter, command])
@@ -133,14 +135,12 @@ function ignoredKeysFinding(profile: Profile, rules: readonly ProfileRule[]): Ss
   const keys = ignoredKeys(profile, rules);
   if (keys === undefined) return [];
   const closedBy = `remove them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;
-  return [
-    { code: 'profile-key-ignored', severity: 'advice', message: ignoredKeysText(keys), closedBy },
-  ];
+  return [advice('profile-key-ignored', ignoredKeysText(keys), closedBy)];
 }
 
 function farReachingFinding({ text }: FarReaching): SshdFinding {
   const code = 'profile-reaches-far';
-  return { code, severity: 'advice', message: text, closedBy: farReachingAdvice };
+  return advice(code, text, farReachingAdvice);
 }
 
 function isUnsafe({ code }: BerthError): boolean {
@@ -150,16 +150,14 @@ function isUnsafe({ code }: BerthError): boolean {
 function faulty(error: BerthError): SshdFinding {
   const { message, hint } = error;
   if (!isUnsafe(error))
-    return {
-      code: 'settings-invalid',
-      severity: 'advice',
+    return advice(
+      'settings-invalid',
       message,
-      closedBy: `correct this first, then run \`berth sshd lint\` again. ${hint}`,
-    };
-  return {
-    code: 'settings-writable',
-    severity: 'critical',
-    message: `${message}: whoever can change this file controls what sessions run`,
-    closedBy: hint,
-  };
+      `correct this first, then run \`berth sshd lint\` again. ${hint}`,
+    );
+  return critical(
+    'settings-writable',
+    `${message}: whoever can change this file controls what sessions run`,
+    hint,
+  );
 }

@@ -5,7 +5,7 @@ import { pamEnvFile, pamExecOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
 import { namedByPam } from './rules/pam-lists.ts';
 import type { NamedAccounts } from './rules/directives.ts';
-import type { SshdFinding } from './rules/sshd-finding.ts';
+import { type SshdFinding, weakness } from './rules/sshd-finding.ts';
 import { expectBerthError } from '../../errors/berth-error.ts';
 import { readConfigText } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
@@ -28,12 +28,11 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   } catch (error) {
     expectBerthError(error);
     return [
-      {
-        code: 'pam-unreadable',
-        severity: 'weakness',
-        message: `${error.message}: the PAM stack of sshd was not checked`,
-        closedBy: "restore the distribution's file",
-      },
+      weakness(
+        'pam-unreadable',
+        `${error.message}: the PAM stack of sshd was not checked`,
+        "restore the distribution's file",
+      ),
     ];
   }
   const { file, files, entries } = stack;

@@ -1,6 +1,7 @@
 import { refusingKeyword, sharedKeyFiles } from './rules/access-findings.ts';
 import { directivePlace, type SshdDirective } from './rules/directives.ts';
 import {
+  advice,
   bySeverity,
   type PathCheck,
   type SshdFinding,
@@ -246,16 +247,14 @@ function leftOutFindings(
   if (first === undefined) return [];
   const { user, address, localPort } = first.connection;
   return [
-    {
-      code: 'connections-left-out',
-      severity: 'advice',
-      message: `${whole.length - tried.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; ${
+    advice(
+      'connections-left-out',
+      `${whole.length - tried.size} of ${whole.length} different connections were not checked, for example ${user} from ${address} to port ${localPort}; ${
         allRefused
           ? 'of some Match blocks, sshd refuses all connections that were checked'
           : 'each Match block that applies to any connection was checked with one'
       }`,
-      closedBy:
-        'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
-    },
+      'run berth sshd lint --user NAME --address ADDRESS for each connection that matters',
+    ),
   ];
 }

@@ -3,7 +3,7 @@ import type { SshdOptions } from './options.ts';
 import { matchesAnyGroup, matchesPattern, userOfEntry } from './patterns.ts';
 import { keysCommands } from './relevant-paths.ts';
 import { sessionStart } from './session-start-findings.ts';
-import type { SshdFinding, SshdSample } from './sshd-finding.ts';
+import { advice, critical, type SshdFinding, type SshdSample, weakness } from './sshd-finding.ts';
 
 /**
  * The keyword by which sshd refuses this account everywhere, as monitor.c and auth.c decide: RefuseConnection, DenyUsers,
@@ -33,70 +33,74 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
   const { forced, loginShell } = sessionStart(options, sample);
   if (sample.isRoot) {
     const contained = forced || loginShell || options.permitRootLogin === 'forced-commands-only';
-    findings.push({
-      code: 'root-login',
-      severity: contained ? 'weakness' : 'critical',
-      message: `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
-      closedBy: 'PermitRootLogin no, as soon as admins can log in with accounts of their own',
-    });
+    findings.push(
+      (contained ? weakness : critical)(
+        'root-login',
+        `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
+        'PermitRootLogin no, as soon as admins can log in with accounts of their own',
+      ),
+    );
   }
   if (!options.strictModes)
-    findings.push({
-      code: 'strict-modes-off',
-      severity: 'weakness',
-      message:
+    findings.push(
+      weakness(
+        'strict-modes-off',
         "anyone who can write to a user's home, such as its group, can add a key and log in as that user",
-      closedBy: 'StrictModes yes',
-    });
+        'StrictModes yes',
+      ),
+    );
   if (options.permitEmptyPasswords)
-    findings.push({
-      code: 'empty-passwords',
-      severity: 'weakness',
-      message: 'anyone can log in to accounts without a password',
-      closedBy: 'PermitEmptyPasswords no',
-    });
+    findings.push(
+      weakness(
+        'empty-passwords',
+        'anyone can log in to accounts without a password',
+        'PermitEmptyPasswords no',
+      ),
+    );
   findings.push(...keyFindings(options, sample));
   if (!options.usePam)
-    findings.push({
-      code: 'pam-off',
-      severity: 'weakness',
-      message:
+    findings.push(
+      weakness(
+        'pam-off',
         'without a PAM session, processes of ended connections keep running, and expired accounts can log in',
-      closedBy: 'UsePAM yes',
-    });
+        'UsePAM yes',
+      ),
+    );
   if (options.clientAliveInterval === 0 || options.clientAliveCountMax === 0)
-    findings.push({
-      code: 'client-alive-off',
-      severity: 'advice',
-      message:
+    findings.push(
+      advice(
+        'client-alive-off',
         'the session of a client that disappeared remains until its TCP connection times out, or forever',
-      closedBy: 'ClientAliveInterval 30',
-    });
+        'ClientAliveInterval 30',
+      ),
+    );
   if (options.maxSessions < 10)
-    findings.push({
-      code: 'max-sessions-low',
-      severity: 'advice',
-      message: `MaxSessions ${options.maxSessions} is too low for ControlMaster and VS Code`,
-      closedBy: 'MaxSessions 10',
-    });
+    findings.push(
+      advice(
+        'max-sessions-low',
+        `MaxSessions ${options.maxSessions} is too low for ControlMaster and VS Code`,
+        'MaxSessions 10',
+      ),
+    );
   if (options.penaltiesDenyAll)
-    findings.push({
-      code: 'penalties-deny-all',
-      severity: 'advice',
-      message:
+    findings.push(
+      advice(
+        'penalties-deny-all',
         'whoever fails to log in from enough addresses, such as those of one IPv6 network, makes sshd refuse everybody',
-      closedBy: 'PerSourcePenalties overflow:permissive',
-    });
+        'PerSourcePenalties overflow:permissive',
+      ),
+    );
   const silent = options.channelTimeouts.find((one) =>
     /^(?:session|global|\*).*=(?!0+\D?$)/.test(one),
   );
   if (silent !== undefined)
-    findings.push({
-      code: 'channel-timeout',
-      severity: 'advice',
-      message: `sshd ends sessions in which nothing is sent for a time, also a command without output (ChannelTimeout ${silent})`,
-      closedBy: 'ChannelTimeout none, and `timeouts.idle` of the profile',
-    });
+    findings.push(
+      advice(
+        'channel-timeout',
+        `sshd ends sessions in which nothing is sent for a time, also a command without output (ChannelTimeout ${silent})`,
+        'ChannelTimeout none, and `timeouts.idle` of the profile',
+      ),
+    );
   return findings;
 }
 
@@ -108,40 +112,44 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     // A symbolic link in its place could lead to a program of root, which sshd would run.
     const refused = check?.unsafe !== undefined && check.linkable !== true;
     if (refused)
-      findings.push({
-        code: 'keys-command-refused',
-        severity: 'advice',
-        message: `sshd refuses to run ${keyword} ${program}, so no key from it is accepted: ${check.unsafe ?? ''}`,
-        closedBy: `make ${program} and the directories above it writable by root only, mode 0755`,
-        directive: keyword,
-      });
+      findings.push(
+        advice(
+          'keys-command-refused',
+          `sshd refuses to run ${keyword} ${program}, so no key from it is accepted: ${check.unsafe ?? ''}`,
+          `make ${program} and the directories above it writable by root only, mode 0755`,
+          keyword,
+        ),
+      );
     else if (check?.open !== undefined)
-      findings.push({
-        code: 'program-writable',
-        severity: 'critical',
-        message: `${keyword} decides whose keys are valid, and ${check.open.message}`,
-        closedBy: check.open.closedBy,
-        directive: keyword,
-      });
+      findings.push(
+        critical(
+          'program-writable',
+          `${keyword} decides whose keys are valid, and ${check.open.message}`,
+          check.open.closedBy,
+          keyword,
+        ),
+      );
     if (user === 'root' && !refused)
-      findings.push({
-        code: 'keys-command-as-root',
-        severity: 'weakness',
-        message: `${keyword} ${program} runs as root with input from clients that are not authenticated`,
-        closedBy: `set ${keyword}User to a separate account`,
-        directive: `${keyword}User`,
-      });
+      findings.push(
+        weakness(
+          'keys-command-as-root',
+          `${keyword} ${program} runs as root with input from clients that are not authenticated`,
+          `set ${keyword}User to a separate account`,
+          `${keyword}User`,
+        ),
+      );
   }
   for (const [keyword, path] of options.ownPrograms) {
     const open = paths.get(path)?.open;
     if (open !== undefined)
-      findings.push({
-        code: 'program-writable',
-        severity: 'critical',
-        message: `sshd runs ${keyword} as root, and ${open.message}`,
-        closedBy: open.closedBy,
-        directive: keyword,
-      });
+      findings.push(
+        critical(
+          'program-writable',
+          `sshd runs ${keyword} as root, and ${open.message}`,
+          open.closedBy,
+          keyword,
+        ),
+      );
   }
   if (!options.pubkeyAuthentication) return findings;
   const keyFiles = [
@@ -155,34 +163,37 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
   for (const [directive, files, of] of keyFiles)
     for (const { open } of files.flatMap((file) => paths.get(file) ?? []))
       if (open !== undefined)
-        findings.push({
-          code: 'ca-keys-writable',
-          severity: 'critical',
-          message: `${directive} names ${of}, and ${open.message}`,
-          closedBy: open.closedBy,
-          directive,
-        });
+        findings.push(
+          critical(
+            'ca-keys-writable',
+            `${directive} names ${of}, and ${open.message}`,
+            open.closedBy,
+            directive,
+          ),
+        );
   const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
   if (shared.length > 0)
-    findings.push({
-      code: 'authorized-keys-shared',
-      severity: 'weakness',
-      message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same file for all`,
-      closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
-    });
+    findings.push(
+      weakness(
+        'authorized-keys-shared',
+        `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same file for all`,
+        'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
+      ),
+    );
   for (const [directive, files] of [
     ['AuthorizedKeysFile', options.authorizedKeysFiles],
     ['AuthorizedPrincipalsFile', [options.authorizedPrincipalsFile ?? '']],
   ] as const) {
     const file = files.find((one) => fitsOtherNames.test(one));
     if (file !== undefined)
-      findings.push({
-        code: 'authorized-keys-shared',
-        severity: 'weakness',
-        message: `${directive} ${file} also takes the files of accounts with a longer name, whose keys then open the shorter one`,
-        closedBy: `${directive} /etc/ssh/authorized_keys/%u/*`,
-        directive,
-      });
+      findings.push(
+        weakness(
+          'authorized-keys-shared',
+          `${directive} ${file} also takes the files of accounts with a longer name, whose keys then open the shorter one`,
+          `${directive} /etc/ssh/authorized_keys/%u/*`,
+          directive,
+        ),
+      );
   }
   return findings;
 }

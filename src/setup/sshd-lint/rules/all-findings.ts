@@ -3,7 +3,14 @@ import { environmentFindings } from './environment-findings.ts';
 import { forwardFindings } from './forwarding-findings.ts';
 import type { SshdOptions } from './options.ts';
 import { sessionStart, sessionStartFindings } from './session-start-findings.ts';
-import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
+import {
+  advice,
+  bySeverity,
+  critical,
+  type SshdFinding,
+  type SshdSample,
+  weakness,
+} from './sshd-finding.ts';
 
 /**
  * All findings for the effective options of one account, critical ones first. The rules follow OpenSSH's session.c,
@@ -33,52 +40,58 @@ function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFindin
   const findings: SshdFinding[] = [];
   for (const { name, command } of subsystems) {
     if (forced || !/^internal-sftp(?:\s|$)/.test(command)) continue;
-    findings.push({
-      code: 'sftp-on-host',
-      severity: 'critical',
-      message: `Subsystem ${name} ${command} runs inside sshd: it serves the host's files and starts no login shell`,
-      closedBy: `Subsystem ${name} /usr/lib/openssh/sftp-server, and ${closedBy}`,
-    });
+    findings.push(
+      critical(
+        'sftp-on-host',
+        `Subsystem ${name} ${command} runs inside sshd: it serves the host's files and starts no login shell`,
+        `Subsystem ${name} /usr/lib/openssh/sftp-server, and ${closedBy}`,
+      ),
+    );
   }
   const own = ownFilesThatGrant(options);
   if (!forced && loginShell && subsystems.length > 0 && own !== undefined)
-    findings.push({
-      code: 'sftp-by-key-option',
-      severity: 'critical',
-      message: `command="internal-sftp" in ${own} makes sshd serve the host's files without starting the login shell`,
-      closedBy,
-    });
+    findings.push(
+      critical(
+        'sftp-by-key-option',
+        `command="internal-sftp" in ${own} makes sshd serve the host's files without starting the login shell`,
+        closedBy,
+      ),
+    );
   if (!subsystems.some(({ name }) => name === 'sftp'))
-    findings.push({
-      code: 'no-sftp-subsystem',
-      severity: 'advice',
-      message: 'sftp, and scp since OpenSSH 9.0, fail with "subsystem request failed"',
-      closedBy: 'Subsystem sftp /usr/lib/openssh/sftp-server',
-    });
+    findings.push(
+      advice(
+        'no-sftp-subsystem',
+        'sftp, and scp since OpenSSH 9.0, fail with "subsystem request failed"',
+        'Subsystem sftp /usr/lib/openssh/sftp-server',
+      ),
+    );
   // session.c: with ForceCommand in the configuration, sshd does not run ~/.ssh/rc.
   if (options.permitUserRc && !forced)
-    findings.push({
-      code: 'user-rc',
-      severity: loginShell ? 'weakness' : 'critical',
-      message: loginShell
-        ? '~/.ssh/rc starts a second session before each session'
-        : '~/.ssh/rc runs on the host before each session',
-      closedBy: 'PermitUserRC no',
-    });
+    findings.push(
+      (loginShell ? weakness : critical)(
+        'user-rc',
+        loginShell
+          ? '~/.ssh/rc starts a second session before each session'
+          : '~/.ssh/rc runs on the host before each session',
+        'PermitUserRC no',
+      ),
+    );
   if (options.chrootDirectory !== undefined && !/^\s*internal-sftp/.test(forceCommand ?? ''))
-    findings.push({
-      code: 'chroot-directory',
-      severity: 'weakness',
-      message: `neither the login program nor podman exists below ${options.chrootDirectory}: another program would run as ${sample.login.path}`,
-      closedBy: 'ChrootDirectory none',
-    });
+    findings.push(
+      weakness(
+        'chroot-directory',
+        `neither the login program nor podman exists below ${options.chrootDirectory}: another program would run as ${sample.login.path}`,
+        'ChrootDirectory none',
+      ),
+    );
   if (!options.permitTty)
-    findings.push({
-      code: 'no-tty',
-      severity: 'advice',
-      message: 'sshd allocates no terminal: shells, editors and job control do not work',
-      closedBy: 'PermitTTY yes',
-    });
+    findings.push(
+      advice(
+        'no-tty',
+        'sshd allocates no terminal: shells, editors and job control do not work',
+        'PermitTTY yes',
+      ),
+    );
   return findings;
 }
 

@@ -2,7 +2,7 @@ import { isCovered, matchesAddressList } from './addresses.ts';
 import type { SshdDirective } from './directives.ts';
 import type { MatchBlock } from './match.ts';
 import type { SshdOptions } from './options.ts';
-import type { SshdFinding } from './sshd-finding.ts';
+import { advice, type SshdFinding, weakness } from './sshd-finding.ts';
 
 /**
  * Findings about an sshd behind balancers that do not keep the client's address: every user comes from the same few
@@ -36,43 +36,48 @@ function limitFindings(options: SshdOptions, balancers: readonly string[]): Sshd
     : [];
   const findings: SshdFinding[] = [];
   if (punished.length > 0)
-    findings.push({
-      code: 'balancer-penalties',
-      severity: 'advice',
-      message: `after a few failed logins of anyone, sshd refuses everybody who comes through ${punished.join(', ')} (PerSourcePenalties)`,
-      closedBy: `PerSourcePenaltyExemptList ${[...exempt, ...punished].join(',')}`,
-    });
+    findings.push(
+      advice(
+        'balancer-penalties',
+        `after a few failed logins of anyone, sshd refuses everybody who comes through ${punished.join(', ')} (PerSourcePenalties)`,
+        `PerSourcePenaltyExemptList ${[...exempt, ...punished].join(',')}`,
+      ),
+    );
   if (perSourceMaxStartups !== undefined)
-    findings.push({
-      code: 'balancer-source-startups',
-      severity: 'advice',
-      message: `only ${perSourceMaxStartups} ${perSourceMaxStartups === 1 ? 'person' : 'people'} can log in at the same time through a balancer (PerSourceMaxStartups)`,
-      closedBy: 'PerSourceMaxStartups none',
-    });
+    findings.push(
+      advice(
+        'balancer-source-startups',
+        `only ${perSourceMaxStartups} ${perSourceMaxStartups === 1 ? 'person' : 'people'} can log in at the same time through a balancer (PerSourceMaxStartups)`,
+        'PerSourceMaxStartups none',
+      ),
+    );
   if (
     perSourceNetBlockSize !== '32:128' &&
     (punished.length > 0 || perSourceMaxStartups !== undefined)
   )
-    findings.push({
-      code: 'balancer-net-block',
-      severity: 'advice',
-      message: `sshd counts all addresses of a network as one, so also several balancers (PerSourceNetBlockSize ${perSourceNetBlockSize})`,
-      closedBy: 'PerSourceNetBlockSize 32:128',
-    });
+    findings.push(
+      advice(
+        'balancer-net-block',
+        `sshd counts all addresses of a network as one, so also several balancers (PerSourceNetBlockSize ${perSourceNetBlockSize})`,
+        'PerSourceNetBlockSize 32:128',
+      ),
+    );
   if (options.maxStartups < fewestStartups)
-    findings.push({
-      code: 'balancer-max-startups',
-      severity: 'advice',
-      message: `with ${options.maxStartups} or more connections before login, sshd refuses some at random, also the balancer's checks (MaxStartups)`,
-      closedBy: enoughStartups,
-    });
+    findings.push(
+      advice(
+        'balancer-max-startups',
+        `with ${options.maxStartups} or more connections before login, sshd refuses some at random, also the balancer's checks (MaxStartups)`,
+        enoughStartups,
+      ),
+    );
   if (useDns)
-    findings.push({
-      code: 'balancer-use-dns',
-      severity: 'advice',
-      message: 'each login waits for DNS, only to find the name of a balancer',
-      closedBy: 'UseDNS no',
-    });
+    findings.push(
+      advice(
+        'balancer-use-dns',
+        'each login waits for DNS, only to find the name of a balancer',
+        'UseDNS no',
+      ),
+    );
   return findings;
 }
 
@@ -109,13 +114,13 @@ function addressFindings(
     const matched = !byName && balancers.some((one) => matchesAddressList(hostOf(one), list));
     return [
       {
-        code: 'balancer-address' as const,
-        severity: matched ? ('weakness' as const) : ('advice' as const),
-        message: matched
-          ? `${what} applies to everybody who comes through a balancer, from wherever they come`
-          : `${what} never applies to users who come through a balancer: sshd sees the balancer's address`,
-        closedBy:
+        ...(matched ? weakness : advice)(
+          'balancer-address',
+          matched
+            ? `${what} applies to everybody who comes through a balancer, from wherever they come`
+            : `${what} never applies to users who come through a balancer: sshd sees the balancer's address`,
           'decide by user, group or port; or let the balancer keep the address of clients (client_address: transparent)',
+        ),
         place,
       },
     ];

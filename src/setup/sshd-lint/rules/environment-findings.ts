@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdSample, SshdSeverity } from './sshd-finding.ts';
+import { critical, type SshdFinding, type SshdSample, weakness } from './sshd-finding.ts';
 import type { SshdOptions } from './options.ts';
 import { pathsInAssignment } from './relevant-paths.ts';
 import { matchesPattern, matchesPatternList, patternsOverlap } from './patterns.ts';
@@ -71,12 +71,13 @@ export function environmentFindings(
     options.acceptEnv.filter((pattern) => patternsOverlap(pattern, name)),
   );
   if (accepted !== undefined)
-    findings.push({
-      code: 'accept-env',
-      severity: accepted.severity,
-      message: `the client can set ${accepted.names} on the host (AcceptEnv ${accepted.patterns})`,
-      closedBy: 'AcceptEnv LANG LC_*',
-    });
+    findings.push(
+      accepted.found(
+        'accept-env',
+        `the client can set ${accepted.names} on the host (AcceptEnv ${accepted.patterns})`,
+        'AcceptEnv LANG LC_*',
+      ),
+    );
   const { permitUserEnvironment } = options;
   if (permitUserEnvironment === 'none') return findings;
   const permitted =
@@ -84,12 +85,13 @@ export function environmentFindings(
       ? reachOf(() => ['yes'])
       : reachOf((name) => (listMeets(permitUserEnvironment, name) ? [permitUserEnvironment] : []));
   if (permitted !== undefined)
-    findings.push({
-      code: 'permit-user-environment',
-      severity: permitted.severity,
-      message: `~/.ssh/environment and environment= of a key can set ${permitted.names} on the host`,
-      closedBy: 'PermitUserEnvironment no',
-    });
+    findings.push(
+      permitted.found(
+        'permit-user-environment',
+        `~/.ssh/environment and environment= of a key can set ${permitted.names} on the host`,
+        'PermitUserEnvironment no',
+      ),
+    );
   return findings;
 }
 
@@ -100,20 +102,18 @@ function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFin
   const open = pathsInAssignment(assignment).flatMap((path) => paths.get(path)?.open ?? []);
   const [place] = open;
   return [
-    {
-      code: 'set-env',
-      severity: place === undefined ? 'weakness' : 'critical',
-      message:
-        place === undefined
-          ? `SetEnv ${assignment} changes what the login program and the shell before it load on the host`
-          : `SetEnv ${assignment} makes programs of the host load code that users can write: ${place.message}`,
-      closedBy: `remove SetEnv ${name}; set variables for sessions in environment.set of the profile`,
-    },
+    (place === undefined ? weakness : critical)(
+      'set-env',
+      place === undefined
+        ? `SetEnv ${assignment} changes what the login program and the shell before it load on the host`
+        : `SetEnv ${assignment} makes programs of the host load code that users can write: ${place.message}`,
+      `remove SetEnv ${name}; set variables for sessions in environment.set of the profile`,
+    ),
   ];
 }
 
 interface Reach {
-  readonly severity: SshdSeverity;
+  readonly found: typeof critical;
   readonly names: string;
   readonly patterns: string;
 }
@@ -126,7 +126,7 @@ function reachOf(patternsThatLet: (name: string) => readonly string[]): Reach | 
   if (names.length === 0) return undefined;
   const shown = names.slice(0, 4).join(', ');
   return {
-    severity: loading.length > 0 ? 'critical' : 'weakness',
+    found: loading.length > 0 ? critical : weakness,
     names: names.length > 4 ? `${shown} and more` : shown,
     patterns: [...new Set(names.flatMap(patternsThatLet))].join(' '),
   };

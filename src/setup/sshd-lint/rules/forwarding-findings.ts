@@ -1,5 +1,5 @@
 import type { ForwardDirection, SshdOptions } from './options.ts';
-import type { SshdFinding, SshdSample } from './sshd-finding.ts';
+import { critical, type SshdFinding, type SshdSample, weakness } from './sshd-finding.ts';
 
 /**
  * Findings about forwarding, which sshd does in its own process for every authenticated user, even without a
@@ -10,66 +10,66 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
   const on = (value: ForwardDirection, direction: 'local' | 'remote') =>
     !options.disableForwarding && (value === 'all' || value === direction);
   if (on(options.allowStreamLocalForwarding, 'local'))
-    findings.push({
-      code: 'stream-local-forwarding',
-      severity: 'critical',
-      message:
+    findings.push(
+      critical(
+        'stream-local-forwarding',
         '-L to a Unix socket reaches sockets of the host: through the user bus or podman.sock, users start programs outside of any session',
-      closedBy: 'AllowStreamLocalForwarding no',
-    });
+        'AllowStreamLocalForwarding no',
+      ),
+    );
   else if (on(options.allowStreamLocalForwarding, 'remote'))
-    findings.push({
-      code: 'stream-local-forwarding',
-      severity: 'weakness',
-      message: '-R of a Unix socket creates and removes files on the host, outside of any session',
-      closedBy: 'AllowStreamLocalForwarding no',
-    });
+    findings.push(
+      weakness(
+        'stream-local-forwarding',
+        '-R of a Unix socket creates and removes files on the host, outside of any session',
+        'AllowStreamLocalForwarding no',
+      ),
+    );
   const local = options.permitOpen && on(options.allowTcpForwarding, 'local');
   const remote = options.permitListen && on(options.allowTcpForwarding, 'remote');
   const { sessionNetwork } = sample;
   const others = sessionNetwork === 'unknown' ? [] : sessionNetwork.otherProfiles;
   if ((local || remote) && (sessionNetwork === 'unknown' || others.length > 0))
-    findings.push({
-      code: 'tcp-forwarding',
-      severity: 'weakness',
-      message:
+    findings.push(
+      weakness(
+        'tcp-forwarding',
         sessionNetwork !== 'unknown'
           ? `-L, -R, -D and -W use the host's network, but sessions of these profiles have another: ${others.join(', ')}`
           : "-L, -R, -D and -W use the host's network; no profile could be read, so it is not known whether sessions use it too",
-      closedBy:
         'AllowTcpForwarding no; or, with Podman, `network: host` in every profile. Ports of sessions in pods and jobs, and VS Code there, need AllowTcpForwarding: to keep it, write `# berth-accepts: tcp-forwarding` into the file, which `berth sshd check` obeys',
-    });
+      ),
+    );
   if (remote && options.gatewayPorts)
-    findings.push({
-      code: 'gateway-ports',
-      severity: 'weakness',
-      message: '-R opens ports of the host to the network',
-      closedBy: 'GatewayPorts no',
-    });
+    findings.push(
+      weakness('gateway-ports', '-R opens ports of the host to the network', 'GatewayPorts no'),
+    );
   // Before OpenSSH 10.0 DisableForwarding left X11 on (CVE-2025-32728), and still earlier tunnels.
   if (options.permitTunnel !== 'no')
-    findings.push({
-      code: 'permit-tunnel',
-      severity: 'weakness',
-      message: '-w connects a tun device of the host to the client',
-      closedBy: 'PermitTunnel no',
-    });
+    findings.push(
+      weakness(
+        'permit-tunnel',
+        '-w connects a tun device of the host to the client',
+        'PermitTunnel no',
+      ),
+    );
   if (options.x11Forwarding && !options.x11UseLocalhost)
-    findings.push({
-      code: 'x11-listens-everywhere',
-      severity: 'weakness',
-      message: "the user's X11 display listens on the network, protected only by its cookie",
-      closedBy: 'X11UseLocalhost yes',
-    });
+    findings.push(
+      weakness(
+        'x11-listens-everywhere',
+        "the user's X11 display listens on the network, protected only by its cookie",
+        'X11UseLocalhost yes',
+      ),
+    );
   const xauth = options.x11Forwarding ? sample.paths.get(options.xauthLocation ?? '') : undefined;
   if (xauth?.open !== undefined)
-    findings.push({
-      code: 'program-writable',
-      severity: 'critical',
-      message: `sshd runs xauth on the host for each X11 session, and ${xauth.open.message}`,
-      closedBy: xauth.open.closedBy,
-      directive: 'XAuthLocation',
-    });
+    findings.push(
+      critical(
+        'program-writable',
+        `sshd runs xauth on the host for each X11 session, and ${xauth.open.message}`,
+        xauth.open.closedBy,
+        'XAuthLocation',
+      ),
+    );
   return findings;
 }
 
@@ -90,14 +90,12 @@ export function portFindings(
   if (open.length === 0) return [];
   const named = `${open.length === 1 ? 'port' : 'ports'} ${open.join(', ')}`;
   return [
-    {
-      code: 'port-unprivileged',
-      severity: 'weakness',
-      message: `while sshd is stopped, any user of this host can listen on ${named}, so that users log in to a false sshd`,
-      closedBy:
-        firstUnprivileged > usualPort
-          ? `Port ${usualPort}, or another one below ${firstUnprivileged}`
-          : `set the lowest port for users other than root back to 1024 (man 7 ip), then Port ${usualPort}`,
-    },
+    weakness(
+      'port-unprivileged',
+      `while sshd is stopped, any user of this host can listen on ${named}, so that users log in to a false sshd`,
+      firstUnprivileged > usualPort
+        ? `Port ${usualPort}, or another one below ${firstUnprivileged}`
+        : `set the lowest port for users other than root back to 1024 (man 7 ip), then Port ${usualPort}`,
+    ),
   ];
 }

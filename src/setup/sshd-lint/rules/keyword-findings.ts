@@ -1,5 +1,5 @@
 import type { SshdDirective } from './directives.ts';
-import type { SshdFinding } from './sshd-finding.ts';
+import { advice, type SshdFinding } from './sshd-finding.ts';
 
 /**
  * The keywords of OpenSSH 10.5 and of the patches of Debian and Red Hat: what the rules judge, and what changes only how
@@ -38,10 +38,11 @@ export function keywordFindings(directives: readonly SshdDirective[]): SshdFindi
   return directives
     .filter(({ keyword }) => !knownKeywords.has(keyword))
     .map(({ keyword, args, file, line }) => ({
-      code: 'option-not-judged',
-      severity: 'advice',
-      message: `the linter does not know ${keyword} ${args.join(' ')}: what it opens is not judged here`,
-      closedBy: `remove the line, or read in sshd_config(5) what it lets users do`,
+      ...advice(
+        'option-not-judged',
+        `the linter does not know ${keyword} ${args.join(' ')}: what it opens is not judged here`,
+        `remove the line, or read in sshd_config(5) what it lets users do`,
+      ),
       place: `${file}:${line}`,
     }));
 }

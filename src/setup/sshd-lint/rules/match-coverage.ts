@@ -9,7 +9,7 @@ import {
 } from './match.ts';
 import type { SshdOptions } from './options.ts';
 import { userOfEntry } from './patterns.ts';
-import type { SshdFinding } from './sshd-finding.ts';
+import { advice, type SshdFinding, weakness } from './sshd-finding.ts';
 
 /** An account, with what sshd can distinguish it by. */
 export interface LintAccount {
@@ -132,10 +132,11 @@ export function matchFindings(
       return [
         {
           ...place,
-          code: 'match-not-probed',
-          severity: 'advice',
-          message: `no known account or address matches Match ${block.text}, so it was not checked`,
-          closedBy: 'run berth sshd lint --user NAME with an account that matches',
+          ...advice(
+            'match-not-probed',
+            `no known account or address matches Match ${block.text}, so it was not checked`,
+            'run berth sshd lint --user NAME with an account that matches',
+          ),
         },
       ];
     const { forceCommand } = block;
@@ -146,11 +147,11 @@ export function matchFindings(
     return [
       {
         ...place,
-        code: 'match-overridden',
-        severity: 'weakness',
-        message: `ForceCommand of Match ${block.text} is never used: ${loser.connection.user} gets ${loser.forceCommand ?? 'none'} from an earlier Match`,
-        closedBy:
+        ...weakness(
+          'match-overridden',
+          `ForceCommand of Match ${block.text} is never used: ${loser.connection.user} gets ${loser.forceCommand ?? 'none'} from an earlier Match`,
           'move the more specific Match before the other one: sshd uses the first value that it finds',
+        ),
       },
     ];
   });
@@ -193,11 +194,11 @@ export function unlistedFindings(
       : `${line === groups ? 'AllowGroups' : 'AllowUsers'} ${names} may admit more accounts than were found`;
   return [
     {
-      code: 'accounts-not-evaluated',
-      severity: 'advice',
-      message: `${whom}, and NSS does not list all accounts of ${services.join(', ')}, so those were not checked`,
-      closedBy:
+      ...advice(
+        'accounts-not-evaluated',
+        `${whom}, and NSS does not list all accounts of ${services.join(', ')}, so those were not checked`,
         'run berth sshd lint --user NAME for one of these accounts of each shell and group; remove a service without accounts from passwd in /etc/nsswitch.conf',
+      ),
       ...(line && { place: `${line.file}:${line.line}` }),
     },
   ];

@@ -1,6 +1,6 @@
 import type { PamFault, PamLine, PamPlace } from './pam-lines.ts';
 import { pamReach } from './pam-reach.ts';
-import type { SshdFinding } from './sshd-finding.ts';
+import { advice, critical, type SshdFinding, weakness } from './sshd-finding.ts';
 import { installedPath } from '../../../installed-path.ts';
 
 /** What the lines name and the host does not have. */
@@ -33,12 +33,11 @@ function userEnvironment(lines: readonly PamLine[]): SshdFinding[] {
   );
   if (line === undefined) return [];
   return [
-    {
-      code: 'pam-user-environment',
-      severity: 'critical',
-      message: `${placed(line)} has user_readenv, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
-      closedBy: `remove user_readenv from line ${line.line} of ${line.file}`,
-    },
+    critical(
+      'pam-user-environment',
+      `${placed(line)} has user_readenv, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
+      `remove user_readenv from line ${line.line} of ${line.file}`,
+    ),
   ];
 }
 
@@ -50,12 +49,11 @@ function unjudged(line: PamLine): SshdFinding[] {
   const module = moduleName(line.module);
   if (!unjudgedModules.test(module)) return [];
   return [
-    {
-      code: 'pam-module-not-judged',
-      severity: 'advice',
-      message: `${placed(line)} has ${module}, which reads files of the user or runs scripts on this host: what it opens is not judged here`,
-      closedBy: `read in ${module.replace(/\.so$/, '')}(8) what users may write; remove the line if that is a program or a variable`,
-    },
+    advice(
+      'pam-module-not-judged',
+      `${placed(line)} has ${module}, which reads files of the user or runs scripts on this host: what it opens is not judged here`,
+      `read in ${module.replace(/\.so$/, '')}(8) what users may write; remove the line if that is a program or a variable`,
+    ),
   ];
 }
 
@@ -70,12 +68,7 @@ function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[]
   if (found === undefined) return [];
   const [why = '', closedBy = ''] = found;
   return [
-    {
-      code: 'pam-line-mistyped',
-      severity: 'weakness',
-      message: `${placed(entry)} does not do what it should: ${why}`,
-      closedBy,
-    },
+    weakness('pam-line-mistyped', `${placed(entry)} does not do what it should: ${why}`, closedBy),
   ];
 }
 
@@ -173,36 +166,37 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
   const findings = unreached.map((line): SshdFinding => {
     const other = passedBy(line);
     const by = other === undefined ? 'a line before it' : `${placed(other)} (${other.module})`;
-    return {
-      code: 'pam-session-unreached',
-      severity: 'weakness',
-      message: `${placed(line)} never runs pam-session: ${by} ends the stack or skips it`,
-      closedBy: `move the line before ${other === undefined ? 'the others' : placed(other)}, or change the control of that line to \`optional\` or \`required\``,
-    };
+    return weakness(
+      'pam-session-unreached',
+      `${placed(line)} never runs pam-session: ${by} ends the stack or skips it`,
+      `move the line before ${other === undefined ? 'the others' : placed(other)}, or change the control of that line to \`optional\` or \`required\``,
+    );
   });
   const lacking = (['open', 'close'] as const).filter(
     (step) => !hooks.some((line) => runsAt(line, step)),
   );
   if (lacking.length > 0)
-    findings.push({
-      code: 'pam-session-missing',
-      severity: 'weakness',
-      message: lacking.includes('close')
-        ? `no line of ${file} runs pam-session when a connection closes, so processes and containers of the connection remain`
-        : `no line of ${file} runs pam-session when a connection opens, so it cannot clean up when the connection closes`,
-      closedBy: `append the lines of ${installedPath('share/etc/pam.d/berth-session')}`,
-    });
+    findings.push(
+      weakness(
+        'pam-session-missing',
+        lacking.includes('close')
+          ? `no line of ${file} runs pam-session when a connection closes, so processes and containers of the connection remain`
+          : `no line of ${file} runs pam-session when a connection opens, so it cannot clean up when the connection closes`,
+        `append the lines of ${installedPath('share/etc/pam.d/berth-session')}`,
+      ),
+    );
   const first = sessions.indexOf(hooks[0] ?? ({} as PamLine));
   const late = sessions
     .slice(first + 1)
     .find(({ module }) => /^pam_(?:systemd|loginuid)\.so$/.test(moduleName(module)));
   if (first !== -1 && late !== undefined)
-    findings.push({
-      code: 'pam-session-early',
-      severity: 'weakness',
-      message: `${placed(late)}: ${late.module} runs after pam-session, which needs what it sets up`,
-      closedBy: `move the lines of pam-session to the end of ${file}`,
-    });
+    findings.push(
+      weakness(
+        'pam-session-early',
+        `${placed(late)}: ${late.module} runs after pam-session, which needs what it sets up`,
+        `move the lines of pam-session to the end of ${file}`,
+      ),
+    );
   return findings;
 }
 

@@ -1,5 +1,11 @@
 import { forcedProgram, parseShellCommand } from './shell-command.ts';
-import type { LoginProgram, SshdFinding, SshdSample } from './sshd-finding.ts';
+import {
+  critical,
+  type LoginProgram,
+  type SshdFinding,
+  type SshdSample,
+  weakness,
+} from './sshd-finding.ts';
 import type { SshdOptions } from './options.ts';
 
 /** How sshd starts a session; both can be true. */
@@ -50,38 +56,35 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
   const replaced = shell === undefined ? undefined : sample.paths.get(shell)?.open;
   if (shell !== undefined && replaced !== undefined)
     return [
-      {
-        code: 'shell-writable',
-        severity: 'critical',
-        message: `the shell in passwd runs everything that sshd starts, and ${replaced.message}`,
-        closedBy: `usermod --shell ${login.path} USER`,
-      },
+      critical(
+        'shell-writable',
+        `the shell in passwd runs everything that sshd starts, and ${replaced.message}`,
+        `usermod --shell ${login.path} USER`,
+      ),
     ];
   if (shell !== undefined && closedShells.test(shell)) return [];
   if (forceCommand === undefined) {
     if (start.loginShell) return [];
     return [
-      {
-        code: 'no-forced-command',
-        severity: 'critical',
-        message: `${shell ?? 'the shell in passwd'} runs on the host: there is no ForceCommand, and the shell is not Berth's login program`,
-        closedBy: sample.rootLogsIn
+      critical(
+        'no-forced-command',
+        `${shell ?? 'the shell in passwd'} runs on the host: there is no ForceCommand, and the shell is not Berth's login program`,
+        sample.rootLogsIn
           ? `${closing} in a Match block for users of sessions, or an sshd of their own (berth sshd new): for everybody, it would lock root out`
           : closing,
-      },
+      ),
     ];
   }
   if (/^\s*internal-sftp(?:\s|$)/.test(forceCommand)) {
     const jailed = options.chrootDirectory !== undefined;
     return [
-      {
-        code: 'forced-command-internal-sftp',
-        severity: jailed ? 'weakness' : 'critical',
-        message: jailed
+      (jailed ? weakness : critical)(
+        'forced-command-internal-sftp',
+        jailed
           ? `sshd itself serves files of the host below ${options.chrootDirectory ?? ''}, outside of any session`
           : "sshd itself serves the host's files, outside of any session",
-        closedBy: closing,
-      },
+        closing,
+      ),
     ];
   }
   const faults = forcedCommandFaults(forceCommand, start, sample);
@@ -101,59 +104,53 @@ function forcedCommandFaults(
   const options = words.slice(words.indexOf(program) + 1);
   if (/\$\{?SSH_ORIGINAL_COMMAND|\$\(|`|\beval\b/.test(command))
     return [
-      {
-        code: 'forced-command-user-text',
-        severity: 'critical',
-        message: `ForceCommand passes text from the user to a shell of the host: ${command}`,
+      critical(
+        'forced-command-user-text',
+        `ForceCommand passes text from the user to a shell of the host: ${command}`,
         closedBy,
-      },
+      ),
     ];
   if (!program.startsWith('/'))
     return [
-      {
-        code: 'forced-command-relative',
-        severity: 'critical',
-        message: `ForceCommand ${program} is looked up in the user's home and PATH`,
+      critical(
+        'forced-command-relative',
+        `ForceCommand ${program} is looked up in the user's home and PATH`,
         closedBy,
-      },
+      ),
     ];
   if (!forced)
     return [
-      {
-        code: 'forced-command-other',
-        severity: 'critical',
-        message: `ForceCommand is ${program}, which is not the installed login program ${login.path}`,
+      critical(
+        'forced-command-other',
+        `ForceCommand is ${program}, which is not the installed login program ${login.path}`,
         closedBy,
-      },
+      ),
     ];
   if (startsAnother || interpreted)
     return [
-      {
-        code: 'forced-command-metacharacters',
-        severity: startsAnother ? 'critical' : 'weakness',
-        message: startsAnother
+      (startsAnother ? critical : weakness)(
+        'forced-command-metacharacters',
+        startsAnother
           ? `ForceCommand has more than one command: the user's shell runs the others on the host, and users can make the login program exit: ${command}`
           : `the user's shell interprets special characters after the login program in ForceCommand: ${command}`,
         closedBy,
-      },
+      ),
     ];
   if (options.some((word) => /%[a-zA-Z]/.test(word)))
     return [
-      {
-        code: 'forced-command-token',
-        severity: 'weakness',
-        message: `sshd does not expand % in ForceCommand: the login program gets ${options.join(' ')} unchanged`,
+      weakness(
+        'forced-command-token',
+        `sshd does not expand % in ForceCommand: the login program gets ${options.join(' ')} unchanged`,
         closedBy,
-      },
+      ),
     ];
   if (!/^(?: --(?:profile|config) \S+)*$/.test(options.map((word) => ` ${word}`).join('')))
     return [
-      {
-        code: 'forced-command-arguments',
-        severity: 'weakness',
-        message: `the login program does not accept these arguments: ${options.join(' ')}`,
+      weakness(
+        'forced-command-arguments',
+        `the login program does not accept these arguments: ${options.join(' ')}`,
         closedBy,
-      },
+      ),
     ];
   return [];
 }
@@ -167,12 +164,11 @@ function forcedAndShell(command: string, shell: string): SshdFinding[] {
       ? ''
       : `, and \`rules: [{ profile: ${profile}, ports: [PORT] }]\` in ssh.yml, because the rules choose the profile`;
   return [
-    {
-      code: 'forced-command-arguments',
-      severity: 'weakness',
-      message: `the login program is the shell, so sessions run ForceCommand ${command} inside instead of what the user asked for`,
-      closedBy: `ForceCommand ${shell}${byRule}`,
-    },
+    weakness(
+      'forced-command-arguments',
+      `the login program is the shell, so sessions run ForceCommand ${command} inside instead of what the user asked for`,
+      `ForceCommand ${shell}${byRule}`,
+    ),
   ];
 }
 
@@ -184,19 +180,17 @@ function shellFindings(shell: string | undefined, login: LoginProgram): SshdFind
   const files = readsAtStart[name];
   if (files === undefined)
     return [
-      {
-        code: 'shell-unknown',
-        severity: 'weakness',
-        message: `${shell} runs the forced command, and Berth does not know which files in the user's home it reads first`,
+      weakness(
+        'shell-unknown',
+        `${shell} runs the forced command, and Berth does not know which files in the user's home it reads first`,
         closedBy,
-      },
+      ),
     ];
   return [
-    {
-      code: 'shell-reads-home',
-      severity: 'critical',
-      message: `${shell} runs the forced command and first reads ${files}, on the host`,
+    critical(
+      'shell-reads-home',
+      `${shell} runs the forced command and first reads ${files}, on the host`,
       closedBy,
-    },
+    ),
   ];
 }

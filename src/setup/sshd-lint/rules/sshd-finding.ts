@@ -19,6 +19,21 @@ export interface SshdFinding {
   readonly place?: string;
 }
 
+type MakeFinding = (
+  code: SshdFindingCode,
+  message: string,
+  closedBy: string,
+  directive?: string,
+) => SshdFinding;
+
+const makerOf =
+  (severity: SshdSeverity): MakeFinding =>
+  (code, message, closedBy, directive) => ({ code, severity, message, closedBy, directive });
+
+export const critical = makerOf('critical');
+export const weakness = makerOf('weakness');
+export const advice = makerOf('advice');
+
 /** The account of a connection, and facts about this host, for the rules. */
 export interface SshdSample {
   readonly user: string;
