@@ -124,21 +124,19 @@ export function failedWith({ message, hint }: Pick<BerthError, 'message' | 'hint
   return failed(message, hint);
 }
 
-export interface Check {
-  readonly id: CheckId;
-  readonly cluster?: string;
-  readonly run: (signal: AbortSignal) => Promise<Finding> | Finding;
-}
+export type Check = (signal: AbortSignal) => Promise<Finding> | Finding;
 
 /**
  * Runs one check with its own time limit, in milliseconds. Never rejects: an error is a failure of this
  * check only, and a check that hangs is abandoned.
  */
-export async function runCheck(check: Check, timeoutMs: number): Promise<CheckResult> {
-  const place = {
-    id: check.id,
-    cluster: check.cluster,
-  };
+export async function runCheck(
+  id: CheckId,
+  check: Check,
+  timeoutMs: number,
+  cluster?: string,
+): Promise<CheckResult> {
+  const place = { id, cluster };
   const signal = AbortSignal.timeout(timeoutMs);
   let tooLate: (() => void) | undefined;
   const late = new Promise<Finding>((resolve) => {
@@ -153,8 +151,8 @@ export async function runCheck(check: Check, timeoutMs: number): Promise<CheckRe
     signal.addEventListener('abort', () => setTimeout(() => tooLate?.(), 50), { once: true });
   });
   try {
-    return { ...place, ...(await Promise.race([(async () => check.run(signal))(), late])) };
+    return { ...place, ...(await Promise.race([(async () => check(signal))(), late])) };
   } catch (thrown) {
-    return { ...place, ...failedWith(asBerthError(thrown, check.id)) };
+    return { ...place, ...failedWith(asBerthError(thrown, id)) };
   }
 }

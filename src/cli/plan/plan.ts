@@ -82,7 +82,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
   });
   const account = lookupUser(user, { minimumUid: 1 });
   const run = () => userAccessFinding(account, port);
-  const access = await runCheck({ id: 'user-access', run }, checkTimeoutMs);
+  const access = await runCheck('user-access', run, checkTimeoutMs);
   const obstacles = [...(access.status === 'failed' ? [access] : []), ...plan.obstacles];
   return writeSessionPlan(
     plan.outcome === 'refused' ? plan : { ...plan, obstacles },

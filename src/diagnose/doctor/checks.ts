@@ -12,12 +12,12 @@ export class Checks {
   }
 
   /** One that takes some milliseconds: it reads files of this host, and asks nobody but systemd. */
-  async quick(id: CheckId, run: Check['run']): Promise<CheckResult[]> {
-    return [await runCheck({ id, run }, this.#timeoutMs)];
+  async quick(id: CheckId, check: Check): Promise<CheckResult[]> {
+    return [await runCheck(id, check, this.#timeoutMs)];
   }
 
   /** Any other. @returns none if only quick ones are wanted */
-  async slow(id: CheckId, run: Check['run']): Promise<CheckResult[]> {
-    return this.onlyQuick ? [] : this.quick(id, run);
+  async slow(id: CheckId, check: Check): Promise<CheckResult[]> {
+    return this.onlyQuick ? [] : this.quick(id, check);
   }
 }

@@ -36,7 +36,7 @@ export async function checkClusterApi(
       return failedWith(thrown);
     }
   };
-  return [await runCheck({ id: 'cluster-api-oidc', cluster: name, run }, timeoutMs)];
+  return [await runCheck('cluster-api-oidc', run, timeoutMs, name)];
 }
 
 function oidcFinding(found: OidcArguments, cluster: ClusterSettings): Finding {

@@ -94,8 +94,8 @@ const probed = ['api-certificate', 'api-clock'] as const;
  */
 export async function checkCluster(input: ClusterCheckInput): Promise<CheckResult[]> {
   const { cluster, timeoutMs } = input;
-  const run = (id: CheckId, work: Check['run']): Promise<CheckResult> =>
-    runCheck({ id, cluster: cluster.name, run: work }, timeoutMs);
+  const run = (id: CheckId, work: Check): Promise<CheckResult> =>
+    runCheck(id, work, timeoutMs, cluster.name);
   const skip = (ids: readonly CheckId[], why: string): CheckResult[] =>
     ids
       .filter((id) => id !== 'user-namespace' || input.user !== undefined)
@@ -165,7 +165,7 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
 async function reachable(
   input: ClusterCheckInput,
   server: ApiServer,
-  run: (id: CheckId, work: Check['run']) => Promise<CheckResult>,
+  run: (id: CheckId, work: Check) => Promise<CheckResult>,
   skip: (ids: readonly CheckId[], why: string) => CheckResult[],
 ): Promise<CheckResult[]> {
   const { ondemand } = input;

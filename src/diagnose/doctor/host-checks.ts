@@ -47,7 +47,7 @@ export async function checkHost(
   { uid, timeoutMs }: HostInput,
 ): Promise<CheckResult[]> {
   const run = (id: CheckId, work: () => Promise<Finding>, cluster?: string) =>
-    runCheck({ id, run: work, cluster }, timeoutMs);
+    runCheck(id, work, timeoutMs, cluster);
   return Promise.all([
     run('state-dir', () => stateDirFinding(settings.stateDir, uid)),
     run('kube-credential', () => commandFinding(settings, uid)),
@@ -205,7 +205,7 @@ export async function checkRenderFiles(
   return Promise.all(
     checks
       .filter(({ file }) => fileIdentity(file) !== 'absent')
-      .map(({ id, file, finding }) => runCheck({ id, run: () => finding(file) }, timeoutMs)),
+      .map(({ id, file, finding }) => runCheck(id, () => finding(file), timeoutMs)),
   );
 }
 

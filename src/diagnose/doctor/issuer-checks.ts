@@ -63,7 +63,7 @@ export async function checkIssuer(
   timeoutMs: number,
 ): Promise<CheckResult[]> {
   const run = (id: CheckId, work: (signal: AbortSignal) => Promise<Finding> | Finding) =>
-    runCheck({ id, cluster, run: work }, timeoutMs);
+    runCheck(id, work, timeoutMs, cluster);
   const skip = (id: CheckId): CheckResult => ({
     id,
     cluster,

@@ -46,10 +46,10 @@ export async function checkPods(
         cluster = podCluster(profile, loaded);
         return ok(`profile ${profile.name}: its sessions are pods on ${cluster.name}`);
       };
-      const result = await runCheck({ id: 'ssh-pods', run }, timeoutMs);
+      const result = await runCheck('ssh-pods', run, timeoutMs);
       if (cluster === undefined || loaded === undefined) return [result];
       const admits = admissionOf(profile, cluster, loaded.settings, user);
-      return [result, await runCheck({ id: 'ssh-pod-admission', run: admits }, timeoutMs)];
+      return [result, await runCheck('ssh-pod-admission', admits, timeoutMs)];
     }),
   );
   return results.flat();

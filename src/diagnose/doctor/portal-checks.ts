@@ -42,13 +42,10 @@ export async function checkPortal(
     sources = readPortal(file, candidates);
     return hookFinding(sources);
   };
-  const hook = await runCheck({ id: 'portal-hook', run }, timeoutMs);
+  const hook = await runCheck('portal-hook', run, timeoutMs);
   const portal = sources.apache ?? sources.yml;
   if (portal === undefined) return [hook];
-  const sandbox = await runCheck(
-    { id: 'portal-sandbox', run: () => sandboxFinding(settings) },
-    timeoutMs,
-  );
+  const sandbox = await runCheck('portal-sandbox', () => sandboxFinding(settings), timeoutMs);
   const clusters = settings.clusters.flatMap((cluster) => oidcSettingsOf(cluster) ?? []);
   if (clusters.length === 0) return [hook, sandbox];
   if (!portal.openidc) {

@@ -28,11 +28,11 @@ export interface QuickCheckInput {
 export async function quickChecks(input: QuickCheckInput): Promise<readonly CheckResult[]> {
   const { site, ssh, nodeVersion, timeoutMs } = input;
   const results = await Promise.all([
-    runCheck({ id: 'node', run: () => nodeFinding(nodeVersion) }, timeoutMs),
+    runCheck('node', () => nodeFinding(nodeVersion), timeoutMs),
     ssh === undefined
       ? []
       : checkSessions(ssh, { clusters: undefined, timeoutMs, onlyQuick: true }),
-    runCheck({ id: 'sshd', run: listenersFinding }, timeoutMs),
+    runCheck('sshd', listenersFinding, timeoutMs),
     checkRenderFiles(asInstalled, timeoutMs),
     ...(site === undefined
       ? []

@@ -69,22 +69,19 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile, at);
   const files = { ...input.files, overlay: overlay?.resolve };
   let loaded: LoadedSiteSettings | undefined;
-  const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
+  const node = await runCheck('node', () => nodeFinding(input.nodeVersion), timeoutMs);
   const config = await runCheck(
-    {
-      id: 'config',
-      run: async () => {
-        if (onlySsh)
-          return skipped('this host is for SSH sessions only: there is no Open OnDemand');
-        try {
-          loaded = await loadSiteSettings(files, { cache: 'off' });
-        } catch (error) {
-          // A host that only has a berth.yml copied from the example is not a portal host.
-          if (isWithoutClusters(error)) return onSshHost ? noClusters : nothingHere;
-          throw error;
-        }
-        return configFinding(loaded, onSshHost);
-      },
+    'config',
+    async () => {
+      if (onlySsh) return skipped('this host is for SSH sessions only: there is no Open OnDemand');
+      try {
+        loaded = await loadSiteSettings(files, { cache: 'off' });
+      } catch (error) {
+        // A host that only has a berth.yml copied from the example is not a portal host.
+        if (isWithoutClusters(error)) return onSshHost ? noClusters : nothingHere;
+        throw error;
+      }
+      return configFinding(loaded, onSshHost);
     },
     timeoutMs,
   );
@@ -234,7 +231,7 @@ async function accountCheck(
     take(user);
     return accountFinding(user);
   };
-  return [await runCheck({ id: 'user', run }, timeoutMs)];
+  return [await runCheck('user', run, timeoutMs)];
 }
 
 /** What the checks of all clusters share. */

@@ -41,12 +41,12 @@ export async function checkSlurm(
     sessionBackends(profile, settings.rules).has('slurm'),
   );
   if (profiles.length === 0) return [];
-  const host = await runCheck({ id: 'ssh-slurm', run: programsFinding }, timeoutMs);
+  const host = await runCheck('ssh-slurm', programsFinding, timeoutMs);
   if (user === undefined || host.status === 'failed') return [host];
   const jobs = await Promise.all(
     profiles.map((profile) => {
       const run = () => jobFinding(settings, profile, user, 0.9 * timeoutMs);
-      return runCheck({ id: 'ssh-slurm-job', run }, timeoutMs);
+      return runCheck('ssh-slurm-job', run, timeoutMs);
     }),
   );
   return [host, ...jobs];

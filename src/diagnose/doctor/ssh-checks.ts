@@ -76,12 +76,10 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const { configFile, overlay, timeoutMs } = input;
   let settings: SshSettings | undefined;
   const config = await runCheck(
-    {
-      id: 'ssh-config',
-      run: async () => {
-        settings = await loadSshSettings({ configFile, overlay });
-        return configFinding(settings);
-      },
+    'ssh-config',
+    async () => {
+      settings = await loadSshSettings({ configFile, overlay });
+      return configFinding(settings);
     },
     timeoutMs,
   );

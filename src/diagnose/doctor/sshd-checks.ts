@@ -43,7 +43,7 @@ export async function checkRunningSshds(
 ): Promise<CheckResult[]> {
   return await Promise.all(
     runningSshds().map((sshd) =>
-      runCheck({ id: 'sshd', run: (signal) => sshdFinding(sshd, balancers, signal) }, timeoutMs),
+      runCheck('sshd', (signal) => sshdFinding(sshd, balancers, signal), timeoutMs),
     ),
   );
 }

@@ -47,11 +47,9 @@ export async function checkHome(
   timeoutMs: number,
 ): Promise<CheckResult[]> {
   const home = await runCheck(
-    {
-      id: 'user-home',
-      // Creates and removes a file: access(2) would check the real user, who is root.
-      run: () => asUser(user, () => directoryFinding(user, resolve(user.home, '.kube'))),
-    },
+    'user-home',
+    // Creates and removes a file: access(2) would check the real user, who is root.
+    () => asUser(user, () => directoryFinding(user, resolve(user.home, '.kube'))),
     timeoutMs,
   );
   const written = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
@@ -59,7 +57,7 @@ export async function checkHome(
   // One after the other: each changes the credentials of the process.
   for (const file of groupByKubeconfig(written.map((cluster) => ({ cluster }))).keys()) {
     const run = (): Promise<Finding> => kubeconfigFinding(user, file);
-    results.push(await runCheck({ id: 'user-kubeconfig', run }, timeoutMs));
+    results.push(await runCheck('user-kubeconfig', run, timeoutMs));
   }
   return results;
 }
@@ -144,7 +142,7 @@ export async function checkUserTokens(
         tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
       );
     };
-    results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
+    results.push(await runCheck('user-token', run, timeoutMs, cluster.name));
   }
   return results;
 }

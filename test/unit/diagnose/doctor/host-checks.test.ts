@@ -10,7 +10,7 @@ import { exampleCluster } from '../../example-cluster.ts';
 
 describe('a check', () => {
   it('that hangs fails when its time is over, and says so', async () => {
-    const result = await runCheck({ id: 'config', run: () => new Promise(() => undefined) }, 100);
+    const result = await runCheck('config', () => new Promise(() => undefined), 100);
     expect(result).toMatchObject({
       id: 'config',
       status: 'failed',
@@ -22,14 +22,14 @@ describe('a check', () => {
     const boom = (): never => {
       throw new Error('boom');
     };
-    const result = await runCheck({ id: 'config', cluster: 'prod', run: boom }, 1000);
+    const result = await runCheck('config', boom, 1000, 'prod');
     expect(result).toMatchObject({ id: 'config', cluster: 'prod', status: 'failed' });
     expect(result.message).toContain('boom');
     expect(result.next).not.toBe('');
   });
 
   it('that is well has its finding', async () => {
-    expect(await runCheck({ id: 'config', run: () => ok('fine') }, 1000)).toEqual({
+    expect(await runCheck('config', () => ok('fine'), 1000)).toEqual({
       id: 'config',
       status: 'ok',
       message: 'fine',
