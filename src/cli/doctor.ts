@@ -68,8 +68,6 @@ export const doctorCommand = command({
           profile: args.profile,
           cluster: args.cluster,
           sessionProgram: startsSession ? terminal.program : undefined,
-          nodeVersion: process.versions.node,
-          uid: process.geteuid?.() ?? 0,
           now: terminal.now() / 1000,
           timeoutMs,
         }),

@@ -82,8 +82,7 @@ export async function readStatus(
     part('timers', () => readTimers(nowMs, skip)),
     asRoot('checks', async () => {
       const { quickChecks } = await import('../../diagnose/doctor/quick-checks.ts');
-      const input = { site: site?.settings?.settings, ssh: sshSettings, uid, timeoutMs };
-      return quickChecks({ ...input, nodeVersion: process.versions.node });
+      return quickChecks({ site: site?.settings?.settings, ssh: sshSettings, timeoutMs });
     }),
     hostRoles(clustersDir, sshSettings),
     part('drain', readDrain),

@@ -18,14 +18,6 @@ import { octal } from '../../system/config-directories.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { ifExists } from '../../system/if-present.ts';
 
-export interface HostInput {
-  /** `process.versions.node`. */
-  readonly nodeVersion: string;
-  /** UID that must own root's files; not 0 in tests only. */
-  readonly uid: number;
-  readonly timeoutMs: number;
-}
-
 /** Node 22.19: what package.json's `engines` asks for. */
 const oldestNode = [22, 19] as const;
 
@@ -42,19 +34,16 @@ export function nodeFinding(version: string): Finding {
 }
 
 /** The files of this host that only root may change. */
-export async function checkHost(
-  settings: SiteSettings,
-  { uid, timeoutMs }: HostInput,
-): Promise<CheckResult[]> {
+export async function checkHost(settings: SiteSettings, timeoutMs: number): Promise<CheckResult[]> {
   const run = (id: CheckId, work: () => Promise<Finding>, cluster?: string) =>
     runCheck(id, work, timeoutMs, cluster);
   return Promise.all([
-    run('state-dir', () => stateDirFinding(settings.stateDir, uid)),
-    run('kube-credential', () => commandFinding(settings, uid)),
+    run('state-dir', () => stateDirFinding(settings.stateDir)),
+    run('kube-credential', () => commandFinding(settings)),
     ...settings.clusters.flatMap(({ name, admin, pullSecret, server }) => [
       run(
         'admin-kubeconfig-mode',
-        () => secretFileFinding(admin.file, uid, kubeconfigHint({ name, admin })),
+        () => secretFileFinding(admin.file, kubeconfigHint({ name, admin })),
         name,
       ),
       ...(pullSecret === undefined
@@ -65,7 +54,6 @@ export async function checkHost(
               () =>
                 secretFileFinding(
                   pullSecret.dockerConfigFile,
-                  uid,
                   'Correct REGISTRY_DOCKER_CONFIG_JSON in hook.env, or pull_secret in berth.yml.',
                 ),
               name,
@@ -84,16 +72,13 @@ export async function checkHost(
   ]);
 }
 
-async function stateDirFinding(path: string, uid: number): Promise<Finding> {
+async function stateDirFinding(path: string): Promise<Finding> {
   const status = await ifExists(lstat(path));
   if (status === undefined) return ok(`${path} does not exist yet: the first login creates it`);
   if (!status.isDirectory())
     return failed(`${path} is not a directory`, `Remove it: the next login creates it.`);
-  if (status.uid !== uid)
-    return failed(
-      `${path} belongs to UID ${status.uid}`,
-      `chown ${uid} ${path}; chmod 700 ${path}`,
-    );
+  if (status.uid !== 0)
+    return failed(`${path} belongs to UID ${status.uid}`, `chown root ${path}; chmod 700 ${path}`);
   if ((status.mode & 0o077) !== 0)
     return warning(
       `others have access to ${path} (mode ${octal(status.mode)})`,
@@ -108,11 +93,11 @@ export function kubeconfigHint(cluster: Pick<ClusterSettings, 'name' | 'admin'>)
 }
 
 /** A file with a secret. Who can write it can redirect what root does. */
-async function secretFileFinding(path: string, uid: number, ifMissing: string): Promise<Finding> {
+async function secretFileFinding(path: string, ifMissing: string): Promise<Finding> {
   const status = await ifExists(stat(path));
   if (status === undefined) return failed(`${path} does not exist`, ifMissing);
   const mode = octal(status.mode);
-  if (status.uid !== uid && status.uid !== 0)
+  if (status.uid !== 0)
     return failed(`${path} belongs to UID ${status.uid}`, `chown root ${path}; chmod 600 ${path}`);
   if ((status.mode & 0o022) !== 0)
     return failed(`others can write ${path} (mode ${mode})`, `chmod 600 ${path}`);
@@ -137,7 +122,7 @@ async function readableFinding(path: string): Promise<Finding> {
 }
 
 /** The exec plugin runs as each user, from the path in their kubeconfigs. */
-async function commandFinding(settings: SiteSettings, uid: number): Promise<Finding> {
+async function commandFinding(settings: SiteSettings): Promise<Finding> {
   const path = settings.kubeCredentialCommand;
   const modes = settings.clusters.map(({ credentials }) => credentials.mode);
   if (!modes.some((mode) => mode === 'oidc' || mode === 'service-account'))
@@ -154,7 +139,7 @@ async function commandFinding(settings: SiteSettings, uid: number): Promise<Find
     const { uid: owner, mode } = await stat(part);
     // The sticky bit protects files in a directory such as /tmp.
     const open = (mode & 0o022) !== 0 && !(part !== path && (mode & 0o1000) !== 0);
-    if ((owner !== 0 && owner !== uid) || open)
+    if (owner !== 0 || open)
       return failed(
         `users other than root can replace ${path}: ${part} belongs to UID ${owner}, mode ${octal(mode)}`,
         `chown root:root ${part}; chmod go-w ${part}`,

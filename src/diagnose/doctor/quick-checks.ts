@@ -13,9 +13,6 @@ import { listenersFinding } from './sshd-checks.ts';
 export interface QuickCheckInput {
   readonly site: SiteSettings | undefined;
   readonly ssh: SshSettings | undefined;
-  readonly nodeVersion: string;
-  /** UID that must own root's files. */
-  readonly uid: number;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
 }
@@ -26,9 +23,9 @@ export interface QuickCheckInput {
  * Podman, accounts and the contents of images take longer.
  */
 export async function quickChecks(input: QuickCheckInput): Promise<readonly CheckResult[]> {
-  const { site, ssh, nodeVersion, timeoutMs } = input;
+  const { site, ssh, timeoutMs } = input;
   const results = await Promise.all([
-    runCheck('node', () => nodeFinding(nodeVersion), timeoutMs),
+    runCheck('node', () => nodeFinding(process.versions.node), timeoutMs),
     ssh === undefined
       ? []
       : checkSessions(ssh, { clusters: undefined, timeoutMs, onlyQuick: true }),
@@ -38,7 +35,7 @@ export async function quickChecks(input: QuickCheckInput): Promise<readonly Chec
       ? []
       : [
           site.warnings.map(configWarning),
-          checkHost(site, input),
+          checkHost(site, timeoutMs),
           checkPortal(site, timeoutMs),
           [...checkOndemandPortal(site.clustersDir, asInstalled).results],
         ]),

@@ -47,9 +47,6 @@ export interface DoctorInput {
   readonly profile?: string;
   /** Also start a session of it: path of `berth`. */
   readonly sessionProgram?: string;
-  readonly nodeVersion: string;
-  /** UID that must own root's files; not 0 in tests only. */
-  readonly uid: number;
   /** Seconds since the epoch. */
   readonly now: number;
   /** For each check, in milliseconds. */
@@ -69,7 +66,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile, at);
   const files = { ...input.files, overlay: overlay?.resolve };
   let loaded: LoadedSiteSettings | undefined;
-  const node = await runCheck('node', () => nodeFinding(input.nodeVersion), timeoutMs);
+  const node = await runCheck('node', () => nodeFinding(process.versions.node), timeoutMs);
   const config = await runCheck(
     'config',
     async () => {
@@ -132,7 +129,7 @@ export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
     common: { documents: new Map(), kubectls: new Map() },
   };
   const [host, portal, ...perCluster] = await Promise.all([
-    checkHost({ ...settings, clusters: chosen }, input),
+    checkHost({ ...settings, clusters: chosen }, timeoutMs),
     checkPortal({ ...settings, clusters: chosen }, timeoutMs),
     ...chosen.map((cluster) => checkOne(cluster, input, known, shared)),
   ]);

@@ -46,7 +46,8 @@ async function checks(profile: object): Promise<CheckResult[]> {
   return runDoctor({
     files: { configFile: portal.files.berth },
     sshConfigFile: join(directory, 'ssh.yml'),
-    ...{ nodeVersion: process.versions.node, uid: 0, now: Date.now() / 1000, timeoutMs: 20_000 },
+    now: Date.now() / 1000,
+    timeoutMs: 20_000,
   });
 }
 

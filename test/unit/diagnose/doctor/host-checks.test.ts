@@ -71,7 +71,7 @@ describe('what a server shows', () => {
   });
 });
 
-describe('files of root', () => {
+describe.runIf(process.getuid?.() === 0)('files of root', () => {
   let directory: string;
   let settings: SiteSettings;
   beforeAll(async () => {
@@ -102,8 +102,7 @@ describe('files of root', () => {
   afterAll(() => rm(directory, { recursive: true }));
 
   const statuses = async (): Promise<Record<string, string>> => {
-    const uid = process.geteuid?.() ?? 0;
-    const results = await checkHost(settings, { nodeVersion: '22.19.0', uid, timeoutMs: 2000 });
+    const results = await checkHost(settings, 2000);
     for (const { status, next } of results)
       expect(next !== undefined).toBe(status === 'failed' || status === 'warning');
     return Object.fromEntries(results.map(({ id, status }) => [id, status]));
