@@ -1,5 +1,4 @@
 import { lstat, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import {
   type CheckId,
   type CheckResult,
@@ -17,6 +16,7 @@ import { installedPath } from '../../installed-path.ts';
 import { octal } from '../../system/config-directories.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { ifExists } from '../../system/if-present.ts';
+import { programFault } from './program-fault.ts';
 
 /** Node 22.19: what package.json's `engines` asks for. */
 const oldestNode = [22, 19] as const;
@@ -127,26 +127,11 @@ async function commandFinding(settings: SiteSettings): Promise<Finding> {
   const modes = settings.clusters.map(({ credentials }) => credentials.mode);
   if (!modes.some((mode) => mode === 'oidc' || mode === 'service-account'))
     return skipped('no cluster is configured with credentials from Berth');
-  const status = await ifExists(stat(path));
-  if (status === undefined)
-    return failed(
-      `${path} does not exist`,
-      `Set it in berth.yml: kube_credential: ${installedPath('shell/kube-credential')}.`,
-    );
-  if (!status.isFile() || (status.mode & 0o001) === 0)
-    return failed(`users cannot run ${path} (mode ${octal(status.mode)})`, `chmod 755 ${path}`);
-  for (let part = path; ; part = dirname(part)) {
-    const { uid: owner, mode } = await stat(part);
-    // The sticky bit protects files in a directory such as /tmp.
-    const open = (mode & 0o022) !== 0 && !(part !== path && (mode & 0o1000) !== 0);
-    if (owner !== 0 || open)
-      return failed(
-        `users other than root can replace ${path}: ${part} belongs to UID ${owner}, mode ${octal(mode)}`,
-        `chown root:root ${part}; chmod go-w ${part}`,
-      );
-    if (part === dirname(part)) break;
-  }
-  return ok(`${path} belongs to root and users can run it`);
+  const fault = await programFault(
+    path,
+    `Set it in berth.yml: kube_credential: ${installedPath('shell/kube-credential')}.`,
+  );
+  return fault ?? ok(`${path} belongs to root and users can run it`);
 }
 
 const unitDirectories = [

@@ -1,15 +1,13 @@
-import { stat } from 'node:fs/promises';
 import { probeNamespace } from '../../admission/probe-namespace.ts';
 import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { canI } from '../../kube/required-rights.ts';
-import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { type BoundedRun, runBounded } from '../../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
-import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
+import { type Finding, ok, skipped, warning } from '../../check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
 import { minorVersion } from '../../admission/policy-versions.ts';
-import { ifExists } from '../../system/if-present.ts';
+import { programFault } from './program-fault.ts';
 
 /** ood_core's default for `bin`. */
 const defaultKubectl = '/usr/bin/kubectl';
@@ -35,12 +33,8 @@ export async function kubectlFinding(
       `v2.job.bin is not the absolute path of a program: ${JSON.stringify(bin)}`,
       next,
     );
-  const status = await ifExists(stat(bin));
-  if (status === undefined) return warning(`OnDemand runs ${bin}, which does not exist`, next);
-  if (!status.isFile() || (status.mode & 0o001) === 0)
-    return warning(`OnDemand runs ${bin}, which users cannot run`, `chmod 755 ${bin}`);
-  const [open] = await replaceableFindings(bin, 'program-writable');
-  if (open !== undefined) return failed(open.message, open.closedBy);
+  const fault = await programFault(bin, next, warning);
+  if (fault !== undefined) return fault;
   const running = runs.get(bin) ?? runKubectl(bin, timeoutMs / 2);
   runs.set(bin, running);
   const run = await running;

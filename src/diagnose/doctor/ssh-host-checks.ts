@@ -6,7 +6,7 @@ import { isErrno } from '../../errors/berth-error.ts';
 import { nextStep } from '../../errors/next-step.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
-import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
+import { programFault } from './program-fault.ts';
 import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
 import { ifExists, textIfPresent } from '../../system/if-present.ts';
 
@@ -18,10 +18,9 @@ export async function podmanFinding(
   { podman }: PodmanPaths,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const [open] = await replaceableFindings(podman, 'program-writable');
-  if (open !== undefined) return failed(open.message, open.closedBy);
-  const text = await output(podman, ['--version'], signal);
-  if (text === undefined) return failed(`${podman} does not exist`, 'Install podman.');
+  const fault = await programFault(podman, 'Install podman.');
+  if (fault !== undefined) return fault;
+  const text = (await output(podman, ['--version'], signal)) ?? '';
   const [, version = '', major = '', minor = ''] = /version ((\d+)\.(\d+)\S*)/.exec(text) ?? [];
   const [oldMajor, oldMinor] = oldestPodman;
   const old = Number(major) < oldMajor || (Number(major) === oldMajor && Number(minor) < oldMinor);
@@ -39,14 +38,10 @@ export async function runtimeFinding(
   signal: AbortSignal,
 ): Promise<Finding> {
   const programs = [runtime, nsenter, init, ...(mountProgram === undefined ? [] : [mountProgram])];
+  const next = 'Install it, or correct its path in the section podman of ssh.yml.';
   for (const path of programs) {
-    const status = await ifExists(stat(path));
-    const next = 'Install it, or correct its path in the section podman of ssh.yml.';
-    if (status === undefined) return failed(`${path} does not exist`, next);
-    if (!status.isFile() || (status.mode & 0o001) === 0)
-      return failed(`users cannot run ${path}`, `chmod 755 ${path}`);
-    const [open] = await replaceableFindings(path, 'program-writable');
-    if (open !== undefined) return failed(open.message, open.closedBy);
+    const fault = await programFault(path, next);
+    if (fault !== undefined) return fault;
   }
   // Last: root runs only programs that nobody else can replace.
   const version = /^\S+/.exec((await output(runtime, ['--version'], signal)) ?? '')?.[0];

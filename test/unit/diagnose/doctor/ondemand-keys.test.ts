@@ -214,7 +214,7 @@ it('does not run a kubectl that another user can replace, or that does not end',
   await rm(bin);
   expect(
     said([{ id: 'ondemand-kubectl', ...(await kubectlFinding({ bin }, 'v1.36.3', 9)) }]),
-  ).toMatch(/^warning: OnDemand runs \S+kubectl, which does not exist/);
+  ).toMatch(/^warning: \S+kubectl does not exist/);
   expect(
     said([{ id: 'ondemand-kubectl', ...(await kubectlFinding({ bin: 'kubectl' }, '', 9)) }]),
   ).toMatch(/^warning: v2\.job\.bin is not the absolute path/);
