@@ -7,7 +7,7 @@ import {
 import { probeIdentity, probeNamespace, unlistedImage } from '../../admission/probe-namespace.ts';
 import { failed, type Finding, ok, warning } from '../../check-result.ts';
 import { installedPath } from '../../installed-path.ts';
-import type { ApiClient } from '../../kube/api-client.ts';
+import type { ApiClient, ApiResponse } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import { clusterRoles, lifetimeAnnotation } from '../../kube/objects/well-known-names.ts';
@@ -72,8 +72,6 @@ const hostile: readonly Tried[] = [
     probePod({ hostPID: true }),
     probePod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
     probePod({ nodeName: 'berth-doctor' }),
-  ].map((object) => ({ policy: 'pods', resource: 'pods' as const, object })),
-  ...[
     probePod({}, {}, { [lifetimeAnnotation]: '99999h' }),
     probePod({}, {}, { 'berth-doctor.invalid/order': '' }),
   ].map((object) => ({ policy: 'pods', resource: 'pods' as const, object })),
@@ -159,15 +157,29 @@ export async function podRefusal(
   namespace: string,
   pod: object,
 ): Promise<string | undefined> {
-  const { status, body } = await client.send({
+  const { accepted, message, answer } = await tryObject(client, namespace, 'pods', pod);
+  return accepted ? undefined : message || `status ${answer.status}`;
+}
+
+async function tryObject(
+  client: ApiClient,
+  namespace: string,
+  resource: Tried['resource'],
+  object: object,
+) {
+  const answer = await client.send({
     method: 'POST',
-    path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
+    path: `/api/v1/namespaces/${namespace}/${resource}?dryRun=All`,
     contentType: 'application/json',
-    body: JSON.stringify(pod),
+    body: JSON.stringify(object),
   });
-  const message = typeof body.message === 'string' ? body.message : `status ${status}`;
+  const message = messageIn(answer);
   // The quota of the probe namespace refuses what all policies accept.
-  return status === 201 || message.includes('exceeded quota') ? undefined : message;
+  return { answer, message, accepted: answer.status === 201 || message.includes('exceeded quota') };
+}
+
+function messageIn({ body }: ApiResponse): string {
+  return typeof body.message === 'string' ? body.message : '';
 }
 
 /** Whether the API server serves MutatingAdmissionPolicy. True where the hook may not ask. */
@@ -195,16 +207,9 @@ async function verdictOf(
   namespace: string,
   { policy, resource, object }: Tried,
 ): Promise<'refused' | 'taken' | 'nowhere'> {
-  const answer = await client.send({
-    method: 'POST',
-    path: `/api/v1/namespaces/${namespace}/${resource}?dryRun=All`,
-    contentType: 'application/json',
-    body: JSON.stringify(object),
-  });
-  const message = typeof answer.body.message === 'string' ? answer.body.message : '';
+  const { accepted, message, answer } = await tryObject(client, namespace, resource, object);
   if (message.includes(policy)) return 'refused';
-  // The quota of the probe namespace refuses what all policies accept.
-  if (answer.status === 201 || message.includes('exceeded quota')) return 'taken';
+  if (accepted) return 'taken';
   if (answer.status === 404) return 'nowhere';
   throw apiError(`trying an object that ${policy} must refuse`, answer);
 }
@@ -237,8 +242,7 @@ export async function guardFinding(
   version: string,
 ): Promise<Finding> {
   const answer = await client.send(createRequest(forbidden, { dryRun: true }));
-  const message = typeof answer.body.message === 'string' ? answer.body.message : '';
-  if (answer.status === 422 && message.includes('ValidatingAdmissionPolicy'))
+  if (answer.status === 422 && messageIn(answer).includes('ValidatingAdmissionPolicy'))
     return ok('an admission policy refuses a write outside the namespaces of users');
   if (answer.status === 403)
     return ok('the account has no right to write outside the namespaces of users');
