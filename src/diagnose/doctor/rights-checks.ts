@@ -34,7 +34,7 @@ export async function rightsFinding(
       : []),
     ...(self === undefined ? [] : [tokenRight(self.namespace, self.name)]),
   ];
-  const missing = await filter(rights, async (right) => !(await canI(client, right)));
+  const missing = await missingRights(client, rights);
   if (missing.length === 0)
     return ok(`the account has all ${rights.length} rights that the hook needs`);
   return failed(
@@ -114,7 +114,8 @@ const excessive: readonly Right[] = [
  * `ondemand` of OSC's hooks, which can read every Secret of the cluster.
  */
 export async function excessRightsFinding(client: ApiClient, identity: string): Promise<Finding> {
-  const held = await filter(excessive, (right) => canI(client, right));
+  const missing = await missingRights(client, excessive);
+  const held = excessive.filter((right) => !missing.includes(right));
   if (held.length === 0) return ok('the account has no rights beyond what the hook needs');
   const text = `${identity} has more rights than the hook needs: ${held.map(rightText).join('; ')}`;
   const own = `Give the hook its own account: run \`${install}\`, then \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG\`.`;
@@ -168,9 +169,9 @@ export async function rolesFinding(
   );
 }
 
-async function filter<T>(all: readonly T[], wanted: (one: T) => Promise<boolean>): Promise<T[]> {
-  const verdicts = await Promise.all(all.map(wanted));
-  return all.filter((_, index) => verdicts[index] === true);
+async function missingRights(client: ApiClient, rights: readonly Right[]): Promise<Right[]> {
+  const granted = await Promise.all(rights.map((right) => canI(client, right)));
+  return rights.filter((_, index) => granted[index] !== true);
 }
 
 /**
@@ -191,8 +192,7 @@ export async function sessionRightsFinding(
     namespace,
   }));
   const rights = [tokenRight(namespace, sessionServiceAccount), ...onSecret];
-  const verdicts = await Promise.all(rights.map((right) => canI(client, right)));
-  const missing = rights.filter((_, index) => verdicts[index] === false);
+  const missing = await missingRights(client, rights);
   if (missing.length === 0)
     return ok(`tokens of ${sessionServiceAccount} can be issued and revoked`);
   const isNamed = missing.every((right) => onSecret.includes(right));
