@@ -4,7 +4,7 @@ import { escapedForTerminal } from '../../log.ts';
 import type { KindUnit } from '../../setup/sshd-kinds/kind.ts';
 import type { NewKind } from '../../setup/sshd-kinds/new-kind.ts';
 import { startCommand } from '../../setup/sshd-kinds/rules/kind-problems.ts';
-import type { LintedSample, SshdLint } from '../../setup/sshd-lint/lint-sshd.ts';
+import { allFindings, type LintedSample, type SshdLint } from '../../setup/sshd-lint/lint-sshd.ts';
 import type { SshdFinding, SshdSeverity } from '../../setup/sshd-lint/rules/sshd-finding.ts';
 import { fileDiff } from '../kit/file-diff.ts';
 import { documentText } from '../kit/terminal.ts';
@@ -92,7 +92,7 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
 
 /** For monitoring. */
 export function lintJson(lint: SshdLint, next: readonly string[]): string {
-  const all = [...lint.host, ...lint.matches, ...lint.samples.flatMap(({ findings }) => findings)];
+  const all = allFindings(lint);
   const codes = [...new Set(all.map(({ code }) => code))].sort();
   return documentText('LintReport', { ok: all.length === 0, codes, ...lint, next });
 }

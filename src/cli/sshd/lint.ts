@@ -53,7 +53,7 @@ function checkEndpoints({ port = [], address = [] }: LintArguments): void {
 
 async function run(args: LintArguments, terminal: Terminal): Promise<number> {
   checkEndpoints(args);
-  const { lintSshd } = await import('../../setup/sshd-lint/lint-sshd.ts');
+  const { allFindings, lintSshd } = await import('../../setup/sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { sshd, login, pam } = args;
   const config = args['sshd-config'] ?? '/etc/ssh/sshd_config';
@@ -88,14 +88,5 @@ async function run(args: LintArguments, terminal: Terminal): Promise<number> {
       ? lintJson(lint, next)
       : lintText(lint, { colour: wantsColour(terminal.stdout, terminal.env) }, next);
   terminal.stdout.write(text);
-  return lintCount(lint) > 0 ? 1 : 0;
-}
-
-function lintCount(lint: {
-  readonly samples: readonly { readonly findings: readonly unknown[] }[];
-  readonly host: readonly unknown[];
-  readonly matches: readonly unknown[];
-}): number {
-  const { samples, host, matches } = lint;
-  return host.length + matches.length + samples.flatMap(({ findings }) => findings).length;
+  return allFindings(lint).length > 0 ? 1 : 0;
 }

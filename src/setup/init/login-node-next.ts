@@ -6,6 +6,7 @@ import type { AccountState } from './account-state.ts';
 import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';
 import { hostConfig, kindFile } from '../sshd-kinds/kind.ts';
 import { runningSshds } from '../sshd-kinds/running-sshds.ts';
+import { noOverrides } from '../sshd-lint/lint-connections.ts';
 import { lintSshd } from '../sshd-lint/lint-sshd.ts';
 import { kindName, sshYml } from './login-node-profile.ts';
 import type { LoginNodeAnswers } from './login-node-answers.ts';
@@ -59,10 +60,8 @@ export async function hostSshdNext(users: readonly string[]): Promise<string[]> 
       sshd: '/usr/sbin/sshd',
       login: installedPath('shell/login'),
       settings: sshYml,
+      ...noOverrides,
       users,
-      groups: [],
-      addresses: [],
-      ports: [],
     });
     return samples.flatMap(({ user, findings }) => {
       const found = findings.find(({ severity }) => severity === 'critical');

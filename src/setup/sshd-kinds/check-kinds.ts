@@ -5,7 +5,8 @@ import { nearestKey } from '../../config/schema/nearest-key.ts';
 import { parseYaml } from '../../config/schema/yaml-document.ts';
 import { BerthError, isErrno } from '../../errors/berth-error.ts';
 import { installedPath } from '../../installed-path.ts';
-import { lintSshd } from '../sshd-lint/lint-sshd.ts';
+import { noOverrides } from '../sshd-lint/lint-connections.ts';
+import { allFindings, lintSshd } from '../sshd-lint/lint-sshd.ts';
 import { parseSshdConfigFiles, saidBySshd } from '../sshd-lint/sshd-effective.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
@@ -68,19 +69,17 @@ async function configProblems(
     // sshd would wait for the writer of a FIFO.
     await parseSshdConfigFiles(file);
     await testSshdConfig(sshd, file);
-    const { host, matches, samples } = await lintSshd({
+    const lint = await lintSshd({
       sshd,
       settings,
       overlay,
       config: file,
       login: installedPath('shell/login'),
-      users: [],
-      groups: [],
-      addresses: [],
-      ports: [],
+      ...noOverrides,
     });
-    const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
-    const once = new Map(all.map((finding) => [`${finding.code} ${finding.message}`, finding]));
+    const once = new Map(
+      allFindings(lint).map((finding) => [`${finding.code} ${finding.message}`, finding]),
+    );
     return [...once.values()]
       .filter(({ code }) => !accepted.includes(code))
       .map(({ code, message, closedBy }) => ({ code, message, next: closedBy }));

@@ -6,7 +6,8 @@ import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { sourceText } from '../../source-text.ts';
 import { lintSettings } from '../sshd-lint/lint-host.ts';
-import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';
+import { noOverrides } from '../sshd-lint/lint-connections.ts';
+import { allFindings, lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { stageFile, writeError } from '../../system/atomic-file.ts';
 import { takeLock } from '../../system/file-lock.ts';
@@ -149,10 +150,7 @@ async function checked(
     overlay,
     config: candidate,
     login: kind.login,
-    users: [],
-    groups: [],
-    addresses: [],
-    ports: [],
+    ...noOverrides,
   });
   const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;
   const critical = criticalFindings(lint, kind.accepted);
@@ -174,12 +172,8 @@ async function checked(
 }
 
 /** Each critical finding that is not accepted, once. */
-function criticalFindings(
-  { host, matches, samples }: SshdLint,
-  accepted: readonly string[],
-): string[] {
-  const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
-  const open = all.filter(
+function criticalFindings(lint: SshdLint, accepted: readonly string[]): string[] {
+  const open = allFindings(lint).filter(
     ({ severity, code }) => severity === 'critical' && !accepted.includes(code),
   );
   const byCode = Map.groupBy(open, ({ code }) => code);

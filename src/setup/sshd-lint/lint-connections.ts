@@ -23,6 +23,14 @@ export interface ConnectionOverrides {
   readonly ports: readonly number[];
 }
 
+/** The linter chooses all. */
+export const noOverrides: ConnectionOverrides = {
+  users: [],
+  groups: [],
+  addresses: [],
+  ports: [],
+};
+
 /** An address for documentation (RFC 5737), which no site's Match names. */
 const anywhere: Omit<SshdEndpoint, 'localPort'> = {
   host: 'client.invalid',

@@ -67,6 +67,11 @@ export interface SshdLint {
   readonly leftOut: number;
 }
 
+/** Those of the host, of Match blocks and of connections. */
+export function allFindings({ host, matches, samples }: SshdLint): SshdFinding[] {
+  return [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
+}
+
 /** For Match blocks of which sshd refuses each connection that was tried. */
 const mostTurns = 10;
 /** More only if there are more Match blocks. */
