@@ -5,7 +5,7 @@ import { fileNames, type SubordinateFileName } from './rules/subordinate-input.t
 import { assertRoot } from '../../system/as-user.ts';
 import { stageFile, type StagedFile } from '../../system/atomic-file.ts';
 import { ifExists, realPathIfPresent } from '../../system/if-present.ts';
-import { takeShadowLock } from './shadow-lock.ts';
+import { withShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './read-accounts.ts';
 import {
   createStorageDirs,
@@ -29,51 +29,44 @@ export interface SubidResult {
  * Applies the plan of `planSubids`, computed again after the files are locked. Each file is replaced atomically, and both
  * only after both are complete on disk. After a kill between the two, the next run adds what the second one lacks.
  *
- * @throws {BerthError} `not-root`; the errors of `readAccounts`, `takeShadowLock` and `stageFile`
+ * @throws {BerthError} `not-root`; the errors of `readAccounts`, `withShadowLock` and `stageFile`
  */
 export async function applySubids(input: ApplyInput): Promise<SubidResult> {
   if (input.prefix === undefined) assertRoot();
   // Accounts are read before the files are locked, because a directory service may be slow.
   const accounts = await readAccounts(input);
-  const { plan, done } = await locked(input, async () => {
-    const fresh = await planSubidsForAccounts(accounts, input);
-    if (!input.keepGoing && fresh.problems.some(({ user }) => user !== undefined))
-      return { plan: fresh, done: false };
-    await writeFiles(fresh);
-    return { plan: fresh, done: true };
-  });
+  const { prefix = '/' } = input;
+  const work = async (): Promise<SubidResult> => {
+    const plan = await planSubidsForAccounts(accounts, input);
+    if (!input.keepGoing && plan.problems.some(({ user }) => user !== undefined))
+      return { plan, done: false };
+    await writeFiles(plan);
+    return { plan, done: true };
+  };
+  // In the same order as useradd.
+  const { plan, done } = await withShadowLock(join(prefix, 'etc/subuid'), () =>
+    withShadowLock(join(prefix, 'etc/subgid'), work),
+  );
   if (done && plan.directories !== undefined) createStorageDirs(plan.directories);
   return { plan, done };
-}
-
-/** Locks subuid before subgid, in the same order as useradd. */
-async function locked<T>({ prefix = '/' }: ApplyInput, work: () => Promise<T>): Promise<T> {
-  const subuid = await takeShadowLock(join(prefix, 'etc/subuid'));
-  try {
-    const subgid = await takeShadowLock(join(prefix, 'etc/subgid'));
-    try {
-      return await work();
-    } finally {
-      await subgid.release();
-    }
-  } finally {
-    await subuid.release();
-  }
 }
 
 /** Like the shadow tools, keeps the old contents in `FILE-`. */
 async function writeFiles(plan: SubidPlan): Promise<void> {
   const staged: StagedFile[] = [];
   try {
-    for (const file of fileNames)
-      if (plan.add[file].length > 0) staged.push(...(await stage(plan, file)));
+    for (const file of fileNames) if (plan.add[file].length > 0) await stage(plan, file, staged);
     for (const one of staged) await one.commit();
   } finally {
     for (const one of staged) await one.discard();
   }
 }
 
-async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<StagedFile[]> {
+async function stage(
+  plan: SubidPlan,
+  file: SubordinateFileName,
+  staged: StagedFile[],
+): Promise<void> {
   const { path, text } = plan.files[file];
   const target = realPathIfPresent(path);
   const status = await ifExists(stat(target));
@@ -81,18 +74,9 @@ async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<Staged
     mode: (status?.mode ?? 0o644) & 0o7777,
     ...(status && { owner: { uid: status.uid, gid: status.gid } }),
   };
-  const fresh = await stageFile(
-    target,
-    Buffer.from(afterText(text, plan, file), 'latin1'),
-    options,
-  );
-  try {
-    const old = await stageFile(`${path}-`, Buffer.from(text, 'latin1'), options);
-    return [old, fresh];
-  } catch (cause) {
-    await fresh.discard();
-    throw cause;
-  }
+  const after = afterText(text, plan, file);
+  staged.push(await stageFile(`${path}-`, Buffer.from(text, 'latin1'), options));
+  staged.push(await stageFile(target, Buffer.from(after, 'latin1'), options));
 }
 
 /** The old text, unchanged, followed by the new lines. */

@@ -10,25 +10,30 @@ import { isNoProcess, temporaryName } from '../../system/temporary-name.ts';
 /** How long shadow's tools wait for others. */
 const timeoutMs = 15_000;
 
-export interface ShadowLock {
-  release(): Promise<void>;
-}
-
 /**
- * The lock that useradd, usermod and related tools take before they write a file of /etc: `FILE.lock`, created by
+ * Works under the lock that useradd, usermod and related tools take before they write a file of /etc: `FILE.lock`, created by
  * link(2), containing the owner's PID (`do_lock_file` in shadow's lib/commonio.c). A lock of a dead process is
  * removed, as those tools do. Their lckpwdf(3) is not taken: all of them also check this file before they write.
  *
  * @throws {BerthError} `lock-timeout`, `lock-unreadable`, and the errors of `writeError` for a full disk
  */
-export async function takeShadowLock(path: string): Promise<ShadowLock> {
+export async function withShadowLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const lock = `${path}.lock`;
+  await take(path, lock);
+  try {
+    return await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function take(path: string, lock: string): Promise<void> {
   const temporary = temporaryName(path);
   try {
     await writeFile(temporary, `${process.pid}\0`, { flag: 'wx', mode: 0o600 });
     const end = performance.now() + timeoutMs;
     for (;;) {
-      if (await tryLink(temporary, lock)) return { release: () => rm(lock, { force: true }) };
+      if (await tryLink(temporary, lock)) return;
       const owner = await ownerOf(lock);
       if (owner === undefined) continue;
       if (isNoProcess(owner.pid)) await removeLockIfSame(lock, owner.identity, path);
