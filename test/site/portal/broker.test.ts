@@ -271,11 +271,10 @@ describe.skipIf(!BrokerHost.isSupported)('a confidential client', () => {
     });
   });
 
-  it.each([/none/, /"issuer":"[^"]*",/])('is not renewed at another issuer (%s)', async (unset) => {
+  it.each([/none/, /"issuer":"[^"]*",/])('is not renewed at another issuer (without %s)', async (unset) => {
     await login(ann());
     await expire(ann());
     const store = storedCredentialPath(stateDir, ann().uid, cluster.name);
-    // An older version did not store the issuer.
     await writeFile(store, (await readFile(store, 'utf8')).replace(unset, ''));
     const file = join(directory, 'berth.yml');
     const text = await readFile(file, 'utf8');
