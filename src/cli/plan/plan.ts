@@ -69,7 +69,7 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
   const { writeSessionPlan } = await import('./session-plan-text.ts');
   const { lookupUser } = await import('../../identity/nss.ts');
   const { userAccessFinding } = await import('../../diagnose/doctor/ssh-user-checks.ts');
-  const { runCheck } = await import('../../check-result.ts');
+  const { runCheck } = await import('../../run-check.ts');
   const plan = await planSession({
     username: user,
     tty,

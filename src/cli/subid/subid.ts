@@ -27,10 +27,7 @@ const options = {
     'UIDs and GIDs of people whom a directory does not list, FROM-TO: no range contains them',
   ),
   groups: flag("Also add each user's supplementary groups to /etc/subgid, one GID each"),
-  // Its name in earlier versions.
-  directories: flag('Also create the directories of users below STORAGE/users', {
-    alias: 'folders',
-  }),
+  directories: flag('Also create the directories of users below STORAGE/users'),
   storage: text(
     'directory',
     'Storage directory [default: that of /etc/berth/ssh.yml, or /var/lib/berth-ssh]',

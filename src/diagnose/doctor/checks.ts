@@ -1,4 +1,5 @@
-import { type Check, type CheckId, type CheckResult, runCheck } from '../../check-result.ts';
+import { type CheckId, type CheckResult } from '../../check-result.ts';
+import { type Check, runCheck } from '../../run-check.ts';
 
 /** Runs checks of this host, each with its own time limit. */
 export class Checks {

@@ -4,10 +4,10 @@ import {
   failedWith,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { readOidc } from '../../clusters/access/capi-oidc.ts';
 import type { OidcArguments } from '../../clusters/access/rules/oidc-arguments.ts';
 import { tokenSetupCommand, tokenState } from '../../clusters/access/token-state.ts';

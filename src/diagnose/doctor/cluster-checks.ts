@@ -14,17 +14,16 @@ import { adminCommandAccess } from '../../clusters/access/admin-command-access.t
 import { admissionFinding, guardFinding } from './admission-check.ts';
 import { userObjectsOn } from '../../clusters/access/bootstrap-user.ts';
 import {
-  type Check,
   type CheckId,
   type CheckResult,
   failed,
   failedWith,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { type Check, runCheck } from '../../run-check.ts';
 import { kubeconfigHint } from './host-checks.ts';
 import { validatingPolicySince, minorVersion } from '../../admission/policy-versions.ts';
 import {

@@ -5,10 +5,10 @@ import {
   failed,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';

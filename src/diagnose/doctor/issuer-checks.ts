@@ -5,10 +5,10 @@ import {
   failedWith,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import type { OidcSettings } from '../../config/schema/settings.ts';
 import { countText } from '../../system/text/count-text.ts';
 import { fetchIssuer, type IssuerMetadata } from '../../credentials/oidc/issuer-discovery.ts';

@@ -2,14 +2,8 @@ import { type AdmissionSettings, siteAdmission } from '../../admission/admission
 import { probeIdentity, probeNamespace } from '../../admission/probe-namespace.ts';
 import { podObject } from '../../sessions/backends/pod/objects/pod-object.ts';
 import { podCluster, podProfiles } from '../../sessions/backends/pod/pod-cluster.ts';
-import {
-  type CheckResult,
-  failed,
-  type Finding,
-  ok,
-  runCheck,
-  skipped,
-} from '../../check-result.ts';
+import { type CheckResult, failed, type Finding, ok, skipped } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { hookAccess } from '../../clusters/access/hook-access.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';

@@ -1,13 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import {
-  type CheckResult,
-  failed,
-  type Finding,
-  ok,
-  runCheck,
-  skipped,
-} from '../../check-result.ts';
+import { type CheckResult, failed, type Finding, ok, skipped } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { oidcSettingsOf, type SiteSettings } from '../../config/schema/settings.ts';
 import { apacheFiles, type PortalSources, readPortal } from '../../config/load/read-portal.ts';
 import type { PortalConfig } from '../../config/schema/portal-config.ts';

@@ -19,10 +19,10 @@ import {
   failedWith,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster, type CommonReads } from './cluster-checks.ts';
 import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';

@@ -6,7 +6,8 @@ import {
 import { refusalText } from '../../sessions/backends/slurm/argv/refusals.ts';
 import { jobName, testCall } from '../../sessions/backends/slurm/argv/slurm-job.ts';
 import { isNoAnswer, wordsOfSlurm } from '../../sessions/backends/slurm/slurm-queue.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck } from '../../check-result.ts';
+import { type CheckResult, failed, type Finding, ok } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import {
   type Profile,
   sessionBackends,

@@ -19,10 +19,10 @@ import {
   failedWith,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import {
   cgroupFinding,
   delegationFinding,

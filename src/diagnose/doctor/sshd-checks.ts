@@ -1,12 +1,6 @@
 import { isIP, connect } from 'node:net';
-import {
-  type CheckResult,
-  failed,
-  ok,
-  runCheck,
-  warning,
-  type Finding,
-} from '../../check-result.ts';
+import { type CheckResult, failed, ok, warning, type Finding } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import {
   changedSinceRead,
   type RunningSshd,

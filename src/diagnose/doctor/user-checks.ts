@@ -6,10 +6,10 @@ import {
   failed,
   type Finding,
   ok,
-  runCheck,
   skipped,
   warning,
 } from '../../check-result.ts';
+import { runCheck } from '../../run-check.ts';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/schema/settings.ts';
 import { countText } from '../../system/text/count-text.ts';
