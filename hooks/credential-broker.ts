@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
-import { asBerthError } from '../src/errors/berth-error.ts';
+import { asBerthError } from '../src/system/errors/berth-error.ts';
 import { issueUserToken } from '../src/clusters/access/issue-user-token.ts';
-import { nameOfUid } from '../src/identity/name-of-uid.ts';
+import { nameOfUid } from '../src/system/identity/name-of-uid.ts';
 import { loadSiteSettings } from '../src/config/load/load-site-settings.ts';
 import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-request.ts';
 import { lineLogger } from '../src/log.ts';

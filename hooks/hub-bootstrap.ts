@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { asBerthError, BerthError } from '../src/errors/berth-error.ts';
+import { asBerthError, BerthError } from '../src/system/errors/berth-error.ts';
 import { lineLogger } from '../src/log.ts';
 import { hubUser, parseHubRequest } from '../src/portal/hub-user.ts';
 import { stderrSink } from '../src/system/exit-now.ts';

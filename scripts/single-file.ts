@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { linesWith } from '../src/source-text.ts';
+import { linesWith } from '../src/system/program/source-text.ts';
 
 export interface SingleFile {
   readonly text: string;
@@ -67,7 +67,7 @@ export async function singleFile(
   return { text: file, sources: inOutputs(metafile.outputs) };
 }
 
-/** Puts the text of a file in the place of each call of `sourceText` (`src/source-text.ts`). */
+/** Puts the text of a file in the place of each call of `sourceText` (`src/system/program/source-text.ts`). */
 const sourceTexts: Plugin = {
   name: 'source-text',
   setup(bundler) {

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { answerKubectl } from '../src/credentials/answer-kubectl.ts';
-import { asBerthError, BerthError } from '../src/errors/berth-error.ts';
+import { asBerthError, BerthError } from '../src/system/errors/berth-error.ts';
 import { escapeControl } from '../src/log.ts';
 
 const now = (): number => Date.now() / 1000;

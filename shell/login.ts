@@ -1,7 +1,7 @@
 import { realpathSync, writeSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { asBerthError } from '../src/errors/berth-error.ts';
+import { asBerthError } from '../src/system/errors/berth-error.ts';
 import { noteFailedSession, openSession } from '../src/login/open/open-session.ts';
 import { escapeControl, lineLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/sessions/request/session-request.ts';
@@ -9,7 +9,7 @@ import { ownSessionId } from '../src/login/open/own-session-id.ts';
 import { userAdvice } from '../src/sessions/request/user-advice.ts';
 import { execProcess } from '../src/system/exec-process.ts';
 import { exitNow } from '../src/system/exit-now.ts';
-import { type ProcessInput, withRawBytes } from '../src/raw-bytes.ts';
+import { type ProcessInput, withRawBytes } from '../src/system/program/raw-bytes.ts';
 import { isTerminal } from '../src/system/controlling-terminal.ts';
 import { logToSyslog } from '../src/system/syslog.ts';
 

@@ -1,7 +1,7 @@
-import type { LogCode } from './errors/error-codes.ts';
-import type { BerthError } from './errors/berth-error.ts';
-import { nextStep } from './errors/next-step.ts';
-import type { LogEvent, LogEventFields } from './log-events.ts';
+import type { LogCode } from './system/errors/error-codes.ts';
+import type { BerthError } from './system/errors/berth-error.ts';
+import { nextStep } from './system/errors/next-step.ts';
+import type { LogEvent, LogEventFields } from './system/text/log-events.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
 export interface LogFields extends Readonly<Record<string, string | number | boolean | undefined>> {
@@ -15,7 +15,7 @@ export type LogFormat = (typeof logFormats)[number];
 /** Writes a line. The entry point chooses: standard error for a hook, syslog for a session. */
 export type LogSink = (line: string, level: LogLevel) => void;
 
-/** What a line is about: an event of src/log-events.ts, or `error` or `warning` with a code. */
+/** What a line is about: an event of src/system/text/log-events.ts, or `error` or `warning` with a code. */
 export interface LoggedEvent {
   readonly event: string;
   readonly fields: LogFields;

@@ -1,4 +1,4 @@
-import { logEvents } from '../../src/log-events.ts';
+import { logEvents } from '../../src/system/text/log-events.ts';
 import type { GeneratedPage } from './page.ts';
 
 const head = `# Lines of the log
@@ -10,7 +10,7 @@ Every line of Berth's log has \`level\` (\`info\`, \`warning\` or \`error\`) and
 - Without: one of the events below, with no other fields than its own. A field that does not apply is left out. "Not in
   syslog": only on the hook's standard error, which OnDemand drops if the hook succeeds.
 
-All are there since version 0.1.0. This page is generated from \`src/log-events.ts\`, against which the compiler checks each line.
+All are there since version 0.1.0. This page is generated from \`src/system/text/log-events.ts\`, against which the compiler checks each line.
 
 | \`msg\` | when | fields |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-import { exitStatusTexts } from '../../src/errors/catalogue.ts';
+import { exitStatusTexts } from '../../src/system/errors/catalogue.ts';
 import { type CommandNode, type OptionNode, shownOptions } from '../../src/cli/kit/command.ts';
 import { placeholderOf } from '../../src/cli/kit/options.ts';
 import { entry, escaped, example, page, text } from './roff.ts';

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { asBerthError } from '../errors/berth-error.ts';
+import { asBerthError } from '../system/errors/berth-error.ts';
 import { execProcess } from '../system/exec-process.ts';
 import type { CompanionCall } from './companions.ts';
 import { type Terminal, reportError } from './kit/terminal.ts';

@@ -1,5 +1,5 @@
 import type { TestSessionFailure } from '../diagnose/doctor/test-session-process.ts';
-import { asBerthError } from '../errors/berth-error.ts';
+import { asBerthError } from '../system/errors/berth-error.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { command } from './kit/command.ts';
 import { flag, outputOption, text } from './kit/options.ts';

@@ -1,7 +1,7 @@
 import { type Time, type DocumentError } from './kit/document-parts.ts';
 import type { PodSession } from '../sessions/backends/pod/pod-session.ts';
-import type { CheckResult, CheckStatus } from '../check-result.ts';
-import type { SubordinateEntry } from '../identity/subordinate-file.ts';
+import type { CheckResult, CheckStatus } from '../system/errors/check-result.ts';
+import type { SubordinateEntry } from '../system/identity/subordinate-file.ts';
 import type { ImageCheck } from '../setup/images/check-images.ts';
 import type { LdapUsers } from '../directory/rules/ldap-users.ts';
 import type { NamespaceChange } from '../clusters/ldap/rules/namespace-annotations.ts';

@@ -1,7 +1,7 @@
 import { defaultConfigFile } from '../config/schema/default-settings.ts';
 import { countText } from '../system/text/count-text.ts';
-import { asBerthError, type BerthError } from '../errors/berth-error.ts';
-import { installedPath } from '../installed-path.ts';
+import { asBerthError, type BerthError } from '../system/errors/berth-error.ts';
+import { installedPath } from '../system/program/installed-path.ts';
 import type { ClusterSyncResult, LdapSyncReport } from '../clusters/ldap/sync-clusters.ts';
 import { escapedForTerminal } from '../log.ts';
 import { escapedLines } from './kit/text.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { buildId, sourceCommit } from '../build-id.ts';
-import { installedPath } from '../installed-path.ts';
+import { buildId, sourceCommit } from '../system/program/build-id.ts';
+import { installedPath } from '../system/program/installed-path.ts';
 import { command } from './kit/command.ts';
 import { choice, outputOption } from './kit/options.ts';
 import { documentText } from './kit/terminal.ts';

@@ -1,6 +1,6 @@
 import { runDir } from '../config/schema/default-settings.ts';
 import { countText } from '../system/text/count-text.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapedForTerminal, lineLogger } from '../log.ts';
 import type { ReapReport } from '../login/cleanup/reap-sessions.ts';
 import { EventSpool } from '../system/event-spool.ts';

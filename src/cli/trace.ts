@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../log.ts';
-import { parseSessionId } from '../session-id.ts';
+import { parseSessionId } from '../system/program/session-id.ts';
 import { directoryNames } from '../system/if-present.ts';
 import type { LogLine } from '../diagnose/trace/log-line.ts';
 import { command } from './kit/command.ts';

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import {
   type CredentialCache,

@@ -1,4 +1,9 @@
-import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors/berth-error.ts';
+import {
+  BerthError,
+  type ErrorCode,
+  type ExitClass,
+  isErrno,
+} from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 import { restartWebServer } from './oidc/portal-hints.ts';

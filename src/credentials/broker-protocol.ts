@@ -1,4 +1,4 @@
-import type { ErrorCode, ExitClass } from '../errors/berth-error.ts';
+import type { ErrorCode, ExitClass } from '../system/errors/berth-error.ts';
 
 /**
  * The request of `kube-credential` to root's broker: one line of JSON, answered by another. It does not

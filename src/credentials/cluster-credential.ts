@@ -34,8 +34,8 @@ import {
   storedCredentialLock,
   storedCredentialPath,
 } from './root-credential-store.ts';
-import { BerthError, expectBerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/nss.ts';
+import { BerthError, expectBerthError } from '../system/errors/berth-error.ts';
+import type { User } from '../system/identity/nss.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { makeDirectoryInHome } from '../system/user-file.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
 import { parsedJson } from '../system/text/parsed-json.ts';

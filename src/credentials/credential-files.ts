@@ -5,7 +5,7 @@ import { execUser } from './kubeconfig/kubeconfig-entries.ts';
 import type { ObtainContext } from './oidc/obtain-token.ts';
 import type { RenewableToken } from './renewable-token.ts';
 import type { StoredCredential } from './root-credential-store.ts';
-import type { LogCode } from '../errors/error-codes.ts';
+import type { LogCode } from '../system/errors/error-codes.ts';
 
 /** Everything that is to be written for one user and one cluster. */
 export interface CredentialFiles {

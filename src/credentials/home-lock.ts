@@ -1,6 +1,6 @@
 import { runDir } from '../config/schema/default-settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/nss.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
+import type { User } from '../system/identity/nss.ts';
 import { asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { type FileLock, takeLock } from '../system/file-lock.ts';

@@ -1,5 +1,5 @@
-import type { User } from '../identity/nss.ts';
-import { expectBerthError } from '../errors/berth-error.ts';
+import type { User } from '../system/identity/nss.ts';
+import { expectBerthError } from '../system/errors/berth-error.ts';
 import { firstDirectoryNames } from '../system/user-file.ts';
 import { credentialCachesDir, readCredentialCacheAsync } from './credential-cache.ts';
 

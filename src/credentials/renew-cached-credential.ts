@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import type { HttpsClient } from '../system/https-request.ts';
 import { askBroker } from './ask-broker.ts';
 import {

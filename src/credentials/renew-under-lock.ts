@@ -1,6 +1,6 @@
 import { countText } from '../system/text/count-text.ts';
 import { readFileSync, rmSync } from 'node:fs';
-import { BerthError, type ErrorCode, type ExitClass } from '../errors/berth-error.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../system/errors/berth-error.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { mappingOrEmpty } from '../system/text/mapping.ts';
 import { takeLock } from '../system/file-lock.ts';

@@ -14,7 +14,7 @@ import {
 } from './refresh-token-lineage.ts';
 import type { StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
-import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../system/errors/berth-error.ts';
 import type { HttpsClient } from '../system/https-request.ts';
 
 /** The tokens of the portal’s session, which OnDemand passes on through pun_pre_hook_exports. */

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
 import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';

@@ -1,4 +1,4 @@
-import { BerthError, codeOf, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, codeOf, type ErrorCode } from '../system/errors/berth-error.ts';
 
 /** Result codes of RFC 4511, section 4.1.9. */
 const codes: Readonly<Record<number, ErrorCode>> = {

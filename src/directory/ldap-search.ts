@@ -1,6 +1,6 @@
 import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } from 'ldapts';
 import type { LdapSearch } from '../config/schema/ldap-settings.ts';
-import { BerthError, messageOf } from '../errors/berth-error.ts';
+import { BerthError, messageOf } from '../system/errors/berth-error.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/possible-people.ts';
 import { leadsToNobody } from './rules/ldap-dn.ts';

@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../clusters/access/for-each-cluster.ts';
 import type { LdapSecrets } from '../config/load/load-ldap-settings.ts';
 import type { LdapSettings } from '../config/schema/ldap-settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
 import { ldapNobody } from './ldap-errors.ts';

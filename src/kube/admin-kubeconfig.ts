@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import type { ApiServer } from './api-server.ts';
 import { asMapping, type Mapping } from '../system/text/mapping.ts';
 

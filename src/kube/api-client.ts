@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError } from '../errors/berth-error.ts';
-import { userAgent } from '../session-id.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
+import { userAgent } from '../system/program/session-id.ts';
 import type { ApiServer } from './api-server.ts';
 import type { WireResponse, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../system/errors/berth-error.ts';
 import { describeObject, type Kind, type KubeObject } from './objects/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
 

@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../config/schema/settings.ts';
-import { BerthError } from '../errors/berth-error.ts';
-import { installedPath } from '../installed-path.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
+import { installedPath } from '../system/program/installed-path.ts';
 import type { ApiClient, ApiRequest, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { resourceName, type RoleRules, unsafeRights } from './objects/unsafe-role-rights.ts';

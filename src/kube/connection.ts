@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { BerthError, codeOf, messageOf } from '../errors/berth-error.ts';
+import { BerthError, codeOf, messageOf } from '../system/errors/berth-error.ts';
 
 /** A request as it is sent. */
 export interface WireRequest {

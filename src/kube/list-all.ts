@@ -1,5 +1,5 @@
 import type { V1ListMeta } from '@kubernetes/client-node';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { collectionPath, type KubeJson, type LiveObject } from './objects/kube-object.ts';

@@ -5,7 +5,7 @@ import {
   roleBindingNames,
 } from './objects/well-known-names.ts';
 import type { LiveObject } from './objects/kube-object.ts';
-import { BerthError, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../system/errors/berth-error.ts';
 
 export type Ownership =
   | { readonly verdict: 'ours' }

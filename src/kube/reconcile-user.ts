@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { mergePullSecrets } from './objects/object-drift.ts';
 import { describeObject, type KubeObject, type LiveObject } from './objects/kube-object.ts';
 import type { UserObjects } from './objects/user-objects.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { LiveObject } from './objects/kube-object.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../system/errors/berth-error.ts';
 import { apiClient, type ApiClient } from './api-client.ts';
 import type { ApiServer } from './api-server.ts';
 

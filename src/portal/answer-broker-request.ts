@@ -3,7 +3,7 @@ import {
   type BrokerRequest,
   brokerSocketUnit,
 } from '../credentials/broker-protocol.ts';
-import { asBerthError, BerthError, type ErrorCode } from '../errors/berth-error.ts';
+import { asBerthError, BerthError, type ErrorCode } from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { readRequestLine } from '../system/request-line.ts';
 import { type BrokerDeps, brokerToken } from './broker-token.ts';

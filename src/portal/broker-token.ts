@@ -11,7 +11,7 @@ import {
   storedCredentialPath,
 } from '../credentials/root-credential-store.ts';
 import { obtainContext, type ProviderAccess } from '../credentials/renewable-token.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { MintToken } from '../credentials/cluster-credential.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { countText } from '../system/text/count-text.ts';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from '../system/errors/berth-error.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 import { whereLogged } from '../system/syslog.ts';
 

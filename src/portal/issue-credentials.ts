@@ -17,9 +17,9 @@ import {
 import { updateKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { removeFormerOwners } from '../credentials/root-credential-store.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import type { User } from '../identity/nss.ts';
-import { installedPath } from '../installed-path.ts';
+import { asBerthError, BerthError } from '../system/errors/berth-error.ts';
+import type { User } from '../system/identity/nss.ts';
+import { installedPath } from '../system/program/installed-path.ts';
 import type { Logger } from '../log.ts';
 import { asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';

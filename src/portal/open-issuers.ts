@@ -6,7 +6,7 @@ import {
 } from '../config/schema/settings.ts';
 import { type Issuer, openIssuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../system/errors/berth-error.ts';
 import { escapeControl, type Logger } from '../log.ts';
 import { asInvoker, asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';

@@ -11,8 +11,8 @@ import {
 } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from '../credentials/kubeconfig/read-kubeconfig.ts';
 import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
-import { asBerthError, BerthError } from '../errors/berth-error.ts';
-import { lookupUser, type User } from '../identity/nss.ts';
+import { asBerthError, BerthError } from '../system/errors/berth-error.ts';
+import { lookupUser, type User } from '../system/identity/nss.ts';
 import { withApiClient } from '../kube/api-client.ts';
 import { planUser, type PlannedChange } from '../kube/plan-user.ts';
 import { asInvoker, asUser } from '../system/as-user.ts';

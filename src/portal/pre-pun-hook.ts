@@ -11,8 +11,8 @@ import {
 import { issueUserToken } from '../clusters/access/issue-user-token.ts';
 import { inHome } from '../credentials/home-lock.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
-import { asBerthError, type BerthError } from '../errors/berth-error.ts';
-import { lookupUser, type User } from '../identity/nss.ts';
+import { asBerthError, type BerthError } from '../system/errors/berth-error.ts';
+import { lookupUser, type User } from '../system/identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../kube/reconcile-user.ts';
 import { loadSiteSettings, type SiteSettingsFiles } from '../config/load/load-site-settings.ts';

@@ -1,7 +1,7 @@
-import { asBerthError, BerthError, messageOf } from '../errors/berth-error.ts';
-import type { ErrorCode } from '../errors/error-codes.ts';
+import { asBerthError, BerthError, messageOf } from '../system/errors/berth-error.ts';
+import type { ErrorCode } from '../system/errors/error-codes.ts';
 import { lineLogger, type LogLevel } from '../log.ts';
-import { sessionId } from '../session-id.ts';
+import { sessionId } from '../system/program/session-id.ts';
 import { EventSpool } from '../system/event-spool.ts';
 import { ownProcessId } from '../system/process-start.ts';
 import { exitThroughLogger, logToSyslog } from '../system/syslog.ts';

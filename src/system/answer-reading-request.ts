@@ -1,4 +1,4 @@
-import { asBerthError } from '../errors/berth-error.ts';
+import { asBerthError } from './errors/berth-error.ts';
 import type { ReadingAnswer, ReadingRequest } from './reading-process.ts';
 
 /** The other process of `inReadingProcess`: calls one of the readers. Never throws: an error is the answer. */

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 
 /** The part of a `User` that the kernel uses for file access. */
 export interface Credentials {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { BerthError, expectErrno, isErrno, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno, type ErrorCode } from './errors/berth-error.ts';
 import { ifExists } from './if-present.ts';
 import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
 import { firstDirectoryNames } from './user-file.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expectErrno } from '../errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 import { unlessMissing } from './if-present.ts';
 import { startProgram } from './run-program.ts';
 

@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError, expectErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 
 /** The kernel's limit (path_resolution(7)). */

@@ -7,7 +7,7 @@ import {
   readFileSync,
   statSync,
 } from 'node:fs';
-import { BerthError, expectErrno, type ErrorCode } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, type ErrorCode } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { assertParentDirectories } from './config-directories.ts';
 import { whileOpen } from './path-descriptor.ts';

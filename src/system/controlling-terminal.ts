@@ -1,5 +1,5 @@
 import { openSync, readlinkSync } from 'node:fs';
-import type { TerminalSize } from '../terminal-size.ts';
+import type { TerminalSize } from './text/terminal-size.ts';
 
 /** Whether a descriptor is a terminal. Does not use node:tty, which would load all of node:net. */
 export function isTerminal(descriptor: number): boolean {

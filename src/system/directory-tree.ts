@@ -8,7 +8,7 @@ import {
   type Stats,
   unlinkSync,
 } from 'node:fs';
-import { BerthError, isErrno } from '../errors/berth-error.ts';
+import { BerthError, isErrno } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { writeAtomically } from './atomic-file.ts';
 import { makeIfMissing } from './if-present.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expectErrno } from '../errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 import { processStatus, realUid } from './proc-status.ts';
 import { isRunning, isRunningAs, type ProcessFacts, type ProcessId } from './processes.ts';
 

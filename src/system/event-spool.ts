@@ -1,6 +1,6 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { LogFields, LoggedEvent } from '../log.ts';
-import { countedFields } from '../spooled-event.ts';
+import { countedFields } from './text/spooled-event.ts';
 
 /** Root's. `berth metrics` makes it, and without it no event is kept. */
 export const spoolDir = '/run/berth/metrics';

@@ -1,13 +1,13 @@
 import { accessSync, constants } from 'node:fs';
-import { BerthError } from '../errors/berth-error.ts';
-import type { ProgramCall } from '../program-call.ts';
-import { passingRawBytes } from '../raw-bytes.ts';
+import { BerthError } from './errors/berth-error.ts';
+import type { ProgramCall } from './program/program-call.ts';
+import { passingRawBytes } from './program/raw-bytes.ts';
 
 /**
  * Replaces this process with a program (execve(2)): the PID, terminal, pipes and parent stay the same, and nothing
  * of Node remains.
  *
- * @param call its arguments may be raw strings (src/raw-bytes.ts); then argv[0] is the path
+ * @param call its arguments may be raw strings (src/system/program/raw-bytes.ts); then argv[0] is the path
  * @throws {BerthError} `program-not-started`. Otherwise it does not return.
  */
 export function execProcess(call: ProgramCall): never {

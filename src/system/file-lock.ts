@@ -3,7 +3,7 @@ import { link, lstat, mkdir, readlink, rename, symlink, unlink } from 'node:fs/p
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, expectErrno, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
 import { ifExists } from './if-present.ts';

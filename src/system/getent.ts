@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { runProgram } from './run-program.ts';
 
 /** Keys in one call: the length of arguments is limited (ARG_MAX). */

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { runProgram, runProgramSync } from './run-program.ts';
 
 /** Time limit, in milliseconds. A decision that depends on the names is not made without them. */

@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { trustedCas } from './trusted-cas.ts';
 

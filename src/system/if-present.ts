@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { expectErrno } from '../errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 
 /** Names in a directory; none if it does not exist, or is of a process in /proc that has ended. */
 export function directoryNames(directory: string): readonly string[] {

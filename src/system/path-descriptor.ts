@@ -9,7 +9,7 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { ifReadable, unlessMissing } from './if-present.ts';
 
 /** Of open(2), missing in Node: the file system is not asked, and the caller needs no right to read. */

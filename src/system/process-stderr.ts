@@ -1,5 +1,5 @@
 import { constants, openSync, readlinkSync, writeSync } from 'node:fs';
-import { expectErrno } from '../errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 import { isTerminal } from './controlling-terminal.ts';
 import { O_PATH, whileOpen } from './path-descriptor.ts';
 

@@ -1,5 +1,5 @@
-import { BerthError, type ErrorDetails } from '../errors/berth-error.ts';
-import { programPath } from '../installed-path.ts';
+import { BerthError, type ErrorDetails } from './errors/berth-error.ts';
+import { programPath } from './program/installed-path.ts';
 import { runBounded } from './run-bounded.ts';
 
 export interface ReadingRequest {

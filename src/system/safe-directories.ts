@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, constants, fstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { expectErrno, isErrno } from '../errors/berth-error.ts';
+import { expectErrno, isErrno } from './errors/berth-error.ts';
 import { O_PATH, refuseForeignMount, unsafeDirectory, whileOpen } from './path-descriptor.ts';
 
 /** The owner of a directory. */

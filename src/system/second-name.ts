@@ -1,5 +1,5 @@
 import { link } from 'node:fs/promises';
-import { isErrno } from '../errors/berth-error.ts';
+import { isErrno } from './errors/berth-error.ts';
 import { writeError } from './atomic-file.ts';
 
 /** A time as part of a file's name: `20261123T184500Z`. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { expectErrno } from '../errors/berth-error.ts';
+import { expectErrno } from './errors/berth-error.ts';
 import { processStartTime } from './process-start.ts';
 import { statusField } from './proc-status.ts';
 

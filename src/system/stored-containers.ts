@@ -1,4 +1,4 @@
-import { BerthError, expectBerthError, isErrno, messageOf } from '../errors/berth-error.ts';
+import { BerthError, expectBerthError, isErrno, messageOf } from './errors/berth-error.ts';
 import { asUserThenRoot, type Credentials } from './as-user.ts';
 import { diskErrors, existsOnMount, readOnMount } from './user-file.ts';
 

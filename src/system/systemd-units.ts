@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { runProgram } from './run-program.ts';
 
 /**

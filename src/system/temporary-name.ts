@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isErrno } from '../errors/berth-error.ts';
+import { isErrno } from './errors/berth-error.ts';
 
 /**
  * `4f0c2a1b-4026531836-4711`: boot, PID namespace and PID of this process, for names of temporary files and for

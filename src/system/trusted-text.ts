@@ -1,4 +1,4 @@
-import { BerthError } from '../errors/berth-error.ts';
+import { BerthError } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { type ConfigFile, type ConfigFileOptions, readConfigFile } from './config-files.ts';
 

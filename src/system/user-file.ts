@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { BerthError, expectErrno, isErrno } from '../errors/berth-error.ts';
+import { BerthError, expectErrno, isErrno } from './errors/berth-error.ts';
 import { escapeControl } from '../log.ts';
 import { makeIfMissing, unlessMissing } from './if-present.ts';
 import { descriptorFacts, O_PATH, refuseForeignMount, whileOpen } from './path-descriptor.ts';

@@ -1,4 +1,4 @@
-import { isErrno } from '../../src/errors/berth-error.ts';
+import { isErrno } from '../../src/system/errors/berth-error.ts';
 
 /** For `catch`: the value if a file does not exist. @throws any other error */
 export function ifMissing<T>(instead: T): (error: unknown) => T {

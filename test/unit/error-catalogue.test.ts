@@ -4,9 +4,14 @@ import { compileFunction } from 'node:vm';
 import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { catalogue, checkCatalogue, exitStatuses, exitText } from '../../src/errors/catalogue.ts';
-import { BerthError } from '../../src/errors/berth-error.ts';
-import { exitClasses, warningCodes, type ErrorCode } from '../../src/errors/error-codes.ts';
+import {
+  catalogue,
+  checkCatalogue,
+  exitStatuses,
+  exitText,
+} from '../../src/system/errors/catalogue.ts';
+import { BerthError } from '../../src/system/errors/berth-error.ts';
+import { exitClasses, warningCodes, type ErrorCode } from '../../src/system/errors/error-codes.ts';
 import { singleFile } from '../../scripts/single-file.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -23,7 +28,7 @@ interface Use {
 function literalsOfPrograms(): Use[] {
   const uses: Use[] = [];
   const files = globSync('{src,hooks,shell}/**/*.ts', { cwd: root });
-  for (const file of files.filter((name) => !name.startsWith('src/errors/error-codes'))) {
+  for (const file of files.filter((name) => !name.startsWith('src/system/errors/error-codes'))) {
     const source = ts.createSourceFile(
       file,
       readFileSync(root + file, 'utf8'),
@@ -98,7 +103,7 @@ describe('the catalogue of error codes', () => {
 
   it('has the next steps in a built program, with the paths of its installation', async () => {
     const define = { BERTH_PREFIX: '"/opt/berth"' };
-    const { text } = await singleFile('src/errors/next-step.ts', { banner: '', define });
+    const { text } = await singleFile('src/system/errors/next-step.ts', { banner: '', define });
     // With globals of its own: a program has its own clock.
     const run = compileFunction(text.replace(/^load\(/m, 'return load('), [
       'require',
@@ -124,10 +129,10 @@ describe('the catalogue of error codes', () => {
 
   it('is bundled with `berth` only, not with what runs at a login', async () => {
     const entryPoints = globSync('{hooks,shell}/*.ts', { cwd: root });
-    expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/errors/catalogue.ts');
+    expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/system/errors/catalogue.ts');
     const others = await bundledWith(entryPoints);
-    expect(others).toContain('src/errors/berth-error.ts');
-    expect(others).not.toContain('src/errors/catalogue.ts');
+    expect(others).toContain('src/system/errors/berth-error.ts');
+    expect(others).not.toContain('src/system/errors/catalogue.ts');
   });
 });
 

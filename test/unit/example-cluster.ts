@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../../src/config/schema/settings.ts';
-import type { User } from '../../src/identity/nss.ts';
+import type { User } from '../../src/system/identity/nss.ts';
 
 /** A cluster whose users get tokens of a ServiceAccount. */
 export const exampleCluster: ClusterSettings = {

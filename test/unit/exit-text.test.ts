@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { root } from '../../scripts/all-commands.ts';
 import type { CommandNode } from '../../src/cli/kit/command.ts';
-import { exitStatusTexts } from '../../src/errors/catalogue.ts';
-import { exitCodes } from '../../src/errors/exit-codes.ts';
+import { exitStatusTexts } from '../../src/system/errors/catalogue.ts';
+import { exitCodes } from '../../src/system/errors/exit-codes.ts';
 
 const texts = new Map(exitStatusTexts);
 

@@ -5,7 +5,7 @@ import { parseIssuer } from '../../src/config/schema/issuer-url.ts';
 import { excessOfYaml, isPlainYaml } from '../../src/config/schema/yaml-bounds.ts';
 import { setKubeconfigEntries } from '../../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import { decodeUnverifiedClaims } from '../../src/credentials/oidc/verify-token.ts';
-import { BerthError } from '../../src/errors/berth-error.ts';
+import { BerthError } from '../../src/system/errors/berth-error.ts';
 import { findImage, layersOf, parseImageIndex } from '../../src/setup/images/image-index.ts';
 import { firstRdn, normalDn } from '../../src/directory/rules/ldap-dn.ts';
 import { planText } from '../../src/cli/plan/plan-text.ts';

@@ -1,6 +1,6 @@
 import type { ReapClusterOptions, ReapedCluster } from '../../clusters/reap/reap-cluster.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command } from '../kit/command.ts';
 import {

@@ -1,13 +1,13 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import {
   type CatalogueEntry,
   catalogue,
   checkCatalogue,
   exitStatuses,
   exitText,
-} from '../../errors/catalogue.ts';
-import { withInstalledPaths } from '../../installed-path.ts';
-import { sourceText } from '../../source-text.ts';
+} from '../../system/errors/catalogue.ts';
+import { withInstalledPaths } from '../../system/program/installed-path.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { type ConfigurationKey, configurationKeys, keysInside } from '../kit/configuration-keys.ts';
 import { wrapped } from '../../system/text/wrapped-text.ts';
 import { didYouMean } from '../kit/usage-text.ts';

@@ -1,5 +1,5 @@
 import type { ListedImage } from '../../setup/images/list-images.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command, group } from '../kit/command.ts';
 import { outputOption, text, words } from '../kit/options.ts';

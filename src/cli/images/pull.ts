@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { usageError } from '../../errors/usage-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import type { NameMove } from '../../setup/images/image-names.ts';
 import type { PullOutcome, PullPlan } from '../../setup/images/pull-images.ts';
 import { escapedForTerminal } from '../../log.ts';

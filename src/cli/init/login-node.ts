@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Backend, backends } from '../../config/schema/profile/profile.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, list, text } from '../kit/options.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { type FileChange, fileChange, placeFile } from '../../setup/init/file-change.ts';
 import {
   commandText,

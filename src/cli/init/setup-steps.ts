@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError, messageOf } from '../../errors/berth-error.ts';
+import { BerthError, messageOf } from '../../system/errors/berth-error.ts';
 import type { FileChange } from '../../setup/init/file-change.ts';
 import { type CommandStep, commandText } from '../../setup/init/setup.ts';
 import { escapedForTerminal } from '../../log.ts';

@@ -1,4 +1,4 @@
-import type { CheckResult, CheckStatus } from '../../check-result.ts';
+import type { CheckResult, CheckStatus } from '../../system/errors/check-result.ts';
 import { countText } from '../../system/text/count-text.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { wrapped } from '../../system/text/wrapped-text.ts';

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isatty, WriteStream } from 'node:tty';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { packagedVersion } from '../../build-id.ts';
+import { packagedVersion } from '../../system/program/build-id.ts';
 import { exitNow, stuckThreads } from '../../system/exit-now.ts';
 import { type Terminal, textOutputs } from './terminal.ts';
 

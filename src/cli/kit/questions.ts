@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import { BerthError, expectBerthError } from '../../system/errors/berth-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { type ArgumentsOf, flag, listValues } from './options.ts';

@@ -1,5 +1,5 @@
 import yargs, { type Argv } from 'yargs';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import {
   type CommandGroups,

@@ -7,7 +7,7 @@ import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
-import { BerthError, asBerthError } from '../../errors/berth-error.ts';
+import { BerthError, asBerthError } from '../../system/errors/berth-error.ts';
 import { type ArgumentsOf, text } from './options.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,4 +1,4 @@
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { processOutput } from '../../sessions/exec/stdout-sink.ts';
 import { escapedForTerminal, escapeInvisible } from '../../log.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';

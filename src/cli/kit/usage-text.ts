@@ -1,6 +1,6 @@
 import { nearestKey } from '../../config/schema/nearest-key.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { type CommandNode, namedCommand, optionsAt } from './command.ts';
 
 /**

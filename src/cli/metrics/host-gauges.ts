@@ -5,7 +5,7 @@ import { tokenState } from '../../clusters/access/token-state.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { SiteSettings } from '../../config/schema/settings.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
 import { listImages } from '../../setup/images/list-images.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
 import type { Gauges } from '../../diagnose/metrics/rules/totals.ts';

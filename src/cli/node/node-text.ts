@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { Undrained } from '../../login/drain/drain-node.ts';
 import type { DrainState } from '../../login/drain/drain-state.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { type DrainState, drainFiles, readDrainState } from '../../login/drain/drain-state.ts';
 import { ownSession } from '../../login/sessions/find-sessions.ts';

@@ -130,7 +130,7 @@ async function status(_args: object, terminal: Terminal): Promise<void> {
 /** Who logged in, by the kernel's audit UID, which sudo keeps. */
 async function admin(): Promise<string> {
   const { readFile } = await import('node:fs/promises');
-  const { userOfUid } = await import('../../identity/nss.ts');
+  const { userOfUid } = await import('../../system/identity/nss.ts');
   const text = await readFile('/proc/self/loginuid', 'latin1').catch(() => '');
   const uid = /^[0-9]+$/.test(text) ? Number(text) : 0;
   // AUDIT_UID_UNSET: no login, such as a timer.

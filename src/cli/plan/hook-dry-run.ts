@@ -1,4 +1,4 @@
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { planPrePunHook, type PlanInput } from '../../portal/plan-pre-pun-hook.ts';
 import { parsed, type Parser } from '../../portal/run-hook.ts';
 import { dryRunText, errorText, textOutputs, type Terminal } from '../kit/terminal.ts';

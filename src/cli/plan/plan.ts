@@ -67,9 +67,9 @@ async function planSsh(args: PlanArguments, terminal: Terminal): Promise<number>
   const { checkPodman } = await import('../../diagnose/doctor/ssh-checks.ts');
   const { planSession } = await import('../../login/open/plan-session.ts');
   const { writeSessionPlan } = await import('./session-plan-text.ts');
-  const { lookupUser } = await import('../../identity/nss.ts');
+  const { lookupUser } = await import('../../system/identity/nss.ts');
   const { userAccessFinding } = await import('../../diagnose/doctor/ssh-user-checks.ts');
-  const { runCheck } = await import('../../run-check.ts');
+  const { runCheck } = await import('../../system/run-check.ts');
   const plan = await planSession({
     username: user,
     tty,

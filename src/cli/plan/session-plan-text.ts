@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import { exitCodes } from '../../errors/exit-codes.ts';
+import { exitCodes } from '../../system/errors/exit-codes.ts';
 import { escapedForTerminal, escapeInvisible } from '../../log.ts';
-import type { ProgramCall } from '../../program-call.ts';
+import type { ProgramCall } from '../../system/program/program-call.ts';
 import { shellWords } from '../../system/text/shell-words.ts';
 import type { SessionPlan } from '../../login/open/plan-session.ts';
 import { documentText, type Terminal } from '../kit/terminal.ts';

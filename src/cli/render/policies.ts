@@ -2,10 +2,10 @@ import {
   minorVersion,
   mutatingPolicySince,
   validatingPolicySince,
-} from '../../admission/policy-versions.ts';
+} from '../../kube/admission/policy-versions.ts';
 import type { AdmissionParameters } from '../../config/schema/admission-parameters.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, choice, manifestOutputOption, text } from '../kit/options.ts';
 import { type SiteArguments, configDirOption, overlayOf } from '../kit/site-options.ts';
@@ -51,8 +51,8 @@ export const renderPoliciesCommand = command({
 async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
   const nothingFilledIn = lacksDefaults(args);
   const parameters = await parametersOf(args);
-  const { siteAdmission } = await import('../../admission/admission-settings.ts');
-  const { admissionManifests } = await import('../../admission/render-admission.ts');
+  const { siteAdmission } = await import('../../kube/admission/admission-settings.ts');
+  const { admissionManifests } = await import('../../kube/admission/render-admission.ts');
   const { renderJson, renderManifests } = await import('./objects.ts');
   const manifests = admissionManifests(args.engine, siteAdmission(parameters, { nothingFilledIn }));
   if (nothingFilledIn && parameters.supplementalGroupsPolicy === 'Strict')

@@ -1,8 +1,8 @@
 import { fstatSync } from 'node:fs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { companionCommands } from '../companions.ts';
 import { command } from '../kit/command.ts';
 import {
@@ -110,7 +110,7 @@ function theCluster(
 }
 
 async function wantedUser(args: RenderArguments, minimumUid: number): Promise<User> {
-  const { checkUserName, lookupUser } = await import('../../identity/nss.ts');
+  const { checkUserName, lookupUser } = await import('../../system/identity/nss.ts');
   const { user: name, uid, gid } = args;
   if (uid === undefined || gid === undefined) return lookupUser(name, { minimumUid });
   checkUserName(name);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { type DirectoryTree, inDirectory } from '../../system/directory-tree.ts';
 
 /** The SHA-256 of what Berth wrote to each file of the directory, by which it knows them again. */

@@ -1,7 +1,7 @@
 import type { OwnSessions } from '../../sessions/backends/own-session.ts';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SessionContext } from '../../sessions/connections/state-paths.ts';
-import { asBerthError, type BerthError, withHint } from '../../errors/berth-error.ts';
+import { asBerthError, type BerthError, withHint } from '../../system/errors/berth-error.ts';
 import { userAdvice } from '../../sessions/request/user-advice.ts';
 import type { SelfServiceInput } from '../../login/open/open-session.ts';
 import { ownProfiles } from '../../login/self-service/own-profiles.ts';

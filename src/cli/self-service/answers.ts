@@ -1,7 +1,7 @@
 import type { OwnSessions } from '../../sessions/backends/own-session.ts';
 import { profileChoices } from '../../sessions/backends/slurm/argv/choices.ts';
 import { sessionTimeLimit } from '../../sessions/backends/slurm/argv/sbatch-options.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 import type { SessionEnd } from '../../sessions/request/shown-session-end.ts';
 import type { OwnProfile } from '../../login/self-service/own-profiles.ts';
 import { fullName } from '../../login/self-service/own-sessions.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { selfServiceWords } from '../../sessions/request/self-service-command.ts';
 
 /** What a user asks of the login. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { EndedSession } from '../../login/sessions/end-sessions.ts';
 import type { SessionsAndPods } from '../../login/sessions/find-sessions.ts';

@@ -2,7 +2,7 @@ import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
 import { isInPod } from '../../sessions/backends/pod/list-cluster-pods.ts';
 import type { ClusterTarget } from '../../clusters/access/cluster-target.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError, asBerthError, withHint } from '../../errors/berth-error.ts';
+import { BerthError, asBerthError, withHint } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { Session } from '../../login/sessions/list-sessions.ts';
 import { clusterTargets } from '../kit/site-options.ts';

@@ -1,7 +1,7 @@
 import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import type { SessionFilter, SessionsAndPods } from '../../login/sessions/find-sessions.ts';
 import type { Session } from '../../login/sessions/list-sessions.ts';
 import { assertRoot } from '../../system/as-user.ts';

@@ -1,6 +1,6 @@
 import { runDir } from '../../config/schema/default-settings.ts';
 import { hostname } from 'node:os';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { SessionsAndPods } from '../../login/sessions/find-sessions.ts';
 import type { UserService } from '../../login/sessions/list-sessions.ts';
 import { command, group } from '../kit/command.ts';

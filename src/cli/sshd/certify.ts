@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapedLines } from '../kit/text.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, flag, list, text } from '../kit/options.ts';

@@ -1,5 +1,5 @@
 import { countText } from '../../system/text/count-text.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { KindUnit } from '../../setup/sshd-kinds/kind.ts';
 import type { NewKind } from '../../setup/sshd-kinds/new-kind.ts';

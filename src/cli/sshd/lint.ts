@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { usageError } from '../../errors/usage-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { command } from '../kit/command.ts';
 import { type ArgumentsOf, list, outputOption, text } from '../kit/options.ts';
 import { checkPort } from '../kit/output-path.ts';

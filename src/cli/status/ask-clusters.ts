@@ -8,10 +8,10 @@ import {
   tokenSetupCommand,
   tokenState,
 } from '../../clusters/access/token-state.ts';
-import type { CheckStatus } from '../../check-result.ts';
+import type { CheckStatus } from '../../system/errors/check-result.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
 import { hookTokenFinding } from '../../diagnose/doctor/cluster-api-check.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { withApiClient } from '../../kube/api-client.ts';
 import { whoAmI } from '../../kube/required-rights.ts';
 import { timeOrNull } from '../kit/document-parts.ts';

@@ -1,4 +1,4 @@
-import type { CheckResult, CheckStatus } from '../../check-result.ts';
+import type { CheckResult, CheckStatus } from '../../system/errors/check-result.ts';
 import type { TokenState } from '../../clusters/access/token-state.ts';
 import type { Backend } from '../../config/schema/profile/profile.ts';
 import type { HostRole } from '../../diagnose/doctor/host-roles.ts';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { CheckStatus } from '../../check-result.ts';
+import type { CheckStatus } from '../../system/errors/check-result.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import { loadSiteSettings } from '../../config/load/load-site-settings.ts';
 import { loadSshSettings, sshCacheFile } from '../../config/load/load-ssh-settings.ts';
@@ -17,7 +17,7 @@ import {
   isSshHost,
   isWithoutClusters,
 } from '../../diagnose/doctor/host-roles.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
 import type { Session } from '../../login/sessions/list-sessions.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import type { TimerState } from '../../system/systemd-timers.ts';

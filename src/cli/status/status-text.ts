@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { CheckResult } from '../../check-result.ts';
+import type { CheckResult } from '../../system/errors/check-result.ts';
 import { countText } from '../../system/text/count-text.ts';
 import { type ResultRow, type ResultStyle, resultText } from '../kit/check-report.ts';
 import { durationText, localTime } from '../kit/text.ts';

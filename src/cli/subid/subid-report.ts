@@ -1,7 +1,7 @@
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { nextStep } from '../../errors/next-step.ts';
-import { entryLine } from '../../identity/subordinate-file.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { nextStep } from '../../system/errors/next-step.ts';
+import { entryLine } from '../../system/identity/subordinate-file.ts';
 import { escapedForTerminal } from '../../log.ts';
 import type { SubidResult } from '../../setup/subid/apply-subids.ts';
 import type { SubidPlan } from '../../setup/subid/plan-subids.ts';

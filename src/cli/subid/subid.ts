@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { BerthError, expectErrno } from '../../errors/berth-error.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import { BerthError, expectErrno } from '../../system/errors/berth-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import type { SubidInput } from '../../setup/subid/plan-subids.ts';
 import { type ReservedIds, reservedIds } from '../../setup/subid/rules/directory-ids.ts';
 import { fileIdentity } from '../../system/config-files.ts';

@@ -8,8 +8,8 @@ import type {
 import type { ServiceAccountName } from '../../kube/required-rights.ts';
 import type { TokenSource } from '../../clusters/access/setup-token.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { BerthError, asBerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError, asBerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { command, group } from '../kit/command.ts';
 import { type ArgumentsOf, flag, text } from '../kit/options.ts';
@@ -111,7 +111,7 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
 /** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
 async function forget(args: SiteArguments, { log, dryRun }: RotateDeps): Promise<void> {
   const { removeStaleCredentials } = await import('../../credentials/remove-stale-credentials.ts');
-  const { nameOfUid } = await import('../../identity/name-of-uid.ts');
+  const { nameOfUid } = await import('../../system/identity/name-of-uid.ts');
   try {
     const { stateDir } = (await loadSite(args)).settings;
     await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log, dryRun });

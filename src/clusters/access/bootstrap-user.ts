@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { apiClient, type ApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { checkUserRoles } from '../../kube/check-user-roles.ts';

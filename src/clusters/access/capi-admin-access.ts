@@ -5,7 +5,7 @@ import {
   parseKubeconfig,
 } from '../../credentials/kubeconfig/kubeconfig-document.ts';
 import { kubeconfigTooLarge } from '../../credentials/kubeconfig/read-kubeconfig.ts';
-import { BerthError, withHint } from '../../errors/berth-error.ts';
+import { BerthError, withHint } from '../../system/errors/berth-error.ts';
 import { apiServerFrom } from '../../kube/admin-kubeconfig.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';

@@ -1,5 +1,5 @@
 import type { ManagementCluster } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { mappingOrEmpty } from '../../system/text/mapping.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
-import { BerthError, messageOf } from '../../errors/berth-error.ts';
+import { BerthError, messageOf } from '../../system/errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { adminCommandAccess } from './admin-command-access.ts';
 

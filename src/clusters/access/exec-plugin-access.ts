@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
-import { BerthError, expectErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import type { ContextAccess } from '../../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../../kube/api-server.ts';

@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import type { Deadline } from '../../system/deadline.ts';
 
 export interface ClusterOutcome<Result> {

@@ -3,7 +3,7 @@ import type { ApiClient } from '../../kube/api-client.ts';
 import { applyError } from '../../kube/api-errors.ts';
 import { applyRequest } from '../../kube/requests.ts';
 import { canI, type ServiceAccountName } from '../../kube/required-rights.ts';
-import { withHint } from '../../errors/berth-error.ts';
+import { withHint } from '../../system/errors/berth-error.ts';
 
 /**
  * Lets the hook's account write pull secrets with the site's name, unless it may already: etc/kubernetes has only the

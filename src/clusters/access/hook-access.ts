@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { apiServerFrom, type ContextChoice } from '../../kube/admin-kubeconfig.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { asInvoker } from '../../system/as-user.ts';

@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { namespaceOf } from '../../kube/objects/user-names.ts';
 import { withApiClient, type ApiClient } from '../../kube/api-client.ts';
 import { ownership } from '../../kube/ownership.ts';

@@ -1,7 +1,7 @@
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
-import { expectBerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
 import { entriesOfContext } from '../../kube/admin-kubeconfig.ts';
 import { clusterFile } from '../../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
 import { replaceToken } from '../../credentials/kubeconfig/kubeconfig-token.ts';
 import { decodeUnverifiedClaims } from '../../credentials/oidc/verify-token.ts';
-import { asBerthError, BerthError, withHint } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError, withHint } from '../../system/errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import {
   apiServerFrom,
@@ -19,7 +19,7 @@ import { asMissingTokenError } from './hook-access.ts';
 import { rewriteKubeconfig } from './rewrite-kubeconfig.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
 import { tokenState } from './token-state.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 
 /** A token to be renewed. */
 export interface RotateTarget {

@@ -8,8 +8,8 @@ import type {
 } from '../../config/schema/settings.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../../credentials/kubeconfig/kubeconfig-edit.ts';
-import { BerthError, withHint } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError, withHint } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { entriesOfContext } from '../../kube/admin-kubeconfig.ts';
 import { apiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';

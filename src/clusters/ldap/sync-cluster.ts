@@ -4,7 +4,7 @@ import { assertEnoughEntries } from '../../directory/rules/enough-entries.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
 import type { HeldRuns } from '../../directory/rules/possible-people.ts';
 import { collectionPath, type LiveObject } from '../../kube/objects/kube-object.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { withApiClient, type ApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { listUserNamespaces } from '../../kube/list-all.ts';

@@ -1,7 +1,7 @@
 import type { ClusterTarget } from '../access/cluster-target.ts';
 import { type DirectoryInput, readPeople } from '../../directory/read-people.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
 import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
 
 export interface LdapSyncInput

@@ -1,4 +1,4 @@
-import { BerthError, messageOf } from '../../errors/berth-error.ts';
+import { BerthError, messageOf } from '../../system/errors/berth-error.ts';
 
 /** A Prometheus with kube-state-metrics, queried as k8-namespace-reaper does. */
 export interface PrometheusQuery {

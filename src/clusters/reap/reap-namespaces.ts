@@ -5,7 +5,7 @@ import {
   planNamespaceReap,
   type UnusedNamespace,
 } from './rules/reap-namespaces-plan.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { deleteObject } from '../../kube/delete-object.ts';
 import { reduceListPages } from '../../kube/list-all.ts';

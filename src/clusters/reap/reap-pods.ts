@@ -6,7 +6,7 @@ import {
   planPods,
   type PodsPlan,
 } from './rules/reap-pods-plan.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { deleteObject } from '../../kube/delete-object.ts';
 import { reduceListPages } from '../../kube/list-all.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { isUnchanged } from '../../system/text/checksum-line.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { stageFile, type WriteOptions, writeAtomically } from '../../system/atomic-file.ts';
 import { assertParentDirectories } from '../../system/config-directories.ts';

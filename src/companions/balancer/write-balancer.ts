@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { checkNodes, type SilentNode } from './check-nodes.ts';
 import { placeConfig, type PlacedConfig, type PlaceOptions } from './place-haproxy-config.ts';
 import type { BalancerSettings } from '../../config/schema/balancer-settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { fileDiff } from '../../cli/kit/file-diff.ts';
 import { reportError, type Terminal } from '../../cli/kit/terminal.ts';

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { DiscoveredChange, Documents } from './documents.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { companionCommands } from '../../cli/companions.ts';
 import { command } from '../../cli/kit/command.ts';

@@ -1,6 +1,6 @@
 import { capiServer, managementServer } from '../../clusters/access/capi-admin-access.ts';
 import type { ManagementAccess } from '../../config/schema/settings.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { type ApiClient, withApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { listAll } from '../../kube/list-all.ts';

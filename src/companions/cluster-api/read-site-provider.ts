@@ -1,5 +1,5 @@
 import { issuerOption } from '../../config/schema/issuer-url.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import { SiteFilesReader } from '../../config/load/read-site-files.ts';
 

@@ -1,6 +1,6 @@
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
 import { appKinds } from './rules/ondemand-app.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { companionCommands } from '../../cli/companions.ts';
 import { command } from '../../cli/kit/command.ts';
 import { type ArgumentsOf, choice, text } from '../../cli/kit/options.ts';

@@ -5,7 +5,7 @@ import {
 } from '../../config/load/load-ldap-settings.ts';
 import { configError } from '../../config/schema/config-error.ts';
 import { defaultSettings } from '../../config/schema/default-settings.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { parseSlurmAccounts, type SlurmAccountsSettings } from './rules/slurm-accounts-settings.ts';
 
 export interface LoadedSlurmSyncSettings extends LoadedLdapSettings {

@@ -1,5 +1,5 @@
 import type { SlurmAccountsSettings } from './rules/slurm-accounts-settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { type ProgramResult, runProgram } from '../../system/run-program.ts';
 import type { LiveAccounts } from './rules/live-accounts.ts';

@@ -1,6 +1,6 @@
 import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { shellWords } from '../../system/text/shell-words.ts';
 import { reportJson } from './documents.ts';

@@ -6,7 +6,7 @@ import {
   readPeople,
 } from '../../directory/read-people.ts';
 import { assertEnoughEntries } from '../../directory/rules/enough-entries.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile } from '../../system/private-file.ts';

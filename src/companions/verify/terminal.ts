@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { sourceText } from '../../source-text.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { assertSuccess } from './expect.ts';
 import type { Client } from './client.ts';
 import { run } from './run-client.ts';

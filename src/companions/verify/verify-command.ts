@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { ServerTrait } from './case.ts';
 import { companionCommands } from '../../cli/companions.ts';
 import { command } from '../../cli/kit/command.ts';

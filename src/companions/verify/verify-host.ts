@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { Case, ServerTrait } from './case.ts';
 import { Client, type Target } from './client.ts';
 import { conformanceCases, knownFailures, runCase, type Outcome } from './suite.ts';

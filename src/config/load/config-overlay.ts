@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, normalize, resolve as absolutePath } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 

@@ -5,7 +5,7 @@ import { configError, type Locate } from '../schema/config-error.ts';
 import { type LdapSettings, parseLdap } from '../schema/ldap-settings.ts';
 import { readYaml } from '../schema/yaml-document.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 
 /** The contents of the files that the settings name. */
 export interface LdapSecrets {

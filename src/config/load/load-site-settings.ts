@@ -1,10 +1,15 @@
 import { statSync } from 'node:fs';
-import { buildId } from '../../build-id.ts';
+import { buildId } from '../../system/program/build-id.ts';
 import { defaultConfigFile, defaultSettings } from '../schema/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../schema/settings.ts';
 import type { BrokenCluster, LoadedSiteSettings } from '../schema/site-file-contents.ts';
-import { asBerthError, BerthError, expectBerthError, isErrno } from '../../errors/berth-error.ts';
-import type { LogCode } from '../../errors/error-codes.ts';
+import {
+  asBerthError,
+  BerthError,
+  expectBerthError,
+  isErrno,
+} from '../../system/errors/berth-error.ts';
+import type { LogCode } from '../../system/errors/error-codes.ts';
 import { useLogFormat } from '../../log.ts';
 import { readConfigFileUnchecked } from '../../system/config-files.ts';
 import type { ResolveConfigPath } from './config-path.ts';

@@ -1,4 +1,4 @@
-import { buildId } from '../../build-id.ts';
+import { buildId } from '../../system/program/build-id.ts';
 import { useLogFormat } from '../../log.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../schema/profile/profile.ts';
 import type { ResolveConfigPath } from './config-path.ts';

@@ -9,7 +9,7 @@ import { hookEnvSettings } from '../schema/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../schema/settings.ts';
 import type { BrokenCluster, SiteFileContents } from '../schema/site-file-contents.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../system/errors/berth-error.ts';
 import type { ConfigFile } from '../../system/config-files.ts';
 import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';

@@ -3,7 +3,7 @@ import type { BrokenProfile, Profile, SshSettings } from '../schema/profile/prof
 import { brokenProfile, parseProfile } from '../schema/profile/profile-parse.ts';
 import { parseSshSettings, sshSettings } from '../schema/ssh-settings.ts';
 import { readYaml } from '../schema/yaml-document.ts';
-import { expectBerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
 import { type ResolveConfigPath, asInstalled } from './config-path.ts';
 import { decodeUtf8 } from '../../system/trusted-text.ts';
 import { ConfigReader } from './config-reader.ts';

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { expectErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../system/errors/berth-error.ts';
 import { executablePath, processArguments, runningProcesses } from '../../system/processes.ts';
 import { kindsDirectory } from '../schema/default-settings.ts';
 import type { SshSettings } from '../schema/profile/profile.ts';

@@ -1,7 +1,11 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { deepFreeze } from '../schema/deep-freeze.ts';
-import { BerthError, expectBerthError, type ErrorDetails } from '../../errors/berth-error.ts';
+import {
+  BerthError,
+  expectBerthError,
+  type ErrorDetails,
+} from '../../system/errors/berth-error.ts';
 import { fileIdentity, readConfigFile } from '../../system/config-files.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 import { parsedJson } from '../../system/text/parsed-json.ts';

@@ -13,7 +13,7 @@ import { parseIssuer } from './issuer-url.ts';
 import { limitRange, quantity, resourceQuota } from './quota-schema.ts';
 import { logFormats } from '../../log.ts';
 import { schemaMessages } from './schema-messages.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { SettingsWarning } from './settings.ts';
 
 /** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */

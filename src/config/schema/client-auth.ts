@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../system/errors/berth-error.ts';
 import type { ClusterOptions } from './berth-yml.ts';
 import { configError } from './config-error.ts';
 import type { ClientAuth } from './settings.ts';

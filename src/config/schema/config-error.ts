@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../system/errors/berth-error.ts';
 
 /** A problem with one value of a configuration file. */
 export interface Problem {

@@ -3,8 +3,8 @@ import { nearestKey } from './nearest-key.ts';
 import { isNamespacePrefix, notAPrefix } from './object-name.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './kubeconfig-path.ts';
-import type { LogCode } from '../../errors/error-codes.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { LogCode } from '../../system/errors/error-codes.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 import { asMapping, type Mapping } from '../../system/text/mapping.ts';
 
 /** A cluster as its file in `clusters.d` defines it. */

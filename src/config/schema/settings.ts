@@ -1,4 +1,4 @@
-import type { LogCode } from '../../errors/error-codes.ts';
+import type { LogCode } from '../../system/errors/error-codes.ts';
 import type { LogFormat } from '../../log.ts';
 
 /**

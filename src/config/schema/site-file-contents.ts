@@ -1,4 +1,4 @@
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';
 import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';

@@ -1,4 +1,4 @@
-import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
+import { BerthError, expectBerthError } from '../../system/errors/berth-error.ts';
 import type { ClusterOptions } from './berth-yml.ts';
 import { defaultSettings } from './default-settings.ts';
 import type { ClusterDefinition } from './ood-cluster-file.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { matching, optionalKeys, passing, wholeNumber } from './schema-parts.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 import { logFormats } from '../../log.ts';
 import { isCidr, isIpv4, isIpv6 } from './ip-address.ts';
 import {

@@ -14,7 +14,7 @@ import {
 import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
 import { excessOfYaml, isTooLargeWithAliases } from '../../config/schema/yaml-bounds.ts';
 import { yamlErrorText } from '../../config/schema/yaml-document.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
 import { kubeconfigTooLarge } from './read-kubeconfig.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { JsonObject, JsonValue } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import {
   isMapping,
   itemsOf,

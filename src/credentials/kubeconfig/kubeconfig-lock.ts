@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import type { Deadline } from '../../system/deadline.ts';
 import { removeDeadLock, takeLock } from '../../system/file-lock.ts';

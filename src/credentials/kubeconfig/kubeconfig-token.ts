@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq } from 'yaml';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { isMapping, itemsOf, pairOf, parseKubeconfig } from './kubeconfig-document.ts';
 import { applySplices } from './text-splices.ts';
 

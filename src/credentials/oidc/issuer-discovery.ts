@@ -1,5 +1,5 @@
 import { ClientError, customFetch, discovery } from 'openid-client';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse, type HttpsResponse, notHttps } from '../../system/https-request.ts';
 import {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { asRoot } from '../../system/as-user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';

@@ -1,5 +1,5 @@
 import type { OidcSettings } from '../../config/schema/settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { Issuer } from './issuer.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';

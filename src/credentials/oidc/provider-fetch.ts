@@ -1,5 +1,5 @@
 import type { CustomFetch } from 'openid-client';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import {
   invalidResponse,
   type HttpsResponse,

@@ -1,7 +1,7 @@
 import { createPrivateKey, type webcrypto } from 'node:crypto';
 import * as oidc from 'openid-client';
 import type { ClientAuth } from '../../config/schema/settings.ts';
-import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';
 import {

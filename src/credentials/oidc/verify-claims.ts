@@ -1,6 +1,6 @@
 import type { EmailVerified } from '../../config/schema/settings.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { logInAgain } from './portal-hints.ts';
 

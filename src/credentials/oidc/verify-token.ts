@@ -5,7 +5,7 @@ import {
   verify,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { isMapping, type Mapping } from '../../system/text/mapping.ts';
 import {

@@ -1,12 +1,16 @@
-import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
+import { type AdmissionSettings, siteAdmission } from '../../kube/admission/admission-settings.ts';
 import {
   minorVersion,
   mutatingPolicySince,
   validatingPolicySince,
-} from '../../admission/policy-versions.ts';
-import { probeIdentity, probeNamespace, unlistedImage } from '../../admission/probe-namespace.ts';
-import { failed, type Finding, ok, warning } from '../../check-result.ts';
-import { installedPath } from '../../installed-path.ts';
+} from '../../kube/admission/policy-versions.ts';
+import {
+  probeIdentity,
+  probeNamespace,
+  unlistedImage,
+} from '../../kube/admission/probe-namespace.ts';
+import { failed, type Finding, ok, warning } from '../../system/errors/check-result.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ApiClient, ApiResponse } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import type { KubeObject } from '../../kube/objects/kube-object.ts';

@@ -1,5 +1,5 @@
-import { type CheckId, type CheckResult } from '../../check-result.ts';
-import { type Check, runCheck } from '../../run-check.ts';
+import { type CheckId, type CheckResult } from '../../system/errors/check-result.ts';
+import { type Check, runCheck } from '../../system/run-check.ts';
 
 /** Runs checks of this host, each with its own time limit. */
 export class Checks {

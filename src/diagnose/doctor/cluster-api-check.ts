@@ -6,13 +6,13 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { readOidc } from '../../clusters/access/capi-oidc.ts';
 import type { OidcArguments } from '../../clusters/access/rules/oidc-arguments.ts';
 import { tokenSetupCommand, tokenState } from '../../clusters/access/token-state.ts';
 import { type ClusterSettings, oidcSettingsOf } from '../../config/schema/settings.ts';
-import { expectBerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 
 /** Compares the OIDC settings that Cluster API gives a cluster's API servers with Berth's. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { UserObjects } from '../../kube/objects/user-objects.ts';
-import { asBerthError, BerthError, messageOf } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { asBerthError, BerthError, messageOf } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { withApiClient, type ApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { needsKubectl } from '../../kube/admin-kubeconfig.ts';
@@ -22,10 +22,10 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { type Check, runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { type Check, runCheck } from '../../system/run-check.ts';
 import { kubeconfigHint } from './host-checks.ts';
-import { validatingPolicySince, minorVersion } from '../../admission/policy-versions.ts';
+import { validatingPolicySince, minorVersion } from '../../kube/admission/policy-versions.ts';
 import {
   excessRightsFinding,
   rightsFinding,

@@ -7,12 +7,12 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import type { ClusterSettings, SiteSettings } from '../../config/schema/settings.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { octal } from '../../system/config-directories.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { ifExists } from '../../system/if-present.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { defaultConfigFile, defaultSettings } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { pamFileFindings } from '../../setup/sshd-lint/lint-pam.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { ondemandDirectory } from './portal-environment.ts';

@@ -7,15 +7,15 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import type { OidcSettings } from '../../config/schema/settings.ts';
 import { countText } from '../../system/text/count-text.ts';
 import { fetchIssuer, type IssuerMetadata } from '../../credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../../credentials/oidc/token-endpoint.ts';
-import { expectBerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { httpsRequest } from '../../system/https-request.ts';
 import { probeServer, type ServerFacts } from '../../system/probe-server.ts';
 import { readTrusted } from '../../system/trusted-text.ts';

@@ -1,7 +1,7 @@
 import type { V1PolicyRule } from '@kubernetes/client-node';
-import { type Finding, ok, warning } from '../../check-result.ts';
+import { type Finding, ok, warning } from '../../system/errors/check-result.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { readRoleRequest } from '../../kube/check-user-roles.ts';
 import type { KubeJson } from '../../kube/objects/kube-object.ts';

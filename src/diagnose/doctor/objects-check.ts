@@ -1,6 +1,13 @@
-import { failed, failedWith, type Finding, ok, skipped, warning } from '../../check-result.ts';
+import {
+  failed,
+  failedWith,
+  type Finding,
+  ok,
+  skipped,
+  warning,
+} from '../../system/errors/check-result.ts';
 import { countText } from '../../system/text/count-text.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import type { ApiClient, ApiResponse } from '../../kube/api-client.ts';
 import { apiError, applyError } from '../../kube/api-errors.ts';
 import type { KubeObject, LiveObject } from '../../kube/objects/kube-object.ts';

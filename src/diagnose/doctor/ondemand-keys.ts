@@ -4,7 +4,7 @@ import type { ClusterSettings } from '../../config/schema/settings.ts';
 import { parseYaml } from '../../config/schema/yaml-document.ts';
 import { realPathIfPresent } from '../../system/if-present.ts';
 import { readTrusted } from '../../system/trusted-text.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { clusterFile } from '../../config/load/config-overlay.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
@@ -15,7 +15,7 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
+} from '../../system/errors/check-result.ts';
 import {
   ondemandDirectory,
   type PortalEnvironment,

@@ -1,12 +1,12 @@
-import { probeNamespace } from '../../admission/probe-namespace.ts';
-import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
+import { probeNamespace } from '../../kube/admission/probe-namespace.ts';
+import { type AdmissionSettings, siteAdmission } from '../../kube/admission/admission-settings.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { canI } from '../../kube/required-rights.ts';
 import { type BoundedRun, runBounded } from '../../system/run-bounded.ts';
 import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
-import { type Finding, ok, skipped, warning } from '../../check-result.ts';
+import { type Finding, ok, skipped, warning } from '../../system/errors/check-result.ts';
 import { podRefusal, probePod } from './admission-check.ts';
-import { minorVersion } from '../../admission/policy-versions.ts';
+import { minorVersion } from '../../kube/admission/policy-versions.ts';
 import { programFault } from './program-fault.ts';
 
 /** ood_core's default for `bin`. */

@@ -1,15 +1,21 @@
-import { type AdmissionSettings, siteAdmission } from '../../admission/admission-settings.ts';
-import { probeIdentity, probeNamespace } from '../../admission/probe-namespace.ts';
+import { type AdmissionSettings, siteAdmission } from '../../kube/admission/admission-settings.ts';
+import { probeIdentity, probeNamespace } from '../../kube/admission/probe-namespace.ts';
 import { podObject } from '../../sessions/backends/pod/objects/pod-object.ts';
 import { podCluster, podProfiles } from '../../sessions/backends/pod/pod-cluster.ts';
-import { type CheckResult, failed, type Finding, ok, skipped } from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+import {
+  type CheckResult,
+  failed,
+  type Finding,
+  ok,
+  skipped,
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { hookAccess } from '../../clusters/access/hook-access.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
-import type { User } from '../../identity/nss.ts';
-import { installedPath } from '../../installed-path.ts';
+import type { User } from '../../system/identity/nss.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { canI } from '../../kube/required-rights.ts';
 import { podRefusal, probePod } from './admission-check.ts';

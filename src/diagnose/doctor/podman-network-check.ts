@@ -1,6 +1,6 @@
-import { failed, type Finding, ok } from '../../check-result.ts';
+import { failed, type Finding, ok } from '../../system/errors/check-result.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { ifUsable, namesOnMount } from '../../system/user-file.ts';
 

@@ -1,13 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type CheckResult, failed, type Finding, ok, skipped } from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+import {
+  type CheckResult,
+  failed,
+  type Finding,
+  ok,
+  skipped,
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { oidcSettingsOf, type SiteSettings } from '../../config/schema/settings.ts';
 import { apacheFiles, type PortalSources, readPortal } from '../../config/load/read-portal.ts';
 import type { PortalConfig } from '../../config/schema/portal-config.ts';
 import { isWithin } from '../../config/schema/profile/mount-path.ts';
-import { BerthError, expectErrno } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError, expectErrno } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { propertiesOfUnits } from '../../system/systemd-units.ts';
 import { ondemandDirectory } from './portal-environment.ts';

@@ -7,8 +7,8 @@ import {
   type PortalConfig,
   sessionCookies,
 } from '../../config/schema/portal-config.ts';
-import { failed, type Finding, ok, warning } from '../../check-result.ts';
-import { installedPath } from '../../installed-path.ts';
+import { failed, type Finding, ok, warning } from '../../system/errors/check-result.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 
 const apply =
   'in /etc/ood/config/ood_portal.yml, run `/opt/ood/ood-portal-generator/sbin/update_ood_portal` and restart Apache.';

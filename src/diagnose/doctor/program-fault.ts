@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { failed, type Finding } from '../../check-result.ts';
+import { failed, type Finding } from '../../system/errors/check-result.ts';
 import { replaceableFindings } from '../../setup/sshd-lint/lint-file-permissions.ts';
 import { ifExists } from '../../system/if-present.ts';
 

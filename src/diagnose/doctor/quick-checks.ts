@@ -1,5 +1,5 @@
-import { type CheckResult } from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+import { type CheckResult } from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import type { SiteSettings } from '../../config/schema/settings.ts';

@@ -1,7 +1,7 @@
-import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
+import { failed, type Finding, ok, skipped, warning } from '../../system/errors/check-result.ts';
 import { tokenSetupCommand } from '../../clusters/access/token-state.ts';
 import type { ClusterSettings } from '../../config/schema/settings.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import { apiError } from '../../kube/api-errors.ts';
 import { checkUserRoles, readRoleRequest, userRolesHint } from '../../kube/check-user-roles.ts';

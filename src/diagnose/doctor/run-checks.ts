@@ -7,8 +7,8 @@ import {
 import { unknownCluster } from '../../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
 import { inHome } from '../../credentials/home-lock.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
-import { lookupUser, type User } from '../../identity/nss.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
+import { lookupUser, type User } from '../../system/identity/nss.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { ConfigOverlay } from '../../config/load/config-overlay.ts';
 import { asInstalled } from '../../config/load/config-path.ts';
@@ -21,8 +21,8 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { checkClusterApi } from './cluster-api-check.ts';
 import { checkCluster, type CommonReads } from './cluster-checks.ts';
 import { checkHost, checkRenderFiles, nodeFinding } from './host-checks.ts';

@@ -6,15 +6,15 @@ import {
 import { refusalText } from '../../sessions/backends/slurm/argv/refusals.ts';
 import { jobName, testCall } from '../../sessions/backends/slurm/argv/slurm-job.ts';
 import { isNoAnswer, wordsOfSlurm } from '../../sessions/backends/slurm/slurm-queue.ts';
-import { type CheckResult, failed, type Finding, ok } from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+import { type CheckResult, failed, type Finding, ok } from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import {
   type Profile,
   sessionBackends,
   type SshSettings,
 } from '../../config/schema/profile/profile.ts';
-import type { User } from '../../identity/nss.ts';
-import { installedPath } from '../../installed-path.ts';
+import type { User } from '../../system/identity/nss.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { runBounded } from '../../system/run-bounded.ts';
 
 const programs = [

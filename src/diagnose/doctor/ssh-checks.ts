@@ -3,7 +3,7 @@ import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.
 import { farReaching, farReachingAdvice } from '../../config/schema/profile/far-reaching.ts';
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
 import { ignoredKeys, ignoredKeysText } from '../../config/schema/profile/ignored-keys.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { checkImages } from '../../setup/images/check-images.ts';
 import { pamFileFindings } from '../../setup/sshd-lint/lint-pam.ts';
 import { userManagerFindings } from '../../setup/sshd-lint/lint-background-jobs.ts';
@@ -21,8 +21,8 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import {
   cgroupFinding,
   delegationFinding,
@@ -50,7 +50,7 @@ import {
   userSubidFinding,
 } from './ssh-user-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
-import { installedPath } from '../../installed-path.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 
 export interface SshCheckInput {
   /** ssh.yml. */

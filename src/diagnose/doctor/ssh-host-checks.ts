@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../../config/schema/profile/profile.ts';
-import { isErrno } from '../../errors/berth-error.ts';
-import { nextStep } from '../../errors/next-step.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
+import { nextStep } from '../../system/errors/next-step.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import { programFault } from './program-fault.ts';
-import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
+import { failed, type Finding, ok, skipped, warning } from '../../system/errors/check-result.ts';
 import { ifExists, textIfPresent } from '../../system/if-present.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */

@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { failed, type Finding, ok, warning } from '../../check-result.ts';
+import { failed, type Finding, ok, warning } from '../../system/errors/check-result.ts';
 import { octal } from '../../system/config-directories.ts';
 import { ifExists } from '../../system/if-present.ts';
 import { userDirectoryStatus } from '../../system/path-descriptor.ts';

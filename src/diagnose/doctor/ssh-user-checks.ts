@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { failed, type Finding, ok, skipped, warning } from '../../check-result.ts';
+import { failed, type Finding, ok, skipped, warning } from '../../system/errors/check-result.ts';
 import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
 import { sessionBackends, type SshSettings } from '../../config/schema/profile/profile.ts';
 import { maximumRuntimeDirMiB } from '../../sessions/connections/mount-runtime-dir.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../../sessions/connections/runtime-dir.ts';
-import type { User } from '../../identity/nss.ts';
-import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
-import { installedPath } from '../../installed-path.ts';
+import type { User } from '../../system/identity/nss.ts';
+import { parseSubordinateFile } from '../../system/identity/subordinate-file.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { profileMounts } from '../../sessions/request/session-environment.ts';
 import { hostConfig, kindFile, kindNames } from '../../setup/sshd-kinds/kind.ts';
 import { endpointsOf } from '../../setup/sshd-kinds/rules/sshd-endpoints.ts';

@@ -1,6 +1,12 @@
 import { isIP, connect } from 'node:net';
-import { type CheckResult, failed, ok, warning, type Finding } from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+import {
+  type CheckResult,
+  failed,
+  ok,
+  warning,
+  type Finding,
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import {
   changedSinceRead,
   type RunningSshd,

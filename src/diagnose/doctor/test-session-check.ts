@@ -7,11 +7,11 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
+} from '../../system/errors/check-result.ts';
 import { chooseProfile, type ProfileChoice } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { findRuntimeDir, systemdRuntimeDir } from '../../sessions/connections/runtime-dir.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { groupNamesOf } from '../../system/group-names.ts';

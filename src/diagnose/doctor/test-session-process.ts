@@ -1,8 +1,8 @@
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { catalogue } from '../../errors/catalogue.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
-import { installedPath } from '../../installed-path.ts';
+import { catalogue } from '../../system/errors/catalogue.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { escapedForTerminal } from '../../log.ts';
 import { type Mapping, mappingOrEmpty } from '../../system/text/mapping.ts';
 import { ownProcessId } from '../../system/process-start.ts';

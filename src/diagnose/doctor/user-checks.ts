@@ -8,8 +8,8 @@ import {
   ok,
   skipped,
   warning,
-} from '../../check-result.ts';
-import { runCheck } from '../../run-check.ts';
+} from '../../system/errors/check-result.ts';
+import { runCheck } from '../../system/run-check.ts';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/schema/settings.ts';
 import { countText } from '../../system/text/count-text.ts';
@@ -20,8 +20,8 @@ import {
 import { groupByKubeconfig } from '../../credentials/kubeconfig/kubeconfig-entries.ts';
 import { planKubeconfig } from '../../credentials/kubeconfig/update-kubeconfig.ts';
 import { decodeUnverifiedClaims } from '../../credentials/oidc/verify-token.ts';
-import { BerthError, expectErrno } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { BerthError, expectErrno } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import type { ApiClient } from '../../kube/api-client.ts';
 import type { ApiServer } from '../../kube/api-server.ts';
 import { subjectOf } from '../../kube/objects/user-names.ts';

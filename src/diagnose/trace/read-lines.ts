@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { SessionIdParts } from '../../session-id.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { SessionIdParts } from '../../system/program/session-id.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { parseLogLine } from './log-line.ts';
 import type { SessionLines } from './session-lines.ts';

@@ -1,4 +1,4 @@
-import { hostLabel, type SessionIdParts } from '../../session-id.ts';
+import { hostLabel, type SessionIdParts } from '../../system/program/session-id.ts';
 import type { LogLine } from './log-line.ts';
 
 /** How long before the first and after the last line of Berth a line of sshd is the session's. Milliseconds. */

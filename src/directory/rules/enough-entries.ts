@@ -1,5 +1,5 @@
 import { countText } from '../../system/text/count-text.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { LdapUsers } from './ldap-users.ts';
 
 /** What a run would take from people whom the directory no longer has. */

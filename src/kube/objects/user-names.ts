@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 
 /** Prefixes of names on one cluster, from its `ClusterSettings`. */
 export interface NamePrefixes {

@@ -1,6 +1,6 @@
 import type { RbacV1Subject } from '@kubernetes/client-node';
 import type { ClusterSettings, JsonObject, VolumeClaim } from '../../config/schema/settings.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import type { KubeJson, KubeObject } from './kube-object.ts';
 import { networkPolicy } from './network-policy.ts';
 import {

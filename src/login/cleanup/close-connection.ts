@@ -6,8 +6,8 @@ import {
   readUserState,
   type UserState,
 } from '../../sessions/backends/podman/user-processes.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import {
   closingRecordPath,
   markClosing,
@@ -19,7 +19,7 @@ import {
   connectionRecordPath,
   type SessionContext,
 } from '../../sessions/connections/state-paths.ts';
-import type { LogEventFields } from '../../log-events.ts';
+import type { LogEventFields } from '../../system/text/log-events.ts';
 import { endConnectionProcesses, type EndedProcesses } from './end-connection-processes.ts';
 
 export interface ClosedConnection {

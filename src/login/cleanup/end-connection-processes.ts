@@ -11,7 +11,7 @@ import { fuseHint, killProcesses } from '../../sessions/backends/podman/kill-pro
 import { connectionCgroup } from '../../sessions/connections/connection-cgroup.ts';
 import { freezeLockPath, type SessionContext } from '../../sessions/connections/state-paths.ts';
 import { withUserLock } from '../../sessions/connections/user-lock.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { keepsProcesses } from '../../sessions/request/keeps-processes.ts';
 import {
   endProcesses,

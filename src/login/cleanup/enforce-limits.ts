@@ -4,8 +4,8 @@ import type { BerthContainer } from '../../sessions/backends/podman/remove-conta
 import { belongs, type UserState } from '../../sessions/backends/podman/user-processes.ts';
 import type { Profile } from '../../config/schema/profile/profile.ts';
 import { limitsFile, type SessionContext } from '../../sessions/connections/state-paths.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import { sessionId } from '../../session-id.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
+import { sessionId } from '../../system/program/session-id.ts';
 import {
   hardEndText,
   idleEndText,

@@ -10,9 +10,9 @@ import {
   type SessionContext,
   userConnectionsDir,
 } from '../../sessions/connections/state-paths.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
-import { sessionId } from '../../session-id.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
+import { sessionId } from '../../system/program/session-id.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { procStatFields, processStartedAt } from '../../system/process-start.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { BerthError, type ErrorCode, type ExitClass } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../../system/errors/berth-error.ts';
 import { hungProcess, noteHung } from '../../system/hung-processes.ts';
 import { ProcessLooks } from '../../system/process-looks.ts';
 import { type ChildProcessByStdio, startProgram } from '../../system/run-program.ts';

@@ -3,9 +3,9 @@ import { abortWaitedFor } from '../../sessions/backends/podman/kill-processes.ts
 import { belongs } from '../../sessions/backends/podman/user-processes.ts';
 import { readRecordToClose } from '../../sessions/connections/connection-record.ts';
 import { countText } from '../../system/text/count-text.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { userOfUid } from '../../identity/nss.ts';
-import { subordinateRanges } from '../../identity/subordinate-ranges.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
+import { userOfUid } from '../../system/identity/nss.ts';
+import { subordinateRanges } from '../../system/identity/subordinate-ranges.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';

@@ -7,8 +7,8 @@ import { removeConnectionCgroups } from '../../sessions/connections/connection-c
 import { unmountRuntimeDir } from '../../sessions/connections/mount-runtime-dir.ts';
 import { openConnections } from '../../sessions/connections/open-connections.ts';
 import type { SessionContext } from '../../sessions/connections/state-paths.ts';
-import { asBerthError, type BerthError } from '../../errors/berth-error.ts';
-import { type User, userOfUid } from '../../identity/nss.ts';
+import { asBerthError, type BerthError } from '../../system/errors/berth-error.ts';
+import { type User, userOfUid } from '../../system/identity/nss.ts';
 import type { UserService } from '../sessions/list-sessions.ts';
 import { cleanupSteps, runCleanupSteps } from './close-connection.ts';
 import { closeGoneConnections, findGoneConnections } from './gone-connections.ts';

@@ -1,5 +1,5 @@
 import { rename, rm } from 'node:fs/promises';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { takeLock } from '../../system/file-lock.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import {

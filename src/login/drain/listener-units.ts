@@ -1,5 +1,5 @@
 import { kindsDirectory } from '../../config/schema/default-settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { hasSystemd, startsAtBoot } from '../../system/systemd-units.ts';

@@ -18,11 +18,11 @@ import {
   type SessionNote,
 } from '../../sessions/connections/session-notes.ts';
 import { userConnectionsDir } from '../../sessions/connections/state-paths.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { ErrorCode } from '../../errors/error-codes.ts';
-import { currentUser, type User } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { ErrorCode } from '../../system/errors/error-codes.ts';
+import { currentUser, type User } from '../../system/identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import type { ProgramCall } from '../../program-call.ts';
+import type { ProgramCall } from '../../system/program/program-call.ts';
 import { isSelfService } from '../../sessions/request/self-service-command.ts';
 import type { SessionHost } from '../../sessions/request/session-host.ts';
 import {

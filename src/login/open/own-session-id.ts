@@ -1,6 +1,6 @@
 import { runDir } from '../../config/schema/default-settings.ts';
 import { userConnectionsDir } from '../../sessions/connections/state-paths.ts';
-import { parseSessionId, sessionId, sessionVariable } from '../../session-id.ts';
+import { parseSessionId, sessionId, sessionVariable } from '../../system/program/session-id.ts';
 import { ownProcessId } from '../../system/process-start.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 

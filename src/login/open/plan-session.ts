@@ -2,8 +2,8 @@ import type { BackendPlan, PlanInput } from '../../sessions/backends/backend.ts'
 import { planInBackend } from '../../sessions/backends/plan-in-backend.ts';
 import { chooseProfile } from '../../config/schema/profile/choose-profile.ts';
 import { findRuntimeDir, mountedRuntimeDir } from '../../sessions/connections/runtime-dir.ts';
-import type { ErrorCode } from '../../errors/error-codes.ts';
-import { lookupUser } from '../../identity/nss.ts';
+import type { ErrorCode } from '../../system/errors/error-codes.ts';
+import { lookupUser } from '../../system/identity/nss.ts';
 import { sessionRequest } from '../../sessions/request/session-request.ts';
 import { loadSshSettings, type SshSettingsFiles } from '../../config/load/load-ssh-settings.ts';
 import { groupNamesOf } from '../../system/group-names.ts';

@@ -1,4 +1,4 @@
-import { lookupUser } from '../../identity/nss.ts';
+import { lookupUser } from '../../system/identity/nss.ts';
 import type { Logger } from '../../log.ts';
 import { leaveConnectionCgroup } from '../../sessions/connections/connection-cgroup.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
@@ -11,7 +11,7 @@ import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { callingMonitor } from '../../sessions/connections/open-connections.ts';
 import { connectionIn } from '../../sessions/connections/register-connection.ts';
 import type { EventSpool } from '../../system/event-spool.ts';
-import { sessionId } from '../../session-id.ts';
+import { sessionId } from '../../system/program/session-id.ts';
 import { connectionRecordPath } from '../../sessions/connections/state-paths.ts';
 
 export interface PamCloseInput {

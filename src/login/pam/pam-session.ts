@@ -9,11 +9,11 @@ import {
   type PamItems,
   registerConnection,
 } from '../../sessions/connections/register-connection.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import { lookupUser, type User } from '../../identity/nss.ts';
-import { installedPath } from '../../installed-path.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
+import { lookupUser, type User } from '../../system/identity/nss.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { Logger } from '../../log.ts';
-import { sessionId } from '../../session-id.ts';
+import { sessionId } from '../../system/program/session-id.ts';
 import type { EventSpool } from '../../system/event-spool.ts';
 import { fileIdentity } from '../../system/config-files.ts';
 import { endpointText } from '../../system/tcp-table.ts';

@@ -2,8 +2,8 @@ import type { OwnSession, OwnSessions } from '../../sessions/backends/own-sessio
 import { ownSessionsIn } from '../../sessions/backends/own-sessions-in.ts';
 import { backends } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../sessions/connections/state-paths.ts';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 
 /**
  * All containers, pods and jobs of the user who runs this process. A backend that fails affects only its own.

@@ -3,8 +3,8 @@ import type { OwnQuota, OwnQuotas } from '../../sessions/backends/pod/own-quotas
 import { namesBackend } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../../sessions/connections/state-paths.ts';
 import { type OwnCredential, ownCredentials } from '../../credentials/own-credentials.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { withSessionProfiles } from '../../config/load/session-profiles.ts';
 import { ownSessions } from './own-sessions.ts';
 

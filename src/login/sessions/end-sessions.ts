@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { signalProcess, type SignalTarget } from '../../system/end-processes.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { isRunningAs, type ProcessId } from '../../system/processes.ts';

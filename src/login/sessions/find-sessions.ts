@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { PodSession } from '../../sessions/backends/pod/pod-session.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { parentPid } from '../../system/processes.ts';
 import type { Session } from './list-sessions.ts';
 

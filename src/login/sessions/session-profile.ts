@@ -6,7 +6,7 @@ import {
 } from '../../config/schema/profile/choose-profile.ts';
 import type { Profile, SshSettings } from '../../config/schema/profile/profile.ts';
 import type { NotedProfile } from '../../sessions/connections/session-notes.ts';
-import { userOfUid } from '../../identity/nss.ts';
+import { userOfUid } from '../../system/identity/nss.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';

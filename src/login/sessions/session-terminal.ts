@@ -1,5 +1,5 @@
 import { constants, fstatSync, lstatSync, openSync, type Stats, writeSync } from 'node:fs';
-import { isErrno } from '../../errors/berth-error.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { whileOpen } from '../../system/path-descriptor.ts';
 import { ptyNumber } from '../../system/process-usage.ts';

@@ -1,13 +1,13 @@
-import type { CheckResult } from '../../check-result.ts';
+import type { CheckResult } from '../../system/errors/check-result.ts';
 import type {
   Backend as BackendName,
   Profile,
   SshSettings,
 } from '../../config/schema/profile/profile.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import type { Logger } from '../../log.ts';
-import type { ProgramCall } from '../../program-call.ts';
+import type { ProgramCall } from '../../system/program/program-call.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';

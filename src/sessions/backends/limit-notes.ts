@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { notesDirectory } from '../connections/runtime-dir.ts';
-import { expectErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../system/errors/berth-error.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { ifUsable, namesOnMount, readOnMount } from '../../system/user-file.ts';
 import { containerFilesDir } from './podman/running-container.ts';

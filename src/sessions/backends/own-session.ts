@@ -1,5 +1,5 @@
 import type { Backend as BackendName } from '../../config/schema/profile/profile.ts';
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 import type { SessionEnd } from '../request/shown-session-end.ts';
 
 /** A container, pod or job of the user who runs this process. */

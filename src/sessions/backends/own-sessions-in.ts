@@ -1,6 +1,6 @@
 import { type Backend, namesBackend } from '../../config/schema/profile/profile.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { withSessionProfiles } from '../../config/load/session-profiles.ts';
 import type { OwnSessions } from './own-session.ts';
 

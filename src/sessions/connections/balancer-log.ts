@@ -1,6 +1,6 @@
 import { constants, fstatSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { whileOpen } from '../../system/path-descriptor.ts';
 import type { TcpConnection } from '../../system/tcp-connection.ts';
 import type { Endpoint } from '../../system/tcp-table.ts';

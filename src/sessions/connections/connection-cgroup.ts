@@ -1,6 +1,6 @@
 import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { expectErrno } from '../../errors/berth-error.ts';
+import { expectErrno } from '../../system/errors/berth-error.ts';
 import { cgroupAbove, cgroupOf, cgroupPids, moveToCgroup } from '../../system/cgroup.ts';
 import { directoryNames, textIfPresent } from '../../system/if-present.ts';
 import { isInJob } from '../../system/job-cgroup.ts';

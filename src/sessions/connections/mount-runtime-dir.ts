@@ -1,7 +1,7 @@
 import { rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { unlessMissing } from '../../system/if-present.ts';
 import { mountOf, userDirectoryStatus } from '../../system/path-descriptor.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { SignalTarget } from '../../system/end-processes.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { processStartTime } from '../../system/process-start.ts';

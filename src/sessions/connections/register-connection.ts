@@ -1,6 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { isIP } from 'node:net';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';
 import { auditSession, parentPid, type ProcessId } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';

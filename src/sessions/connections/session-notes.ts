@@ -6,9 +6,9 @@ import {
   type Profile,
   type SshSettings,
 } from '../../config/schema/profile/profile.ts';
-import { isErrno } from '../../errors/berth-error.ts';
-import { type ErrorCode, isErrorCode } from '../../errors/error-codes.ts';
-import type { User } from '../../identity/nss.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
+import { type ErrorCode, isErrorCode } from '../../system/errors/error-codes.ts';
+import type { User } from '../../system/identity/nss.ts';
 import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { ifUsable, readOnMount, unlinkOnMount } from '../../system/user-file.ts';
 import { findRuntimeDir, notesDirectory } from './runtime-dir.ts';

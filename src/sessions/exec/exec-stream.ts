@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { ChannelReader, channels, resizeMessage } from './protocol/channels.ts';
 import {
   type ExecOutcome,
@@ -9,7 +9,7 @@ import {
   parseStatus,
   protocolError,
 } from './protocol/exec-status.ts';
-import type { TerminalSize } from '../../terminal-size.ts';
+import type { TerminalSize } from '../../system/text/terminal-size.ts';
 import type { ExitMarkers } from './protocol/exit-marker.ts';
 import { closePayload, frameOf, frameInSlot, opcodes } from './protocol/frame.ts';
 import { FrameReader } from './protocol/frame-reader.ts';

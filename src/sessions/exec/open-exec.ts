@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { BerthError, codeOf, type ErrorDetails, messageOf } from '../../errors/berth-error.ts';
+import {
+  BerthError,
+  codeOf,
+  type ErrorDetails,
+  messageOf,
+} from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { addressOfUrl, type ApiServer, tlsOptions } from '../../kube/api-server.ts';
 import { assertUpgraded, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import type { StdoutSink } from './stdout-sink.ts';

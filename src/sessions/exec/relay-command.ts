@@ -1,11 +1,11 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { ExecStream, type Heartbeat } from './exec-stream.ts';
 import { openExec, type OpenExecInput } from './open-exec.ts';
 import { type CommandPreamble, preambleLines, StartMarker } from './protocol/command-preamble.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';
-import type { TerminalSize } from '../../terminal-size.ts';
+import type { TerminalSize } from '../../system/text/terminal-size.ts';
 import type { StdinSource } from './stdin-source.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 

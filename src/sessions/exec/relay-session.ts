@@ -1,10 +1,10 @@
 import { ReadStream, WriteStream } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { runProgramSync } from '../../system/run-program.ts';
-import type { TerminalSize } from '../../terminal-size.ts';
+import type { TerminalSize } from '../../system/text/terminal-size.ts';
 import { relayCommand, type RelayInput, type RelayTerminal } from './relay-command.ts';
 import { processStdin } from './stdin-source.ts';
 import { processOutput } from './stdout-sink.ts';

@@ -1,6 +1,6 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { isErrno } from '../../errors/berth-error.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
 import { isTerminal } from '../../system/controlling-terminal.ts';
 
 /** Descriptor 1 or 2 of this process, written to without blocking. */

@@ -1,5 +1,5 @@
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { isErrno } from '../../errors/berth-error.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
 import { linesWithin } from '../../system/tcp-table.ts';
 
 export interface UpgradeInput {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { readUserFile } from '../../system/user-file.ts';
 import { type HelperConnection, startHelper, type StartProgram } from './helper-connection.ts';

@@ -1,9 +1,9 @@
-import { asBerthError, BerthError } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import type { ExecSink } from '../exec/exec-stream.ts';
 import type { ExecOutcome } from '../exec/protocol/exec-status.ts';
 import { messageBody, messageSlot } from '../exec/protocol/frame.ts';
 import { escapeControl } from '../../log.ts';
-import { sourceText } from '../../source-text.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { forwardingProtocolError } from './protocol/frames.ts';
 import {
   frameCost,

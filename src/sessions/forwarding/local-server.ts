@@ -1,6 +1,6 @@
 import { lstat, rm } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
-import { expectErrno, isErrno } from '../../errors/berth-error.ts';
+import { expectErrno, isErrno } from '../../system/errors/berth-error.ts';
 
 /** Listens on a port of 127.0.0.1 and ::1, or on a path. */
 export interface LocalServer {

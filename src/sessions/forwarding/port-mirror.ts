@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
-import type { LogEvent, LogEventFields } from '../../log-events.ts';
+import type { LogEvent, LogEventFields } from '../../system/text/log-events.ts';
 import type { ForwardedConnection, ConnectionSink } from './protocol/multiplexed-connection.ts';
 import type { Multiplexer } from './protocol/multiplexer.ts';
 import {

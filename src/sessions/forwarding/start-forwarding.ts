@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/schema/profile/profile.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { forwardedDisplay } from './protocol/xauthority.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import {

@@ -1,4 +1,4 @@
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import type { Logger } from '../../log.ts';
 import { tryLock, type FileLock } from '../../system/file-lock.ts';
 

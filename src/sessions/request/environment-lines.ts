@@ -50,7 +50,7 @@ function isPlain(character: string): boolean {
   return /^[\x20-\x7e\u00a0-\ud7ff\ue000-\u{10ffff}]$/u.test(character);
 }
 
-/** @param character A lone surrogate stands for a raw byte (src/raw-bytes.ts). */
+/** @param character A lone surrogate stands for a raw byte (src/system/program/raw-bytes.ts). */
 function octal(character: string): string {
   const code = character.charCodeAt(0);
   const bytes = code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...Buffer.from(character)];

@@ -1,7 +1,7 @@
 import { pathProblem, withoutTrailingSlash } from '../../config/schema/profile/mount-path.ts';
 import { type TemplateVariable, templateParts } from '../../config/schema/profile/template.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import type { User } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import type { User } from '../../system/identity/nss.ts';
 
 /** The fields of an account that a template can use. */
 export type TemplateUser = Pick<User, 'name' | 'uid' | 'gid' | 'home'>;

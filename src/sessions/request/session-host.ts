@@ -1,5 +1,5 @@
 import type { PodmanPaths } from '../../config/schema/profile/profile.ts';
-import type { User } from '../../identity/nss.ts';
+import type { User } from '../../system/identity/nss.ts';
 
 /** The user and the host's paths, as far as the plan of a session depends on them. */
 export interface SessionHost {

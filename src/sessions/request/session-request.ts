@@ -1,5 +1,5 @@
-import { bundledArgv, type BundledProgram } from '../../bundled-transfer-argv.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { bundledArgv, type BundledProgram } from '../../config/schema/bundled-transfer-argv.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 
 /** What a client asked for. */
 export interface SessionRequest {

@@ -1,4 +1,4 @@
-import type { BerthError } from '../../errors/berth-error.ts';
+import type { BerthError } from '../../system/errors/berth-error.ts';
 
 /**
  * What a user without a session can do next. The error's own hint is for the admin, in syslog under the same

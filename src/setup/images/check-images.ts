@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { nearestKey } from '../../config/schema/nearest-key.ts';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { findImage, layersOf, splitReference } from './image-index.ts';
 import { type WantedImage, wantedImages } from './wanted-images.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type Finding,
   ok,
   warning,
-} from '../../check-result.ts';
+} from '../../system/errors/check-result.ts';
 import { imageDamage, accessProblems } from './image-damage.ts';
 import { type ImageSettings, readIndex, imageStoreDir } from './store-transaction.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { maxStoreListBytes } from '../../system/stored-containers.ts';
 import { diskErrors, readOnMount } from '../../system/user-file.ts';

@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
-import { type BundledProgram, bundledScript, hostPrograms } from '../../bundled-transfer-argv.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import {
+  type BundledProgram,
+  bundledScript,
+  hostPrograms,
+} from '../../config/schema/bundled-transfer-argv.ts';
 import { stageFile, type StagedFile } from '../../system/atomic-file.ts';
 import { assertParentDirectories } from '../../system/config-directories.ts';
 import { ensureRootDirectory } from '../../system/safe-directories.ts';

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { imageProblem } from '../../config/schema/profile/image-reference.ts';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { runProgram } from '../../system/run-program.ts';

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { expectErrno, isErrno } from '../../errors/berth-error.ts';
+import { expectErrno, isErrno } from '../../system/errors/berth-error.ts';
 import { unlessMissing } from '../../system/if-present.ts';
 import { type ImageIndex, layersOf, type StoredImage } from './image-index.ts';
 

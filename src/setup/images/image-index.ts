@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 
 /** The index of an image store: `overlay-images/images.json` and `overlay-layers/layers.json`. */
 export interface ImageIndex {

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import type { ImageArchive } from './image-archive.ts';
 import {
   digestTag,

@@ -1,5 +1,5 @@
 import type { PodmanPaths } from '../../config/schema/profile/profile.ts';
-import { BerthError, type ErrorCode } from '../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';
 import { type ProgramError, runProgram } from '../../system/run-program.ts';

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { asBerthError, BerthError, expectErrno } from '../../errors/berth-error.ts';
+import { asBerthError, BerthError, expectErrno } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { asMapping } from '../../system/text/mapping.ts';
 import { imageDamage } from './image-damage.ts';

@@ -2,7 +2,7 @@ import { constants, openSync, readFileSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
-import { isErrno } from '../../errors/berth-error.ts';
+import { isErrno } from '../../system/errors/berth-error.ts';
 import { brokenStore, type ImageIndex, parseImageIndex } from './image-index.ts';
 import { storageConf, type WorkingStore } from './wanted-images.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';

@@ -1,5 +1,5 @@
 import type { PodmanPaths, Profile } from '../../config/schema/profile/profile.ts';
-import type { ProgramCall } from '../../program-call.ts';
+import type { ProgramCall } from '../../system/program/program-call.ts';
 
 /** An image that profiles need. */
 export interface WantedImage {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { defaultSettings } from '../../config/schema/default-settings.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { getent } from '../../system/getent.ts';
 import { type FileStep, whole } from './setup.ts';
 

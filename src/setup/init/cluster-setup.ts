@@ -7,14 +7,14 @@ import { defaultConfigFile } from '../../config/schema/default-settings.ts';
 import { hookEnvSettings } from '../../config/schema/hook-env/hook-env-settings.ts';
 import { parseHookEnv } from '../../config/schema/hook-env/hook-env.ts';
 import { parseKubeconfig } from '../../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { readContext } from '../../kube/admin-kubeconfig.ts';
 import { readIfPresent, readTrusted } from '../../system/trusted-text.ts';
 import { newBerthYml } from './rules/example-text.ts';
 import { shellWords } from '../../system/text/shell-words.ts';
-import { sourceText } from '../../source-text.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { type CommandStep, type FileStep, type Setup, type SetupStep, whole } from './setup.ts';
 
 /** What an admin is asked about a cluster, and where the files of this host are. */

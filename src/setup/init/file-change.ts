@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { ownerAndMode, writeAtomically } from '../../system/atomic-file.ts';
 import { linkAs, nameStamp } from '../../system/second-name.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';

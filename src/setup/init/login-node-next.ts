@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { expectBerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { hasSystemd } from '../../system/systemd-units.ts';
 import type { AccountState } from './account-state.ts';
 import { startCommand } from '../sshd-kinds/rules/kind-problems.ts';

@@ -1,10 +1,10 @@
-import { probeNamespace } from '../../admission/probe-namespace.ts';
-import { siteAdmission } from '../../admission/admission-settings.ts';
-import { mutatingPolicySince, minorVersion } from '../../admission/policy-versions.ts';
-import { installedPath } from '../../installed-path.ts';
+import { probeNamespace } from '../../kube/admission/probe-namespace.ts';
+import { siteAdmission } from '../../kube/admission/admission-settings.ts';
+import { mutatingPolicySince, minorVersion } from '../../kube/admission/policy-versions.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { mappingOrEmpty } from '../../system/text/mapping.ts';
 import { admissionFile } from '../../config/load/load-render-files.ts';
-import { sourceText } from '../../source-text.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { type ProgramOptions, runProgram } from '../../system/run-program.ts';
 import { readIfPresent } from '../../system/trusted-text.ts';
 import { type ClusterAnswers, adminKubectl } from './cluster-setup.ts';

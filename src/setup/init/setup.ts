@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { shellWords } from '../../system/text/shell-words.ts';
 import { type FileLock, takeLock } from '../../system/file-lock.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withInstalledPaths } from '../../installed-path.ts';
-import { sourceText } from '../../source-text.ts';
+import { withInstalledPaths } from '../../system/program/installed-path.ts';
+import { sourceText } from '../../system/program/source-text.ts';
 import { hasSystemd, startsAtBoot, unitProperties } from '../../system/systemd-units.ts';
 import { type CommandStep, type SetupStep, whole } from './setup.ts';
 

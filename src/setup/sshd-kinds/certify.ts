@@ -2,9 +2,9 @@ import { copyFileSync, statSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { readConfigText } from '../sshd-lint/read-config-text.ts';
-import { usageError } from '../../errors/usage-error.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { certificateFileOf, identityOf, readHostCertificate, runKeygen } from './keygen.ts';
 import {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { asBerthError } from '../../errors/berth-error.ts';
+import { asBerthError } from '../../system/errors/berth-error.ts';
 import { parseSshdConfigFiles, type SshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { listeningTcpPorts } from '../../system/listening-sockets.ts';
 import { hostConfig, isNodeDrained, kindFile, kindNames, kindUnit, type KindUnit } from './kind.ts';

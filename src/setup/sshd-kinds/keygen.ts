@@ -1,6 +1,6 @@
 import { runProgram } from '../../system/run-program.ts';
 import { existsSync } from 'node:fs';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { type HostCertificate, parseHostCertificate } from './rules/host-certificate.ts';
 
 /** The certificate that ssh-keygen writes for a key: `KEY-cert.pub`, for the private and for the public key. */

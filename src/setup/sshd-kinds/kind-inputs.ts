@@ -1,11 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { hostPrograms } from '../../bundled-transfer-argv.ts';
+import { hostPrograms } from '../../config/schema/bundled-transfer-argv.ts';
 import { nearestKey } from '../../config/schema/nearest-key.ts';
 import { namedProfile } from '../../config/schema/profile/named-profile.ts';
-import { usageError } from '../../errors/usage-error.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { usageError } from '../../system/errors/usage-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { isFindingCode, sshdFindingCodes } from '../sshd-lint/rules/sshd-finding.ts';

@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { processStartedAt } from '../../system/process-start.ts';
 import { systemdUnitOf } from '../../system/process-unit.ts';

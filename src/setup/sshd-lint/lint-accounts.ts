@@ -1,7 +1,7 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
 import { isPattern, type LintAccount, type UnlistedAccounts } from './rules/match-coverage.ts';
-import { BerthError } from '../../errors/berth-error.ts';
-import { checkUserName } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { checkUserName } from '../../system/identity/nss.ts';
 import { getent, unlistedServices } from '../../system/getent.ts';
 import { mapConcurrent } from '../../system/map-concurrent.ts';
 import { runProgram } from '../../system/run-program.ts';

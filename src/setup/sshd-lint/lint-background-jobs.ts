@@ -1,7 +1,7 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { shownNameOfUid } from '../../identity/name-of-uid.ts';
-import { installedPath } from '../../installed-path.ts';
+import { shownNameOfUid } from '../../system/identity/name-of-uid.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import { directoryNames } from '../../system/if-present.ts';
 import { initialEnvironment } from '../../system/processes.ts';
 import { runProgram } from '../../system/run-program.ts';

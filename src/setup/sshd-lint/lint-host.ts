@@ -18,8 +18,8 @@ import {
   farReachingAdvice,
 } from '../../config/schema/profile/far-reaching.ts';
 import { ignoredKeys, ignoredKeysText } from '../../config/schema/profile/ignored-keys.ts';
-import { BerthError, expectBerthError } from '../../errors/berth-error.ts';
-import { installedPath } from '../../installed-path.ts';
+import { BerthError, expectBerthError } from '../../system/errors/berth-error.ts';
+import { installedPath } from '../../system/program/installed-path.ts';
 import type { ResolveConfigPath } from '../../config/load/config-path.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
 import { readProgramHead } from './read-config-text.ts';

@@ -6,7 +6,7 @@ import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/
 import { namedByPam } from './rules/pam-lists.ts';
 import type { NamedAccounts } from './rules/directives.ts';
 import { type SshdFinding, weakness } from './rules/sshd-finding.ts';
-import { expectBerthError } from '../../errors/berth-error.ts';
+import { expectBerthError } from '../../system/errors/berth-error.ts';
 import { readConfigText } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';
 

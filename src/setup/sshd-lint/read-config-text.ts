@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { configError } from '../../config/schema/config-error.ts';
-import { expectErrno, type BerthError } from '../../errors/berth-error.ts';
+import { expectErrno, type BerthError } from '../../system/errors/berth-error.ts';
 import { readAtMost } from '../../system/user-file.ts';
 
 /** Bytes; far more than any configuration of sshd or PAM. */

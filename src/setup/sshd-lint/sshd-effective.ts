@@ -10,7 +10,7 @@ import {
 } from './rules/match.ts';
 import { matchesPatternList } from './rules/patterns.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
-import { BerthError, isErrno } from '../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../system/errors/berth-error.ts';
 import { getent } from '../../system/getent.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readConfigText } from './read-config-text.ts';

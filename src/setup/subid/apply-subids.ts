@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { entryLine } from '../../identity/subordinate-file.ts';
+import { entryLine } from '../../system/identity/subordinate-file.ts';
 import { fileNames, type SubordinateFileName } from './rules/subordinate-input.ts';
 import { assertRoot } from '../../system/as-user.ts';
 import { stageFile, type StagedFile } from '../../system/atomic-file.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
+import { parseSubordinateFile } from '../../system/identity/subordinate-file.ts';
 import { writeError } from '../../system/atomic-file.ts';
 import { ifExists } from '../../system/if-present.ts';
 import { userDirectoryStatus } from '../../system/path-descriptor.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
-import { checkUserName } from '../../identity/nss.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
+import { checkUserName } from '../../system/identity/nss.ts';
 import { readDirectoryIds } from './read-directory-ids.ts';
 import type { DirectoryIds, ReservedIds } from './rules/directory-ids.ts';
 import {

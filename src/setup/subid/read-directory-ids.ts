@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { BerthError } from '../../errors/berth-error.ts';
+import { BerthError } from '../../system/errors/berth-error.ts';
 import { readConfigDirectory, readConfigFile } from '../../system/config-files.ts';
 import { unlessConfigMissing } from '../../system/trusted-text.ts';
 import { type DirectoryIds, sambaIds, sssdIds } from './rules/directory-ids.ts';

@@ -1,6 +1,6 @@
 import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, expectErrno } from '../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../system/errors/berth-error.ts';
 import { escapeControl } from '../../log.ts';
 import { writeError } from '../../system/atomic-file.ts';
 import { lockIdentity, removeLockIfSame } from '../../system/file-lock.ts';

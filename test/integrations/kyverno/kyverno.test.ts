@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { siteAdmission } from '../../../src/admission/admission-settings.ts';
-import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
+import { siteAdmission } from '../../../src/kube/admission/admission-settings.ts';
+import { kyvernoPolicies } from '../../../src/kube/admission/kyverno-policies.ts';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
 import { annotated, type HostileObject } from '../../site-exclusive/admission/hostile.ts';
 import {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { installDirectory } from '../../rig/site/portal.ts';

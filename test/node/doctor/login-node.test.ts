@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { fileSystemTypeFinding } from '../../../src/diagnose/doctor/ssh-storage-checks.ts';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 

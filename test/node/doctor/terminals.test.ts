@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
 import { sharedProfile, SshHost } from '../../rig/login-node/ssh-host.ts';

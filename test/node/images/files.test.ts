@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bundledArgv } from '../../../src/bundled-transfer-argv.ts';
+import { bundledArgv } from '../../../src/config/schema/bundled-transfer-argv.ts';
 import { parseLdd } from '../../../src/setup/images/copy-transfer-tools.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { ensurePackages } from '../../rig/site/debian-packages.ts';

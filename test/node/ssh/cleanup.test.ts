@@ -5,7 +5,7 @@ import { waitFor } from '../../rig/wait-for.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';
-import { sessionId } from '../../../src/session-id.ts';
+import { sessionId } from '../../../src/system/program/session-id.ts';
 
 const profile = {
   ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { berthDocument } from '../../rig/berth-document.ts';
 import { InitHost } from '../../rig/login-node/init-host.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';

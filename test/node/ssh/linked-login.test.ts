@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { transferToolsDir } from '../../../src/bundled-transfer-argv.ts';
+import { transferToolsDir } from '../../../src/config/schema/bundled-transfer-argv.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/login-node/ssh-host.ts';
 

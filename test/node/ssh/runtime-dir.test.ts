@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import { refusedLogin, runAsRoot } from '../../rig/login-node/refused-login.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { berthDocument } from '../../rig/berth-document.ts';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { abortFuse, showFuseConnections } from '../../rig/login-node/fuse-connections.ts';
 import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
 import { LiveSession } from '../../rig/login-node/live-session.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
+import { parseSubordinateFile } from '../../../src/system/identity/subordinate-file.ts';
 import { ifMissing } from '../if-missing.ts';
 import type { SshHost } from './ssh-host.ts';
 

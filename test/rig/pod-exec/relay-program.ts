@@ -3,7 +3,7 @@
  * printed to stderr, one line each.
  */
 import { writeSync } from 'node:fs';
-import { asBerthError } from '../../../src/errors/berth-error.ts';
+import { asBerthError } from '../../../src/system/errors/berth-error.ts';
 import { relaySession, type RelaySessionInput } from '../../../src/sessions/exec/relay-session.ts';
 import { exitNow } from '../../../src/system/exit-now.ts';
 

@@ -1,5 +1,5 @@
 import { berthDocument } from '../berth-document.ts';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { expect } from 'vitest';
 import type { Portal } from './portal.ts';
 

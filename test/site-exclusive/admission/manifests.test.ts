@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { renderManifests } from '../../../src/cli/render/objects.ts';
-import { siteAdmission } from '../../../src/admission/admission-settings.ts';
-import { admissionManifests } from '../../../src/admission/render-admission.ts';
+import { siteAdmission } from '../../../src/kube/admission/admission-settings.ts';
+import { admissionManifests } from '../../../src/kube/admission/render-admission.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite } from '../../rig/site/site.ts';
 

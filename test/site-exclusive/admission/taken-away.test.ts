@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { admissionPolicies } from '../../../src/admission/validating-policies.ts';
+import { admissionPolicies } from '../../../src/kube/admission/validating-policies.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/wait-for.ts';
 import type { AdmissionResponse } from '../../rig/admission/admission-response.ts';

@@ -1,13 +1,13 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/kube/objects/kube-object.ts';
-import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
-import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
-import { stampRights } from '../../../src/admission/render-admission.ts';
+import { kubernetesPolicies } from '../../../src/kube/admission/kubernetes-policies.ts';
+import { probeManifests, probeNamespace } from '../../../src/kube/admission/probe-namespace.ts';
+import { stampRights } from '../../../src/kube/admission/render-admission.ts';
 import { admissionFinding } from '../../../src/diagnose/doctor/admission-check.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import { podAdmissionFinding } from '../../../src/diagnose/doctor/pod-checks.ts';
 import { mountsFinding } from '../../../src/diagnose/doctor/ondemand-on-cluster.ts';
-import type { Finding } from '../../../src/check-result.ts';
+import type { Finding } from '../../../src/system/errors/check-result.ts';
 import { type ApiClient, apiClient } from '../../../src/kube/api-client.ts';
 import { send } from '../../rig/site/https.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import type { CheckResult } from '../../../src/check-result.ts';
+import type { CheckResult } from '../../../src/system/errors/check-result.ts';
 import { runDoctor } from '../../../src/diagnose/doctor/run-checks.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';

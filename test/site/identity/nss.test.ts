@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { lookupUser } from '../../../src/identity/nss.ts';
+import { lookupUser } from '../../../src/system/identity/nss.ts';
 import { asRoot, asUser } from '../../../src/system/as-user.ts';
 import { ensureAccount, type Account } from '../../rig/site/accounts.ts';
 

@@ -1,6 +1,6 @@
 /** What one who is not root gets: gives up root for good as `UID`, then prints the outcomes as JSON. */
 import { userInfo } from 'node:os';
-import { lookupUser } from '../../../src/identity/nss.ts';
+import { lookupUser } from '../../../src/system/identity/nss.ts';
 import { asUser } from '../../../src/system/as-user.ts';
 
 const uid = Number(process.argv[2]);

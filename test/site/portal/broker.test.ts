@@ -12,7 +12,7 @@ import { loadSiteSettings } from '../../../src/config/load/load-site-settings.ts
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
-import type { User } from '../../../src/identity/nss.ts';
+import type { User } from '../../../src/system/identity/nss.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { askBroker } from '../../rig/broker/ask-broker.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';

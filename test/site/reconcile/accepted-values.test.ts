@@ -4,7 +4,7 @@ import { network } from '../../../src/config/schema/ip-address.ts';
 import { parseBerthYml } from '../../../src/config/schema/berth-yml.ts';
 import { parseProfile } from '../../../src/config/schema/profile/profile-parse.ts';
 import type { ClusterSettings, JsonObject } from '../../../src/config/schema/settings.ts';
-import type { Finding } from '../../../src/check-result.ts';
+import type { Finding } from '../../../src/system/errors/check-result.ts';
 import { userObjects } from '../../../src/kube/objects/user-objects.ts';
 import { objectsFinding } from '../../../src/diagnose/doctor/objects-check.ts';
 import { apiClient, type ApiClient } from '../../../src/kube/api-client.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { asBerthError } from '../../../src/errors/berth-error.ts';
+import { asBerthError } from '../../../src/system/errors/berth-error.ts';
 import { withCleanupLock } from '../../../src/sessions/connections/user-lock.ts';
 
 let run: string;

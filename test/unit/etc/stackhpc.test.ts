@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { admissionManifests } from '../../../src/admission/render-admission.ts';
-import { siteAdmission } from '../../../src/admission/admission-settings.ts';
+import { admissionManifests } from '../../../src/kube/admission/render-admission.ts';
+import { siteAdmission } from '../../../src/kube/admission/admission-settings.ts';
 
 const text = readFileSync(
   new URL('../../../etc/gitops/cluster-api/stackhpc.yaml', import.meta.url),

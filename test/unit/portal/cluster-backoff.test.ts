@@ -11,7 +11,7 @@ import {
   recordBackoff,
   backoffAfter,
 } from '../../../src/portal/cluster-backoff.ts';
-import type { ErrorCode } from '../../../src/errors/berth-error.ts';
+import type { ErrorCode } from '../../../src/system/errors/berth-error.ts';
 
 const now = 1_000_000;
 const configured = ['alive', 'dead', 'mute'];

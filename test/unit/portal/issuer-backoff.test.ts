@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { BerthError } from '../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../src/system/errors/berth-error.ts';
 import { withIssuerBackoff } from '../../../src/portal/open-issuers.ts';
 import type { HttpsClient, HttpsRequest } from '../../../src/system/https-request.ts';
 

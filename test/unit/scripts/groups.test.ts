@@ -15,7 +15,7 @@ it('a key follows what the tests of its group import, and nothing else', async (
   const directory = await mkdtemp(join(tmpdir(), 'berth-groups-'));
   try {
     const [test, imported, other] = ['one.test.ts', 'two.ts', 'three.ts'];
-    await cp('src/source-text.ts', join(directory, other));
+    await cp('src/system/program/source-text.ts', join(directory, other));
     await writeFile(join(directory, test), "import { two } from './two.ts';\ntwo();\n");
     await writeFile(join(directory, imported), 'export const two = () => 2;\n');
     const key = () => keyOf({ tests: [test], programs: [] }, directory);

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { holdsRawBytes, rawString, throughShell } from '../../../src/raw-bytes.ts';
+import { holdsRawBytes, rawString, throughShell } from '../../../src/system/program/raw-bytes.ts';
 
 /** What a program gets of a word. */
 function handedOn(text: string): Buffer {

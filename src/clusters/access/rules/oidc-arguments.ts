@@ -1,6 +1,6 @@
 import { configError } from '../../../config/schema/config-error.ts';
 import { excessOfYaml } from '../../../config/schema/yaml-bounds.ts';
-import type { BerthError } from '../../../errors/berth-error.ts';
+import type { BerthError } from '../../../system/errors/berth-error.ts';
 import { mappingOrEmpty } from '../../../system/text/mapping.ts';
 import { listOf, parsedYaml } from './foreign-yaml.ts';
 

@@ -2,7 +2,7 @@ import type { BalancerPods, BalancerSettings } from '../../../config/schema/bala
 import { isIpv6 } from '../../../config/schema/ip-address.ts';
 import { hostPort } from '../../../config/schema/host-name.ts';
 import { nearestKey } from '../../../config/schema/nearest-key.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import type { Placement } from './haproxy-config.ts';
 
 /**

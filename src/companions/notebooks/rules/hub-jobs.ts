@@ -1,8 +1,8 @@
 import { sessionTimeLimit } from '../../../sessions/backends/slurm/argv/sbatch-options.ts';
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { bashWord } from '../../../sessions/request/bash-words.ts';
-import { sourceText } from '../../../source-text.ts';
+import { sourceText } from '../../../system/program/source-text.ts';
 import { cullingArgs, memoryText, type HubProfile } from './hub-profile.ts';
 import { jobScript } from './sbatch.ts';
 import { refuseTimeLimits } from './time-limits.ts';

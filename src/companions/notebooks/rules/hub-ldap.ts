@@ -1,5 +1,5 @@
 import type { LdapSettings } from '../../../config/schema/ldap-settings.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 
 /**
  * Traits of ldapauthenticator 2 for the directory of `ldap` in berth.yml. The user is the entry's own name, whatever was

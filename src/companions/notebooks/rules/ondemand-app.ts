@@ -5,7 +5,7 @@ import {
 import { profilePod, type ProfilePod } from '../../../sessions/backends/pod/objects/profile-pod.ts';
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
 import { profileEnvironment } from '../../../sessions/request/session-environment.ts';
-import { sourceText } from '../../../source-text.ts';
+import { sourceText } from '../../../system/program/source-text.ts';
 import { accountLine, erbFill, erbText, erbYaml, RubyValue } from './erb-yaml.ts';
 import { idleArgs } from './hub-profile.ts';
 import { containerFunction } from './sbatch.ts';

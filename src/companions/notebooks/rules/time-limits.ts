@@ -1,5 +1,5 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 
 /**
  * Refuses a profile with time limits that hold for SSH sessions only.

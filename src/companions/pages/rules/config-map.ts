@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { countText } from '../../../system/text/count-text.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 
 /** Bytes of all values: what the API server accepts (`MaxSecretSize` in Kubernetes' pkg/apis/core). */
 const most = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { sourceText } from '../../../source-text.ts';
+import { sourceText } from '../../../system/program/source-text.ts';
 import { connectPage } from './connect-page.ts';
 import { html, type Html } from './html.ts';
 import { newsPage } from './news-page.ts';

@@ -1,4 +1,4 @@
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import type { LiveAccounts } from './live-accounts.ts';
 import type { DesiredAccount, DesiredAccounts } from './desired-accounts.ts';
 import type { AccountStep } from './steps.ts';

@@ -5,7 +5,7 @@ import { parseIssuer } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
 import { isNamespacePrefix, isObjectName, notAPrefix } from '../object-name.ts';
 import type { SettingsWarning } from '../settings.ts';
-import type { LogCode } from '../../../errors/error-codes.ts';
+import type { LogCode } from '../../../system/errors/error-codes.ts';
 
 /** The checked variables of `hook.env` that OSC's hooks read. An absent value was unset or empty. */
 export interface HookEnvSettings {

@@ -1,6 +1,6 @@
 import { BashWordReader, type WordPart } from './bash-word.ts';
 import type { SettingsWarning } from '../settings.ts';
-import type { LogCode } from '../../../errors/error-codes.ts';
+import type { LogCode } from '../../../system/errors/error-codes.ts';
 
 /** The variables that bash would have after `source hook.env`. */
 export interface HookEnv {

@@ -1,4 +1,4 @@
-import type { BerthError, ErrorCode } from '../../../errors/berth-error.ts';
+import type { BerthError, ErrorCode } from '../../../system/errors/berth-error.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
 
 /** The user, the port and the profile that a connection asks for. */

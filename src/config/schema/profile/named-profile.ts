@@ -1,4 +1,4 @@
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { nearestKey } from '../nearest-key.ts';
 import type { Profile, SshSettings } from './profile.ts';
 

@@ -1,6 +1,6 @@
 import { type ProblemMessage, writtenPath } from '../config-error.ts';
 import type { ProfileDocument } from './profile-schema.ts';
-import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
+import { transferToolsDir } from '../bundled-transfer-argv.ts';
 import { isWithin } from './mount-path.ts';
 
 /** Paths inside that podman or Berth uses. */

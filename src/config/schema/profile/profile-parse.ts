@@ -1,4 +1,4 @@
-import type { BerthError } from '../../../errors/berth-error.ts';
+import type { BerthError } from '../../../system/errors/berth-error.ts';
 import {
   configError,
   configProblemsError,

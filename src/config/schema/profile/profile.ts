@@ -1,4 +1,4 @@
-import type { BerthError } from '../../../errors/berth-error.ts';
+import type { BerthError } from '../../../system/errors/berth-error.ts';
 import type { LogFormat } from '../../../log.ts';
 import type { BatchFields } from './batch-fields.ts';
 import type { PodFields } from './pod-fields.ts';

@@ -1,4 +1,4 @@
-import type { SpooledEvent } from '../../../spooled-event.ts';
+import type { SpooledEvent } from '../../../system/text/spooled-event.ts';
 import { count, observe, type Totals } from './totals.ts';
 import { parsedJson } from '../../../system/text/parsed-json.ts';
 

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asBerthError } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
+import { asBerthError } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import type { Logger } from '../../../log.ts';
 import { withApiClient } from '../../../kube/api-client.ts';
 import { deletePod, waitForPodDeletion } from '../../../kube/delete-object.ts';

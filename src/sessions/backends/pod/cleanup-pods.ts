@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
+import { asBerthError, BerthError } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { withApiClient } from '../../../kube/api-client.ts';
 import { deadlineIn } from '../../../system/deadline.ts';
 import { expirePod, listSessionPods, type PodExpiryResult } from './presence/expire-pod.ts';
@@ -16,7 +16,7 @@ import {
   writeRemainingPods,
   type PodGrant,
 } from './pod-grant-file.ts';
-import { hostLabel, sessionId } from '../../../session-id.ts';
+import { hostLabel, sessionId } from '../../../system/program/session-id.ts';
 import { claimsToRenew, renewClaims, UserClaims } from './presence/user-claims.ts';
 import { cleanupLockPath } from '../../connections/state-paths.ts';
 import { mapConcurrent } from '../../../system/map-concurrent.ts';

@@ -1,5 +1,5 @@
 import { objectPath } from '../../../kube/objects/kube-object.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import type { ApiClient } from '../../../kube/api-client.ts';
 import { deleteObject, type PodId, waitForPodDeletion } from '../../../kube/delete-object.ts';
 import { readPod } from './read-pod.ts';

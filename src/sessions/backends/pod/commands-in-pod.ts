@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BundledProgram } from '../../../bundled-transfer-argv.ts';
-import { BerthError, expectErrno } from '../../../errors/berth-error.ts';
+import type { BundledProgram } from '../../../config/schema/bundled-transfer-argv.ts';
+import { BerthError, expectErrno } from '../../../system/errors/berth-error.ts';
 import type { PodTarget } from '../../exec/open-exec.ts';
 import { runPodCommand } from '../../exec/pod-command.ts';
 import { notInstalled, probeArgv, signalArgv, unpackArgv } from './objects/pod-scripts.ts';

@@ -1,6 +1,6 @@
 import { countText } from '../../../system/text/count-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../../system/errors/berth-error.ts';
 import { parentsFirst } from '../../../system/processes.ts';
 import { podContainer } from './objects/pod-object.ts';
 import {

@@ -6,13 +6,13 @@ import { listUserNamespaces, reduceListPages } from '../../../kube/list-all.ts';
 
 import type { ApiServer } from '../../../kube/api-server.ts';
 import { withApiClient } from '../../../kube/api-client.ts';
-import { installedPath } from '../../../installed-path.ts';
+import { installedPath } from '../../../system/program/installed-path.ts';
 import {
   asBerthError,
   BerthError,
   expectBerthError,
   withHint,
-} from '../../../errors/berth-error.ts';
+} from '../../../system/errors/berth-error.ts';
 import type { ClusterTarget } from '../../../clusters/access/cluster-target.ts';
 import type { PodMetric } from '@kubernetes/client-node';
 import { parseQuantityNano } from '../../../config/schema/parse-quantity.ts';

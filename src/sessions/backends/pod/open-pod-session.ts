@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { expectBerthError } from '../../../errors/berth-error.ts';
-import { sessionId } from '../../../session-id.ts';
+import { expectBerthError } from '../../../system/errors/berth-error.ts';
+import { sessionId } from '../../../system/program/session-id.ts';
 import { transferProgram } from '../../request/session-request.ts';
 import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
 import { podSession } from './objects/exec-argv.ts';

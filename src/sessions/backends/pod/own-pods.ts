@@ -1,6 +1,6 @@
 import type { SessionContext } from '../../connections/state-paths.ts';
-import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
+import { asBerthError, BerthError } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { type ApiClient, withApiClient } from '../../../kube/api-client.ts';
 import { reduceListPages } from '../../../kube/list-all.ts';
 import { collectionPath, type LiveObject } from '../../../kube/objects/kube-object.ts';

@@ -1,7 +1,7 @@
 import type { V1ResourceQuota } from '@kubernetes/client-node';
-import { BerthError, withHint } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
-import { installedPath } from '../../../installed-path.ts';
+import { BerthError, withHint } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
+import { installedPath } from '../../../system/program/installed-path.ts';
 import { listAll } from '../../../kube/list-all.ts';
 import { collectionPath, type KubeJson } from '../../../kube/objects/kube-object.ts';
 import { onEachCluster } from './own-pods.ts';

@@ -1,7 +1,7 @@
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
 import type { ClusterSettings } from '../../../config/schema/settings.ts';
 import type { LoadedSiteSettings } from '../../../config/schema/site-file-contents.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 
 /** The profiles whose sessions may be pods, because the profile or a rule says so. */
 export function podProfiles({

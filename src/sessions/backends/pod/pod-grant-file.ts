@@ -1,5 +1,5 @@
 import { rmSync, statSync, utimesSync } from 'node:fs';
-import { expectBerthError } from '../../../errors/berth-error.ts';
+import { expectBerthError } from '../../../system/errors/berth-error.ts';
 import type { ApiServer } from '../../../kube/api-server.ts';
 import { directoryNames, textIfPresent } from '../../../system/if-present.ts';
 import { readPrivateFile, writePrivateFile } from '../../../system/private-file.ts';

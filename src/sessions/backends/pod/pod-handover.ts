@@ -1,6 +1,6 @@
 import { truncate } from 'node:fs/promises';
-import { BerthError, expectBerthError } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
+import { BerthError, expectBerthError } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { writeAtomically } from '../../../system/atomic-file.ts';
 import { ifExists } from '../../../system/if-present.ts';
 import {

@@ -1,4 +1,4 @@
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { objectPath } from '../../../kube/objects/kube-object.ts';
 import { type ApiClient, withApiClient } from '../../../kube/api-client.ts';
 import { apiError } from '../../../kube/api-errors.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collectionPath } from '../../../kube/objects/kube-object.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { podState, type PodState, type PodStatus } from './objects/pod-state.ts';
 import type { PodObject } from './objects/pod-object.ts';
 import { podAnnotations } from './objects/profile-pod.ts';

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { runDir } from '../../../config/schema/default-settings.ts';
 import type { Lifetime } from '../../../config/schema/profile/profile.ts';
-import type { User } from '../../../identity/nss.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { endProcesses } from '../../../system/end-processes.ts';
 import { textIfPresent } from '../../../system/if-present.ts';
 import { writePrivateFile } from '../../../system/private-file.ts';

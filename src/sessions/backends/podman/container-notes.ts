@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, utimesSync, writeSync } from 'node:fs';
-import { expectErrno } from '../../../errors/berth-error.ts';
-import type { User } from '../../../identity/nss.ts';
+import { expectErrno } from '../../../system/errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { writeStateFile } from '../../../system/private-file.ts';
 import { ifUsable, readUserFileSync } from '../../../system/user-file.ts';
 import { parsedJson } from '../../../system/text/parsed-json.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { BerthError } from '../../../errors/berth-error.ts';
-import type { ProgramCall } from '../../../program-call.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { serverPort } from '../../request/session-request.ts';
 import { controllingTerminalSize, isTerminal } from '../../../system/controlling-terminal.ts';

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { recordedConnections } from '../../connections/open-connections.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
-import type { User } from '../../../identity/nss.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import { sessionEnd } from '../../request/shown-session-end.ts';
 import { writeToStderr } from '../../../system/process-stderr.ts';
 import { processArguments } from '../../../system/processes.ts';

@@ -1,5 +1,5 @@
 import { runDir } from '../../../config/schema/default-settings.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { brokenStores } from './podman-start-errors.ts';
 import { withRepairedStore, type PodmanOfUser } from './repair-store.ts';

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode } from '../../../errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../../system/errors/berth-error.ts';
 import { escapeControl } from '../../../log.ts';
 import type { ProgramError } from '../../../system/run-program.ts';
 

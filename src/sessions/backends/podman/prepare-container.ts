@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError, expectErrno, isErrno } from '../../../errors/berth-error.ts';
-import type { ProgramCall } from '../../../program-call.ts';
+import { BerthError, expectErrno, isErrno } from '../../../system/errors/berth-error.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
 import { type SessionHost, userStorageDir } from '../../request/session-host.ts';
 import { isLoginShell } from '../../request/session-request.ts';
 import type { SessionToOpen } from '../backend.ts';

@@ -1,7 +1,7 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { notesDirectory } from '../../connections/runtime-dir.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
-import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
+import { asBerthError, BerthError } from '../../../system/errors/berth-error.ts';
 import { asUserThenRoot } from '../../../system/as-user.ts';
 import { endProcesses } from '../../../system/end-processes.ts';
 import {

@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { takeLock } from '../../../system/file-lock.ts';
 import { ifExists } from '../../../system/if-present.ts';
 import { randomDigits } from '../../../system/temporary-name.ts';

@@ -1,11 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { isWithin, mountProblem } from '../../../config/schema/profile/mount-path.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import type { ResolvedMount } from './argv/podman-run.ts';
 import { profileMounts } from '../../request/session-environment.ts';
 import type { SessionHost } from '../../request/session-host.ts';
-import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
+import { transferToolsDir } from '../../../config/schema/bundled-transfer-argv.ts';
 import { fillTemplate } from '../../request/fill-template.ts';
 
 export interface ResolvedMounts {

@@ -1,4 +1,4 @@
-import { BerthError, isErrno } from '../../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../../system/errors/berth-error.ts';
 import { notesDirectory } from '../../connections/runtime-dir.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { processStartTime } from '../../../system/process-start.ts';

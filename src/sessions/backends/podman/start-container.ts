@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
+import { transferToolsDir } from '../../../config/schema/bundled-transfer-argv.ts';
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { isWithin } from '../../../config/schema/profile/mount-path.ts';
-import { asBerthError, BerthError } from '../../../errors/berth-error.ts';
-import type { ProgramCall } from '../../../program-call.ts';
+import { asBerthError, BerthError } from '../../../system/errors/berth-error.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
 import { writeAtomically, writeError } from '../../../system/atomic-file.ts';
 import { takeLock } from '../../../system/file-lock.ts';
 import { groupEntries, groupNamesOf } from '../../../system/group-names.ts';

@@ -1,8 +1,8 @@
 import { findRuntimeDir } from '../../connections/runtime-dir.ts';
 import type { SessionContext } from '../../connections/state-paths.ts';
-import type { User } from '../../../identity/nss.ts';
-import type { IdRange } from '../../../identity/subordinate-file.ts';
-import { subordinateRanges } from '../../../identity/subordinate-ranges.ts';
+import type { User } from '../../../system/identity/nss.ts';
+import type { IdRange } from '../../../system/identity/subordinate-file.ts';
+import { subordinateRanges } from '../../../system/identity/subordinate-ranges.ts';
 import { type SessionHost, userStorageDir } from '../../request/session-host.ts';
 import { isInJob } from '../../../system/job-cgroup.ts';
 import {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Profile, ProfileLimits } from '../../../config/schema/profile/profile.ts';
 import { isWithin } from '../../../config/schema/profile/mount-path.ts';
-import { BerthError, expectErrno } from '../../../errors/berth-error.ts';
+import { BerthError, expectErrno } from '../../../system/errors/berth-error.ts';
 
 /** A line of /proc/PID/mountinfo, proc(5). */
 interface Mount {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { BerthError, isErrno } from '../../../errors/berth-error.ts';
+import { BerthError, isErrno } from '../../../system/errors/berth-error.ts';
 import { firstDirectoryNames, readUserFileSync } from '../../../system/user-file.ts';
 import { allocationFiles, allocationsDir } from './argv/allocation-script.ts';
 import type { JobRecord, SlurmPrograms } from './argv/slurm-job.ts';

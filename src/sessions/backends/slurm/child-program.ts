@@ -1,9 +1,9 @@
-import type { BerthError } from '../../../errors/berth-error.ts';
+import type { BerthError } from '../../../system/errors/berth-error.ts';
 import type { ProgramStream } from '../../forwarding/helper-connection.ts';
 import type { ExecSink } from '../../exec/exec-stream.ts';
 import { messageBody } from '../../exec/protocol/frame.ts';
-import type { ProgramCall } from '../../../program-call.ts';
-import { passingRawBytes } from '../../../raw-bytes.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
+import { passingRawBytes } from '../../../system/program/raw-bytes.ts';
 import { type PipedProcess, startProgram } from '../../../system/run-program.ts';
 import { sshFailed } from './argv/ssh-to-job.ts';
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
-import { BerthError, expectBerthError } from '../../../errors/berth-error.ts';
-import type { ProgramCall } from '../../../program-call.ts';
-import { passingRawBytes } from '../../../raw-bytes.ts';
+import { BerthError, expectBerthError } from '../../../system/errors/berth-error.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
+import { passingRawBytes } from '../../../system/program/raw-bytes.ts';
 import { startProgram } from '../../../system/run-program.ts';
 import { randomDigits } from '../../../system/temporary-name.ts';
 import { jobEndText } from './argv/job-end.ts';

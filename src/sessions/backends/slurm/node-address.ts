@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { writeFile } from 'node:fs/promises';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { readUserFileSync } from '../../../system/user-file.ts';
 import { allocationFiles } from './argv/allocation-script.ts';
 import type { SlurmPrograms } from './argv/slurm-job.ts';

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { passedVariables } from '../../request/session-environment.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { isTerminal } from '../../../system/controlling-terminal.ts';
 import { terminalProgress } from '../../../system/terminal-progress.ts';
 import type { LoginSession } from '../backend.ts';

@@ -3,8 +3,8 @@ import {
   type SshSettings,
   sessionBackends,
 } from '../../../config/schema/profile/profile.ts';
-import type { User } from '../../../identity/nss.ts';
-import { asBerthError, type BerthError } from '../../../errors/berth-error.ts';
+import type { User } from '../../../system/identity/nss.ts';
+import { asBerthError, type BerthError } from '../../../system/errors/berth-error.ts';
 import { type SessionEnd, sessionEnd } from '../../request/shown-session-end.ts';
 import { type OwnSession, type OwnSessions, sessionNameParts } from '../own-session.ts';
 import { allocationsDir } from './argv/allocation-script.ts';

@@ -1,5 +1,5 @@
 import { readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { expectErrno } from '../../../errors/berth-error.ts';
+import { expectErrno } from '../../../system/errors/berth-error.ts';
 import { isTerminal } from '../../../system/controlling-terminal.ts';
 import { exitNow } from '../../../system/exit-now.ts';
 import { isDeadMark, processMark } from '../../../system/temporary-name.ts';

@@ -1,6 +1,6 @@
 import type { Profile, SshSettings } from '../../../config/schema/profile/profile.ts';
 import { isOwnDirectory } from '../../connections/runtime-dir.ts';
-import type { User } from '../../../identity/nss.ts';
+import type { User } from '../../../system/identity/nss.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { isInJob } from '../../../system/job-cgroup.ts';
 import { readUserFileSync } from '../../../system/user-file.ts';

@@ -1,6 +1,6 @@
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { escapeControl } from '../../../log.ts';
-import type { ProgramCall } from '../../../program-call.ts';
+import type { ProgramCall } from '../../../system/program/program-call.ts';
 import { runProgram } from '../../../system/run-program.ts';
 import { refusalText } from './argv/refusals.ts';
 import {

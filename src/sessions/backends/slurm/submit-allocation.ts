@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Profile } from '../../../config/schema/profile/profile.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import type { SessionHost } from '../../request/session-host.ts';
-import { sessionId } from '../../../session-id.ts';
+import { sessionId } from '../../../system/program/session-id.ts';
 import { runProgram } from '../../../system/run-program.ts';
 import { randomDigits } from '../../../system/temporary-name.ts';
 import { allocationFiles, allocationScript, allocationsDir } from './argv/allocation-script.ts';

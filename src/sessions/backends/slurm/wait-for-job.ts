@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countText } from '../../../system/text/count-text.ts';
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { readUserFileSync } from '../../../system/user-file.ts';
 import { allocationFiles } from './argv/allocation-script.ts';
 import { jobEndText } from './argv/job-end.ts';

@@ -1,4 +1,4 @@
-import type { TerminalSize } from '../../../terminal-size.ts';
+import type { TerminalSize } from '../../../system/text/terminal-size.ts';
 
 /**
  * The channels of a remote command. The first byte of each message is the channel

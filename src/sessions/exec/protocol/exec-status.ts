@@ -1,4 +1,4 @@
-import { BerthError } from '../../../errors/berth-error.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
 import { escapeControl } from '../../../log.ts';
 
 /** The outcome of a remote command, as far as it is known. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { BerthError } from '../../../errors/berth-error.ts';
-import { userAgent } from '../../../session-id.ts';
+import { BerthError } from '../../../system/errors/berth-error.ts';
+import { userAgent } from '../../../system/program/session-id.ts';
 import { execProtocol } from './channels.ts';
 import { protocolError } from './exec-status.ts';
 

@@ -1,6 +1,6 @@
 import { kindsDirectory } from '../../../config/schema/default-settings.ts';
 import { countText } from '../../../system/text/count-text.ts';
-import { installedPath } from '../../../installed-path.ts';
+import { installedPath } from '../../../system/program/installed-path.ts';
 import { endReason, type HostCertificate } from './host-certificate.ts';
 
 /** What is wrong with a kind of session. Monitoring may rely on the code. */

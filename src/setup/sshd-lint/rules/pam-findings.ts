@@ -1,7 +1,7 @@
 import type { PamFault, PamLine, PamPlace } from './pam-lines.ts';
 import { pamReach } from './pam-reach.ts';
 import { advice, critical, type SshdFinding, weakness } from './sshd-finding.ts';
-import { installedPath } from '../../../installed-path.ts';
+import { installedPath } from '../../../system/program/installed-path.ts';
 
 /** What the lines name and the host does not have. */
 export interface PamMissing {

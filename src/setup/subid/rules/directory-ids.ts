@@ -1,4 +1,4 @@
-import type { IdRange } from '../../../identity/subordinate-file.ts';
+import type { IdRange } from '../../../system/identity/subordinate-file.ts';
 
 /** IDs that somebody may have whom nobody lists. */
 export interface ReservedIds extends IdRange {

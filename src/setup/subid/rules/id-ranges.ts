@@ -1,4 +1,4 @@
-import type { IdRange } from '../../../identity/subordinate-file.ts';
+import type { IdRange } from '../../../system/identity/subordinate-file.ts';
 
 /** Finds a range that has an ID in common with this one, in logarithmic time. */
 export type OverlapFinder<T extends IdRange> = (range: IdRange) => T | undefined;

@@ -1,5 +1,5 @@
 import { endOf, sortedRanges } from './id-ranges.ts';
-import type { IdRange } from '../../../identity/subordinate-file.ts';
+import type { IdRange } from '../../../system/identity/subordinate-file.ts';
 import type { SubordinateFault, SubordinateUser } from './subordinate-input.ts';
 
 /** The kernel's UID_GID_MAP_MAX_EXTENTS: lines in one gid_map, user_namespaces(7). */

@@ -3,14 +3,14 @@ import type {
   SubordinateFileName,
   SubordinateUser,
 } from './subordinate-input.ts';
-import type { ErrorCode, LogCode } from '../../../errors/error-codes.ts';
+import type { ErrorCode, LogCode } from '../../../system/errors/error-codes.ts';
 import type { ReservedIds } from './directory-ids.ts';
 import { endOf, formatRange, type OverlapFinder, sortedRanges } from './id-ranges.ts';
 import {
   idCount,
   type SubordinateEntry,
   type SubordinateFile,
-} from '../../../identity/subordinate-file.ts';
+} from '../../../system/identity/subordinate-file.ts';
 
 /**
  * Faults in a file, except those of `heldIds`. Berth never changes existing lines: only the admin knows what they are for.

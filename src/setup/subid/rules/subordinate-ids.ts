@@ -5,7 +5,7 @@ import {
   type SubordinateFault,
   type SubordinateInput,
 } from './subordinate-input.ts';
-import type { ErrorCode } from '../../../errors/error-codes.ts';
+import type { ErrorCode } from '../../../system/errors/error-codes.ts';
 import { endOf, formatRange, type OverlapFinder, overlapFinder } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import type { ReservedIds } from './directory-ids.ts';
@@ -14,7 +14,7 @@ import {
   idCount,
   type IdRange,
   type SubordinateEntry,
-} from '../../../identity/subordinate-file.ts';
+} from '../../../system/identity/subordinate-file.ts';
 
 export interface SubordinatePlan {
   /** Lines to add, in ascending order of UIDs. */

@@ -1,5 +1,5 @@
-import type { LogCode } from '../../../errors/error-codes.ts';
-import type { SubordinateFile } from '../../../identity/subordinate-file.ts';
+import type { LogCode } from '../../../system/errors/error-codes.ts';
+import type { SubordinateFile } from '../../../system/identity/subordinate-file.ts';
 import type { DirectoryIds } from './directory-ids.ts';
 
 /** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. No lower UID has one. */

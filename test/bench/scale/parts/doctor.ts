@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { CheckResult } from '../../../../src/check-result.ts';
+import type { CheckResult } from '../../../../src/system/errors/check-result.ts';
 import { berthDocument } from '../../../rig/berth-document.ts';
 import { installBerth, installDirectory, Portal } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import type { PodGrant } from '../../../../src/sessions/backends/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/kube/api-client.ts';
 import { whoAmI } from '../../../../src/kube/required-rights.ts';

@@ -7,7 +7,7 @@ import {
   type KubeconfigEntries,
 } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import * as kubeconfigFile from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
-import type { User } from '../../../../src/identity/nss.ts';
+import type { User } from '../../../../src/system/identity/nss.ts';
 import { lineLogger, type Logger } from '../../../../src/log.ts';
 import { asRoot } from '../../../../src/system/as-user.ts';
 import { deadlineIn, type Deadline } from '../../../../src/system/deadline.ts';

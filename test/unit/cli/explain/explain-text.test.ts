@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { explainText, explanations } from '../../../../src/cli/explain/explain-text.ts';
-import { checkIds } from '../../../../src/check-result.ts';
-import { catalogue } from '../../../../src/errors/catalogue.ts';
+import { checkIds } from '../../../../src/system/errors/check-result.ts';
+import { catalogue } from '../../../../src/system/errors/catalogue.ts';
 import { pageText } from '../../../rig/markdown-pages.ts';
 
 describe('berth explain CODE', () => {

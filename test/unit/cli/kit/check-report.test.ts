@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checksJson, checksText } from '../../../../src/cli/kit/check-report.ts';
-import type { CheckResult } from '../../../../src/check-result.ts';
+import type { CheckResult } from '../../../../src/system/errors/check-result.ts';
 
 const results: CheckResult[] = [
   { id: 'node', status: 'ok', message: 'Node 22.19.0' },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { drainedText, statusText, undrainedText } from '../../../../src/cli/node/node-text.ts';
 import { keptText, nobodyToldText } from '../../../../src/cli/node/node-wait.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 const since = Date.UTC(2026, 0, 2, 3, 4, 5) / 1000;
 const podman = 'berth-sshd@podman.service';

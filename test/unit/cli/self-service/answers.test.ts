@@ -6,7 +6,7 @@ import {
   statusAnswer,
 } from '../../../../src/cli/self-service/answers.ts';
 import { parseProfile } from '../../../../src/config/schema/profile/profile-parse.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { sessionsNamed } from '../../../../src/login/self-service/own-sessions.ts';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678);

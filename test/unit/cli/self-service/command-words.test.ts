@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { askedCommand, usageText } from '../../../../src/cli/self-service/command-words.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 function refusal(command: string): string {
   try {

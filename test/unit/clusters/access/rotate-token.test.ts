@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { explained } from '../../../../src/clusters/access/rotate-token.ts';
-import { BerthError, type ErrorCode } from '../../../../src/errors/berth-error.ts';
+import { BerthError, type ErrorCode } from '../../../../src/system/errors/berth-error.ts';
 
 const hintOf = (code: ErrorCode, name: string): string =>
   (

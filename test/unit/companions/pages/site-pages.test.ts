@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { pagesConfigMap } from '../../../../src/companions/pages/rules/config-map.ts';
 import { html } from '../../../../src/companions/pages/rules/html.ts';
 import { profileFacts } from '../../../../src/companions/pages/rules/profile-facts.ts';

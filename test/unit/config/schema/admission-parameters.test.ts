@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseAdmissionParameters } from '../../../../src/config/schema/admission-parameters.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 const example = new URL('../../../../etc/berth/admission.yml.example', import.meta.url).pathname;
 

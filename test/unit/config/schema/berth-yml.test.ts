@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../../src/config/schema/berth-yml.ts';
 import { readYaml } from '../../../../src/config/schema/yaml-document.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { refusal } from './refusal.ts';
 
 const file = '/etc/berth/berth.yml';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterOptions } from '../../../../src/config/schema/berth-yml.ts';
 import { parseClientAuth } from '../../../../src/config/schema/client-auth.ts';
 import type { ClientAuth } from '../../../../src/config/schema/settings.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 
 type Options = NonNullable<ClusterOptions['credentials']>;

@@ -1,4 +1,4 @@
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 /** @returns the error with which `act` refuses what it is given */
 export function refusal(act: () => unknown): BerthError {

@@ -8,7 +8,7 @@ import { profileSchema } from '../../../../src/config/schema/profile/profile-sch
 import type { BrokenProfile, Profile } from '../../../../src/config/schema/profile/profile.ts';
 import { parseSshSettings, sshSettings } from '../../../../src/config/schema/ssh-settings.ts';
 import { parseYaml } from '../../../../src/config/schema/yaml-document.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 const file = '/etc/berth/ssh.yml';
 const read = (text: string): ReturnType<typeof parseSshSettings> =>

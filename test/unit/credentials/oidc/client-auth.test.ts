@@ -8,7 +8,7 @@ import type { ClientAuth, OidcSettings } from '../../../../src/config/schema/set
 import { fetchIssuer } from '../../../../src/credentials/oidc/issuer-discovery.ts';
 import { tokenEndpointOf } from '../../../../src/credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import {
   type HttpsClient,
   httpsRequest,

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientAuth } from '../../../../src/config/schema/settings.ts';
 import { exchangeToken, refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import {
   type HttpsClient,
   httpsRequest,

@@ -13,7 +13,7 @@ import {
   type TokenExpectation,
   verifyToken,
 } from '../../../../src/credentials/oidc/verify-token.ts';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 
 const now = 1_800_000_000;
 const algorithms = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { admissionFinding } from '../../../../src/diagnose/doctor/admission-check.ts';
-import type { Finding } from '../../../../src/check-result.ts';
+import type { Finding } from '../../../../src/system/errors/check-result.ts';
 import type { ApiClient, ApiResponse } from '../../../../src/kube/api-client.ts';
 
 /** A cluster whose policies are in force, or whose hook has no right to try them. */

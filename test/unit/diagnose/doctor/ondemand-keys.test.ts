@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import type { CheckResult } from '../../../../src/check-result.ts';
+import type { CheckResult } from '../../../../src/system/errors/check-result.ts';
 import type { ClusterSettings } from '../../../../src/config/schema/settings.ts';
 import {
   checkOndemandKeys,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseLogLine } from '../../../../src/diagnose/trace/log-line.ts';
-import { parseSessionId } from '../../../../src/session-id.ts';
+import { parseSessionId } from '../../../../src/system/program/session-id.ts';
 import { SessionLines } from '../../../../src/diagnose/trace/session-lines.ts';
 
 const now = Date.parse('2026-01-02T12:00:00Z');

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { writeReapMetrics } from '../../../../src/login/cleanup/reap-metrics.ts';
 import type { ReapReport } from '../../../../src/login/cleanup/reap-sessions.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BerthError } from '../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../src/system/errors/berth-error.ts';
 import { fillTemplate, type TemplateUser } from '../../../../src/sessions/request/fill-template.ts';
 
 const user: TemplateUser = { name: 'eve', uid: 1042, gid: 100, home: '/home/eve' };

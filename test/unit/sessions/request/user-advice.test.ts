@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BerthError, type ErrorDetails } from '../../../../src/errors/berth-error.ts';
+import { BerthError, type ErrorDetails } from '../../../../src/system/errors/berth-error.ts';
 import { userAdvice } from '../../../../src/sessions/request/user-advice.ts';
 
 const adviceOf = (more: Partial<ErrorDetails>): string =>

@@ -9,7 +9,7 @@ import { withExitMarker } from '../../../exec/protocol/exit-marker.ts';
 import type { CommandPreamble } from '../../../exec/protocol/command-preamble.ts';
 import { sessionEnvironment } from '../../../request/session-environment.ts';
 import type { SessionHost } from '../../../request/session-host.ts';
-import { setSizeCommands, type TerminalSize } from '../../../../terminal-size.ts';
+import { setSizeCommands, type TerminalSize } from '../../../../system/text/terminal-size.ts';
 
 export interface PodSession {
   /** argv of the exec. It contains nothing of the user's command. */

@@ -1,4 +1,4 @@
-import { hostLabel } from '../../../../session-id.ts';
+import { hostLabel } from '../../../../system/program/session-id.ts';
 
 /**
  * What a login node writes on a user's namespace while it has connections of the user. The user cannot write the namespace.

@@ -2,12 +2,12 @@ import type { V1PodSpec } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../../kube/objects/kube-object.ts';
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../../kube/objects/well-known-names.ts';
-import type { User } from '../../../../identity/nss.ts';
-import { transferToolsDir } from '../../../../bundled-transfer-argv.ts';
+import type { User } from '../../../../system/identity/nss.ts';
+import { transferToolsDir } from '../../../../config/schema/bundled-transfer-argv.ts';
 import { type NamedMount, podAnnotations, profilePod } from './profile-pod.ts';
-import { groupFile, passwdFile } from '../../../../identity/passwd-file.ts';
+import { groupFile, passwdFile } from '../../../../system/identity/passwd-file.ts';
 import { fillTemplate } from '../../../request/fill-template.ts';
-import { hostLabel, sessionId } from '../../../../session-id.ts';
+import { hostLabel, sessionId } from '../../../../system/program/session-id.ts';
 
 /** Input for a session's pod. */
 export interface PodInput {

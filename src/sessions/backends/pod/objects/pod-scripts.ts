@@ -3,8 +3,8 @@ import {
   type BundledProgram,
   hostPrograms,
   transferToolsDir,
-} from '../../../../bundled-transfer-argv.ts';
-import { sourceText } from '../../../../source-text.ts';
+} from '../../../../config/schema/bundled-transfer-argv.ts';
+import { sourceText } from '../../../../system/program/source-text.ts';
 
 const complete = `${transferToolsDir}/.complete`;
 

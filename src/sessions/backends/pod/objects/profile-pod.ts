@@ -6,7 +6,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../../kube/objects/kube-object.ts';
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
-import { dnsLabel } from '../../../../session-id.ts';
+import { dnsLabel } from '../../../../system/program/session-id.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 
 /** A volume of a profile, and where it is mounted. */

@@ -4,7 +4,7 @@ import {
   type KubeObject,
   type ObjectMeta,
 } from '../../../../kube/objects/kube-object.ts';
-import { BerthError } from '../../../../errors/berth-error.ts';
+import { BerthError } from '../../../../system/errors/berth-error.ts';
 import type { ApiClient } from '../../../../kube/api-client.ts';
 import { apiError, applyError } from '../../../../kube/api-errors.ts';
 import { deleteObject } from '../../../../kube/delete-object.ts';
@@ -16,7 +16,7 @@ import {
   type NamespaceClaims,
 } from './node-claims.ts';
 import { claimAnnotation, isSecretHeld } from '../objects/node-claim.ts';
-import { hostLabel } from '../../../../session-id.ts';
+import { hostLabel } from '../../../../system/program/session-id.ts';
 
 /*
  * An empty Secret in a user's namespace, to which the tokens of the user's sessions are bound: deleting it invalidates the

@@ -1,6 +1,6 @@
 import { hookAccess } from '../../../../clusters/access/hook-access.ts';
-import { asBerthError, type BerthError } from '../../../../errors/berth-error.ts';
-import type { User } from '../../../../identity/nss.ts';
+import { asBerthError, type BerthError } from '../../../../system/errors/berth-error.ts';
+import type { User } from '../../../../system/identity/nss.ts';
 import { apiClient, type ApiClient, withApiClient } from '../../../../kube/api-client.ts';
 import { deadlineIn } from '../../../../system/deadline.ts';
 import { claimPlace, type PodGrantContext, sessionClusters } from '../grant-pod-access.ts';

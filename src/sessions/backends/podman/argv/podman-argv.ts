@@ -1,4 +1,4 @@
-import type { ProgramCall } from '../../../../program-call.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
 import { type SessionHost, userStorageDir } from '../../../request/session-host.ts';
 
 /**

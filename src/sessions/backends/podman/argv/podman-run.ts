@@ -1,10 +1,10 @@
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
 import type { IdMapEntry } from './id-maps.ts';
 import { podmanCommand } from './podman-argv.ts';
-import type { ProgramCall } from '../../../../program-call.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
 import type { SessionHost } from '../../../request/session-host.ts';
 import { fillTemplate } from '../../../request/fill-template.ts';
-import { sessionId } from '../../../../session-id.ts';
+import { sessionId } from '../../../../system/program/session-id.ts';
 
 /** A mount whose templates are filled and whose source exists. */
 export interface ResolvedMount {

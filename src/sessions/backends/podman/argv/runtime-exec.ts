@@ -1,9 +1,9 @@
-import { holdsRawBytes, throughShell } from '../../../../raw-bytes.ts';
+import { holdsRawBytes, throughShell } from '../../../../system/program/raw-bytes.ts';
 import { environmentLines } from '../../../request/environment-lines.ts';
 import { podmanEnvironment, programName } from './podman-argv.ts';
-import type { ProgramCall } from '../../../../program-call.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
 import type { SessionHost } from '../../../request/session-host.ts';
-import type { TerminalSize } from '../../../../terminal-size.ts';
+import type { TerminalSize } from '../../../../system/text/terminal-size.ts';
 
 /** A running container. */
 export interface ContainerHandle {

@@ -1,7 +1,7 @@
-import { transferToolsDir } from '../../../../bundled-transfer-argv.ts';
+import { transferToolsDir } from '../../../../config/schema/bundled-transfer-argv.ts';
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
-import type { ProgramCall } from '../../../../program-call.ts';
-import { holdsRawBytes, throughShell } from '../../../../raw-bytes.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
+import { holdsRawBytes, throughShell } from '../../../../system/program/raw-bytes.ts';
 import { sessionEnvironment } from '../../../request/session-environment.ts';
 import type { SessionHost } from '../../../request/session-host.ts';
 import {
@@ -9,8 +9,8 @@ import {
   type SessionRequest,
   transferProgram,
 } from '../../../request/session-request.ts';
-import { sourceText } from '../../../../source-text.ts';
-import { setSizeCommands } from '../../../../terminal-size.ts';
+import { sourceText } from '../../../../system/program/source-text.ts';
+import { setSizeCommands } from '../../../../system/text/terminal-size.ts';
 import { podmanCommand, programName } from './podman-argv.ts';
 import {
   type ContainerHandle,

@@ -1,6 +1,6 @@
 import type { Profile, SshSettings } from '../../../../config/schema/profile/profile.ts';
 import { bashWord } from '../../../request/bash-words.ts';
-import { sourceText } from '../../../../source-text.ts';
+import { sourceText } from '../../../../system/program/source-text.ts';
 import { podmanDirectoryScript } from './podman-directory-script.ts';
 import { sbatchOptions, sessionTimeLimit } from './sbatch-options.ts';
 import { jobComment } from './slurm-job.ts';

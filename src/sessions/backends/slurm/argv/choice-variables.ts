@@ -1,6 +1,6 @@
 import { batchWords } from '../../../../config/schema/profile/batch-words.ts';
 import type { Profile } from '../../../../config/schema/profile/profile.ts';
-import { BerthError } from '../../../../errors/berth-error.ts';
+import { BerthError } from '../../../../system/errors/berth-error.ts';
 
 /** What clients can choose of a job. */
 export type ChoiceKey = keyof NonNullable<Profile['batch']['choose']>;

@@ -1,5 +1,5 @@
 import type { Profile, ProfileSlurm } from '../../../../config/schema/profile/profile.ts';
-import type { ProgramCall } from '../../../../program-call.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
 
 /** A job that a login has submitted. */
 export interface JobRecord {

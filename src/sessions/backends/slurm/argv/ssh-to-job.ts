@@ -1,7 +1,7 @@
-import type { ProgramCall } from '../../../../program-call.ts';
-import { sessionId, sessionVariable } from '../../../../session-id.ts';
+import type { ProgramCall } from '../../../../system/program/program-call.ts';
+import { sessionId, sessionVariable } from '../../../../system/program/session-id.ts';
 import type { SessionRequest } from '../../../request/session-request.ts';
-import { sourceText } from '../../../../source-text.ts';
+import { sourceText } from '../../../../system/program/source-text.ts';
 import { allocationFiles } from './allocation-script.ts';
 import { parsedJson } from '../../../../system/text/parsed-json.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BerthError } from '../../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../../src/system/errors/berth-error.ts';
 import { parseHookEnv } from '../../../../../src/config/schema/hook-env/hook-env.ts';
 import { repetitions } from '../../../../rig/soak.ts';
 import { type CorpusFile, makeCorpus } from './hook-env-corpus.ts';

@@ -11,7 +11,7 @@ import type {
   SshSettings,
 } from '../../../../../src/config/schema/profile/profile.ts';
 import { parseSshSettings, sshSettings } from '../../../../../src/config/schema/ssh-settings.ts';
-import { BerthError } from '../../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../../src/system/errors/berth-error.ts';
 
 const fault = new BerthError('broken', { code: 'profile-invalid', exit: 'config', hint: 'Mend.' });
 const broken = (groups?: string[]): BrokenProfile => ({

@@ -5,7 +5,7 @@ import {
 } from '../../../../../src/config/schema/profile/profile-parse.ts';
 import type { Profile } from '../../../../../src/config/schema/profile/profile.ts';
 import { parseYaml, readYaml } from '../../../../../src/config/schema/yaml-document.ts';
-import { BerthError } from '../../../../../src/errors/berth-error.ts';
+import { BerthError } from '../../../../../src/system/errors/berth-error.ts';
 import { refusal } from '../refusal.ts';
 
 const file = '/etc/berth/profiles/p.yml';

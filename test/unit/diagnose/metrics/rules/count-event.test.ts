@@ -6,7 +6,7 @@ import {
   type Gauges,
   metricsText,
 } from '../../../../../src/diagnose/metrics/rules/totals.ts';
-import type { SpooledEvent } from '../../../../../src/spooled-event.ts';
+import type { SpooledEvent } from '../../../../../src/system/text/spooled-event.ts';
 
 /** The samples after these events, by their names with labels. */
 function samples(events: readonly object[], gauges: Gauges = {}): Record<string, number> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSubordinateFile } from '../../../../../src/identity/subordinate-file.ts';
+import { parseSubordinateFile } from '../../../../../src/system/identity/subordinate-file.ts';
 import type { ReservedIds } from '../../../../../src/setup/subid/rules/directory-ids.ts';
 import {
   planSubordinateIds,

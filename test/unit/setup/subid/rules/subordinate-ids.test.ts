@@ -5,7 +5,10 @@ import {
   type SubordinateLayout,
   type SubordinateUser,
 } from '../../../../../src/setup/subid/rules/subordinate-input.ts';
-import { entryLine, parseSubordinateFile } from '../../../../../src/identity/subordinate-file.ts';
+import {
+  entryLine,
+  parseSubordinateFile,
+} from '../../../../../src/system/identity/subordinate-file.ts';
 import {
   planSubordinateIds,
   type SubordinatePlan,

@@ -5,7 +5,7 @@ import {
   podObject,
 } from '../../../../../../src/sessions/backends/pod/objects/pod-object.ts';
 import { host } from '../../../request/host.ts';
-import { hostLabel } from '../../../../../../src/session-id.ts';
+import { hostLabel } from '../../../../../../src/system/program/session-id.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');
 const pod = (fields: object = {}, more: object = {}) =>
