@@ -38,7 +38,7 @@ function lockHome({ uid, name, home }: User, deadline: Deadline): Promise<FileLo
     foreignStaleMs: 0,
     timedOut: (holder, ageSeconds) =>
       new BerthError(
-        `did nothing in the home of ${name}: ${holder} has held the lock on it for ${ageSeconds} s`,
+        `gave up waiting for the home of ${name}: ${holder}, also of root, has been working there for ${ageSeconds} s`,
         { code: 'home-busy', fields: { user: name, file: home } },
       ),
   });

@@ -259,9 +259,9 @@ async function timedOut(path: string, options: LockOptions): Promise<BerthError>
   const age = Math.max(0, Math.round((Date.now() - (seen?.modifiedMs ?? Date.now())) / 1000));
   return (
     options.timedOut?.(holder, age) ??
-    new BerthError(`no lock within ${options.timeoutMs} ms: ${holder} has had it for ${age} s`, {
-      code: 'lock-timeout',
-      fields: { file: path },
-    })
+    new BerthError(
+      `could not lock ${escapeControl(path)} within ${options.timeoutMs / 1000} s: ${holder} has held it for ${age} s`,
+      { code: 'lock-timeout', fields: { file: path } },
+    )
   );
 }

@@ -137,7 +137,7 @@ async function endSilence(site: SessionContext, uids: readonly number[]): Promis
       if (await answerLooks(theirs())) continue;
       const killed = await killLeft(site, user.uid, theirs, isTheirs);
       const aborted = abortWaitedFor(owner);
-      site.log.info('a process held up who looked at it', {
+      site.log.info('processes ended without inspecting them: reading /proc hung', {
         user: user.name,
         killed,
         aborted: aborted.length,

@@ -96,7 +96,7 @@ function judge(
   const [first] = unknown;
   if (first !== undefined)
     throw new BerthError(
-      `could not read ${first}, so it is not known which images the containers of the user who owns that storage need`,
+      `no image was removed: could not read ${first}, the list of one user's containers, which may need any image`,
       { code: 'gc-users-unreadable', fields: { file: first } },
     );
   const named = new Set(

@@ -104,8 +104,8 @@ export const logEvents = {
       ...ofSessions,
     },
   },
-  'a process held up who looked at it': {
-    when: 'The cleanup of the user waited for it, and then ended what it could without a look.',
+  'processes ended without inspecting them: reading /proc hung': {
+    when: 'A process of the user kept whoever read its files in /proc waiting, the cleanup too.',
     fields: {
       user,
       killed: 'how many processes that ended connections had left',

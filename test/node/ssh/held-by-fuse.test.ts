@@ -132,7 +132,7 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
 
     const reap = await host.asRoot([berth, 'reap'], { timeout: 60_000 });
     expect(reap.exitCode, reap.stderr).toBe(0);
-    expect(reap.stderr).toMatch(/a process held up who looked at it.*killed=[1-9]/);
+    expect(reap.stderr).toMatch(/reading \/proc hung.*killed=[1-9]/);
     for (const user of ['fuse-ann', 'fuse-bob'])
       expect(await findLeftovers(host, user)).toEqual(noLeftovers);
   });
@@ -165,7 +165,7 @@ describe('a process that survives SIGKILL, because it waits for a FUSE file syst
 
     // It ends itself after 38 seconds, of 300 generations.
     expect(await generations(), stderr).toBeLessThan(280);
-    expect(stderr).toMatch(/a process held up who looked at it.*user=fuse-bob killed=[1-9]/);
+    expect(stderr).toMatch(/reading \/proc hung.*user=fuse-bob killed=[1-9]/);
     await first.kill();
     await gone('fuse-bob', () => Promise.resolve());
   });

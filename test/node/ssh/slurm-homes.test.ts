@@ -27,7 +27,7 @@ describe('a login in a job of Slurm', () => {
     expect(mounted).toMatchObject({ exitCode: 0 });
     const { exitCode, stderr } = await site.login.ssh(elsewhere, ['true']);
     expect(stderr).toMatch(
-      /Slurm job \d+ runs on \S+, but the connection service .* did not come up: .* your home there is not that of this node \[slurm-job-silent,/,
+      /Slurm job \d+ runs on \S+, but the connection service .* does not answer: .* that node does not have the same home as this one \[slurm-job-silent,/,
     );
     expect(exitCode).toBe(255);
   });

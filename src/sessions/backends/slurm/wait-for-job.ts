@@ -73,7 +73,7 @@ export async function waitForJob(
     if (runningSince === undefined && now - began > input.waitMs) throw tooLong(job, input);
     if (runningSince !== undefined && now - runningSince > input.startMs)
       throw new BerthError(
-        `Slurm job ${job.id} runs${job.node && ` on ${job.node}`}, but the connection service that Berth starts in it did not come up: it failed, or your home there is not that of this node`,
+        `Slurm job ${job.id} runs${job.node && ` on ${job.node}`}, but the connection service that Berth starts in it does not answer: it failed to start, or that node does not have the same home as this one`,
         { code: 'slurm-job-silent', forUser: true },
       );
     await sleep(lookMs);

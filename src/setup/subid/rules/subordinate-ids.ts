@@ -112,7 +112,7 @@ function problemOf(
   if (unlisted !== undefined)
     return {
       code: 'subid-people-unknown',
-      message: `${unlisted} does not list its accounts, whose UIDs a range of ${name} could contain`,
+      message: `no subordinate IDs for ${name}: ${unlisted} does not list its accounts, and the range might contain the UID of one`,
       ...who,
     };
   if (endOf(range) > idCount) {

@@ -71,11 +71,11 @@ describe('a home whose user lets root wait for ever, beyond SIGKILL', () => {
     const doctor = await timed(portal.berth('doctor', '--user', user));
     expect(doctor.stdout).toMatch(/user-home.*no answer within/);
     const again = await timed(portal.berth('doctor', '--user', user));
-    expect(again.stdout).toMatch(/user-home.*did nothing in the home of .*: process \d+/);
+    expect(again.stdout).toMatch(/user-home.*gave up waiting for the home of .*: process \d+/);
     const plan = await timed(portal.berth('plan', '--user', user));
     expect([plan.exitCode, plan.stdout]).toEqual([
       75,
-      expect.stringContaining('did nothing in the home of'),
+      expect.stringContaining('gave up waiting for the home of'),
     ]);
     expect(Math.max(doctor.took, again.took, plan.took)).toBeLessThan(30_000);
     expect(await left()).toBe(1);
