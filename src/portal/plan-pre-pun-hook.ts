@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/schema/settings.ts';
 import { unknownCluster } from '../config/schema/config-error.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
-import { inHome } from '../credentials/home-lock.ts';
+import { inHome } from '../credentials/root-in-home.ts';
 import {
   execUser,
   groupByKubeconfig,

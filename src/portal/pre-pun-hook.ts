@@ -9,7 +9,7 @@ import {
   type LoginRecord,
 } from '../clusters/access/login-record.ts';
 import { issueUserToken } from '../clusters/access/issue-user-token.ts';
-import { inHome } from '../credentials/home-lock.ts';
+import { inHome } from '../credentials/root-in-home.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../system/errors/berth-error.ts';
 import { lookupUser, type User } from '../system/identity/nss.ts';

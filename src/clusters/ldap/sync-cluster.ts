@@ -1,6 +1,6 @@
 import type { ClusterTarget } from '../access/cluster-target.ts';
 import type { LdapSettings } from '../../config/schema/ldap-settings.ts';
-import { assertEnoughEntries } from '../../directory/rules/enough-entries.ts';
+import { assertEnoughEntries } from '../../directory/rules/refuse-shrunken-directory.ts';
 import type { LdapUsers } from '../../directory/rules/ldap-users.ts';
 import type { HeldRuns } from '../../directory/rules/possible-people.ts';
 import { collectionPath, type LiveObject } from '../../kube/objects/kube-object.ts';

@@ -5,7 +5,7 @@ import {
   type DirectoryPeople,
   readPeople,
 } from '../../directory/read-people.ts';
-import { assertEnoughEntries } from '../../directory/rules/enough-entries.ts';
+import { assertEnoughEntries } from '../../directory/rules/refuse-shrunken-directory.ts';
 import { asBerthError, BerthError } from '../../system/errors/berth-error.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { takeLock } from '../../system/file-lock.ts';

@@ -6,7 +6,7 @@ import {
 } from '../../config/schema/settings.ts';
 import { unknownCluster } from '../../config/schema/config-error.ts';
 import type { LoadedSiteSettings } from '../../config/schema/site-file-contents.ts';
-import { inHome } from '../../credentials/home-lock.ts';
+import { inHome } from '../../credentials/root-in-home.ts';
 import { asBerthError } from '../../system/errors/berth-error.ts';
 import { lookupUser, type User } from '../../system/identity/nss.ts';
 import { deadlineIn } from '../../system/deadline.ts';

@@ -6,7 +6,7 @@ import { ifExists } from '../../system/if-present.ts';
 import { userDirectoryStatus } from '../../system/path-descriptor.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { type Accounts, readAccounts, type SubidAccountQuery } from './read-accounts.ts';
-import { planSubordinateIds, type SubordinatePlan } from './rules/subordinate-ids.ts';
+import { planSubordinateIds, type SubordinatePlan } from './rules/subordinate-plan.ts';
 import type { SubordinateFileName, SubordinateLayout } from './rules/subordinate-input.ts';
 
 export interface SubidInput extends SubidAccountQuery {

@@ -1,7 +1,7 @@
 import type { ConfigMapKind } from '../../../config/schema/ldap-schema.ts';
 import type { LiveObject } from '../../../kube/objects/kube-object.ts';
 import { annotations } from '../../../kube/objects/well-known-names.ts';
-import type { PlannedLosses } from '../../../directory/rules/enough-entries.ts';
+import type { PlannedLosses } from '../../../directory/rules/refuse-shrunken-directory.ts';
 import { caseIgnoreKey } from '../../../directory/rules/ldap-dn.ts';
 import type { LdapUser, LdapUsers } from '../../../directory/rules/ldap-users.ts';
 import type { HeldRuns } from '../../../directory/rules/possible-people.ts';

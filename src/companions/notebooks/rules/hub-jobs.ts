@@ -5,7 +5,7 @@ import { bashWord } from '../../../sessions/request/bash-words.ts';
 import { sourceText } from '../../../system/program/source-text.ts';
 import { cullingArgs, memoryText, type HubProfile } from './hub-profile.ts';
 import { jobScript } from './sbatch.ts';
-import { refuseTimeLimits } from './time-limits.ts';
+import { refuseTimeLimits } from './refuse-time-limits.ts';
 
 /** The jobs of a hub: whom sudo lets submit them, and where their scripts are on the hub's host. */
 export interface HubJobs {

@@ -1,7 +1,7 @@
 import type { Profile } from '../../../config/schema/profile/profile.ts';
 import { lifetimeAnnotation } from '../../../kube/objects/well-known-names.ts';
 import { podLabels } from '../../../sessions/backends/pod/objects/pod-object.ts';
-import { refuseTimeLimits } from './time-limits.ts';
+import { refuseTimeLimits } from './refuse-time-limits.ts';
 import { profilePod, type ProfilePod } from '../../../sessions/backends/pod/objects/profile-pod.ts';
 
 /** A profile as the hub's package (etc/jupyterhub) reads it. Texts in `traits` are templates of an account. */

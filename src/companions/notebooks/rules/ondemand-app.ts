@@ -9,7 +9,7 @@ import { sourceText } from '../../../system/program/source-text.ts';
 import { accountLine, erbFill, erbText, erbYaml, RubyValue } from './erb-yaml.ts';
 import { idleArgs } from './hub-profile.ts';
 import { containerFunction } from './sbatch.ts';
-import { refuseTimeLimits } from './time-limits.ts';
+import { refuseTimeLimits } from './refuse-time-limits.ts';
 import { bashWord } from '../../../sessions/request/bash-words.ts';
 
 /** What an app starts in the image of the profile. */

@@ -10,7 +10,7 @@ import {
   profileEnvironment,
   profileMounts,
 } from '../../../sessions/request/session-environment.ts';
-import { refuseTimeLimits } from './time-limits.ts';
+import { refuseTimeLimits } from './refuse-time-limits.ts';
 import { bashFill, bashLines, bashWord } from '../../../sessions/request/bash-words.ts';
 
 /**

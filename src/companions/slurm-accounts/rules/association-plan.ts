@@ -1,5 +1,5 @@
 import { type LiveAccounts, type LiveAssociation } from './live-accounts.ts';
-import type { PlannedLosses } from '../../../directory/rules/enough-entries.ts';
+import type { PlannedLosses } from '../../../directory/rules/refuse-shrunken-directory.ts';
 import type { LdapUsers } from '../../../directory/rules/ldap-users.ts';
 import { caseIgnoreKey } from '../../../directory/rules/ldap-dn.ts';
 import { planAccounts } from './account-plan.ts';

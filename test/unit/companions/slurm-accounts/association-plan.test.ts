@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertEnoughEntries } from '../../../../src/directory/rules/enough-entries.ts';
+import { assertEnoughEntries } from '../../../../src/directory/rules/refuse-shrunken-directory.ts';
 import { closedMeanwhile } from '../../../../src/companions/slurm-accounts/rules/association-plan.ts';
 import { commands, lab, planned } from './planned.ts';
 

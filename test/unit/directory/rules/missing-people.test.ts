@@ -5,7 +5,7 @@ import {
   namespaceLosses,
   planNamespaces,
 } from '../../../../src/clusters/ldap/rules/namespace-annotations.ts';
-import { assertEnoughEntries } from '../../../../src/directory/rules/enough-entries.ts';
+import { assertEnoughEntries } from '../../../../src/directory/rules/refuse-shrunken-directory.ts';
 import type { HeldRuns, LdapEntry } from '../../../../src/directory/rules/possible-people.ts';
 import { type LdapUsers, ldapUsersOf } from '../../../../src/directory/rules/ldap-users.ts';
 

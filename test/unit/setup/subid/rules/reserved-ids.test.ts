@@ -4,7 +4,7 @@ import type { ReservedIds } from '../../../../../src/setup/subid/rules/directory
 import {
   planSubordinateIds,
   type SubordinatePlan,
-} from '../../../../../src/setup/subid/rules/subordinate-ids.ts';
+} from '../../../../../src/setup/subid/rules/subordinate-plan.ts';
 import type {
   SubordinateFileName,
   SubordinateLayout,

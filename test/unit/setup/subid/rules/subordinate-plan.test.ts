@@ -12,7 +12,7 @@ import {
 import {
   planSubordinateIds,
   type SubordinatePlan,
-} from '../../../../../src/setup/subid/rules/subordinate-ids.ts';
+} from '../../../../../src/setup/subid/rules/subordinate-plan.ts';
 
 const layout = { firstUid: 1000, base: 524_288, size: 65_536 };
 
