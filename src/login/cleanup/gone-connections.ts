@@ -4,7 +4,7 @@ import {
   parseConnectionId,
   readRecordToClose,
 } from '../../sessions/connections/connection-record.ts';
-import { isPamClose, runningMonitor } from '../../sessions/connections/open-connections.ts';
+import { isPamClose, runningMonitor } from '../../sessions/connections/sshd-monitor.ts';
 import {
   connectionRecordPath,
   type SessionContext,

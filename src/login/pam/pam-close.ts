@@ -8,7 +8,7 @@ import {
   readConnectionRecord,
 } from '../../sessions/connections/connection-record.ts';
 import { loadSshSettings } from '../../config/load/load-ssh-settings.ts';
-import { callingMonitor } from '../../sessions/connections/open-connections.ts';
+import { callingMonitor } from '../../sessions/connections/sshd-monitor.ts';
 import { connectionIn } from '../../sessions/connections/register-connection.ts';
 import type { EventSpool } from '../../system/event-spool.ts';
 import { sessionId } from '../../system/program/session-id.ts';

@@ -4,7 +4,7 @@ import { runDir } from '../../config/schema/default-settings.ts';
 import type { SshSettings } from '../../config/schema/profile/profile.ts';
 import { connectionId } from '../../sessions/connections/connection-record.ts';
 import { leaveSessionScope } from '../../sessions/connections/connection-cgroup.ts';
-import { callingMonitor } from '../../sessions/connections/open-connections.ts';
+import { callingMonitor } from '../../sessions/connections/sshd-monitor.ts';
 import {
   type PamItems,
   registerConnection,

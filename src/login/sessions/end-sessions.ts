@@ -9,7 +9,7 @@ import {
   parseConnectionId,
   readRecordToClose,
 } from '../../sessions/connections/connection-record.ts';
-import { runningMonitor } from '../../sessions/connections/open-connections.ts';
+import { runningMonitor } from '../../sessions/connections/sshd-monitor.ts';
 import {
   connectionRecordPath,
   type SessionContext,

@@ -8,7 +8,7 @@ import {
 import type { ProcessLooks } from '../../system/process-looks.ts';
 import { sessionNameParts } from '../../sessions/backends/own-session.ts';
 import { containerAround, containerNames } from '../../sessions/backends/podman/user-processes.ts';
-import { isPamClose } from '../../sessions/connections/open-connections.ts';
+import { isPamClose } from '../../sessions/connections/sshd-monitor.ts';
 import { lookAtTerminal } from './session-terminal.ts';
 
 /** What tells the processes of a connection from others. */
