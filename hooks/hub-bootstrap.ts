@@ -17,7 +17,7 @@ async function main(): Promise<number> {
   const { values } = parseArgs({ options: { config: { type: 'string' } } });
   const files = values.config === undefined ? {} : { configFile: values.config };
   const refuse = (_: string, message: string): BerthError =>
-    new BerthError(message, { code: 'hub-request-invalid' });
+    new BerthError('hub-request-invalid', message);
   const line = await readRequestLine(process.stdin, { bytes: 4096, timeoutMs: 5000 }, refuse);
   const request = parseHubRequest(line);
   const now = (): number => Date.now() / 1000;

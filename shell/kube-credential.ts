@@ -27,11 +27,14 @@ async function main(): Promise<void> {
     // Not process.stdout, whose initialization takes longer than all of the above.
     writeSync(1, `${answer}\n`);
   } catch (cause) {
-    throw new BerthError('the credential could not be written to standard output', {
-      code: 'output-failed',
-      hint: 'It is closed, or its reader has ended.',
-      cause,
-    });
+    throw new BerthError(
+      'output-failed',
+      'the credential could not be written to standard output',
+      {
+        hint: 'It is closed, or its reader has ended.',
+        cause,
+      },
+    );
   }
 }
 

@@ -74,7 +74,7 @@ async function reap(
   for (const error of report.failed) terminal.stderr.write(errorText(error));
   // Exit status 75 whatever failed: the next run tries again.
   return report.failed.length > 0
-    ? new BerthError('', { code: 'reap-incomplete', cause: report.failed }).exitCode
+    ? new BerthError('reap-incomplete', '', { cause: report.failed }).exitCode
     : 0;
 }
 

@@ -47,8 +47,7 @@ async function trace(
   const { readJournal, readLogFile } = await import('../diagnose/trace/read-lines.ts');
   const traced = parseSessionId(args.session);
   if (traced === undefined)
-    throw new BerthError(`'${args.session}' is not the ID of a session`, {
-      code: 'usage',
+    throw new BerthError('usage', `'${args.session}' is not the ID of a session`, {
       hint: 'An ID is PID.STARTTIME@HOST, such as 4711.8812345@login1; @HOST may be left out. `berth sessions list` shows those of this host.',
     });
   const found = new SessionLines(traced);
@@ -79,7 +78,7 @@ async function trace(
     );
   for (const line of lines) terminal.stdout.write(`${lineText(line)}\n`);
   if (lines.length === 0 && unread.length > 0)
-    throw new BerthError(unread.join('; '), { code: 'log-file-unreadable', hint: `${readable}.` });
+    throw new BerthError('log-file-unreadable', unread.join('; '), { hint: `${readable}.` });
   for (const what of unread) terminal.stderr.write(`berth: ${what}; ${readable}\n`);
   if (lines.length > 0) return 0;
   const where = args.file === undefined ? "this host's journal" : 'these files';
@@ -105,8 +104,7 @@ const logs = ['/var/log/auth.log', '/var/log/secure', '/var/log/messages'];
 function noJournal(session: string): BerthError {
   const log = logs.find((path) => existsSync(path));
   const none = log === undefined ? ' and no file of syslog: there is no log to read' : '';
-  return new BerthError(`this host has no journal${none}`, {
-    code: 'journal-unreadable',
+  return new BerthError('journal-unreadable', `this host has no journal${none}`, {
     hint: log && `Run \`berth trace ${session} --file ${log}\`.`,
   });
 }

@@ -61,8 +61,8 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
     apiVersion !== 'client.authentication.k8s.io/v1beta1'
   ) {
     throw new BerthError(
+      'kubectl-call-invalid',
       'kube-credential was not called by kubectl: KUBERNETES_EXEC_INFO is not set',
-      { code: 'kubectl-call-invalid' },
     );
   }
   const server = info?.spec?.cluster?.server;
@@ -79,17 +79,19 @@ function findCache(call: PluginCall, server: string | undefined) {
   if (flag === '--cluster' && name !== undefined && rest.length === 0)
     return findByName(call, name);
   if (flag !== undefined) {
-    throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
-      code: 'kubectl-call-invalid',
+    throw new BerthError('kubectl-call-invalid', `unknown argument '${escapeControl(flag)}'`, {
       hint: 'Use --cluster NAME or no arguments.',
     });
   }
   if (server === undefined) {
-    throw new BerthError('kubectl did not name the cluster in KUBERNETES_EXEC_INFO', {
-      code: 'kubectl-call-invalid',
-      exit: 'config',
-      hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: the hook then corrects the entry.`,
-    });
+    throw new BerthError(
+      'kubectl-call-invalid',
+      'kubectl did not name the cluster in KUBERNETES_EXEC_INFO',
+      {
+        exit: 'config',
+        hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: the hook then corrects the entry.`,
+      },
+    );
   }
   const path = `${call.home}/${credentialCachePath(server)}`;
   const cache = readCredentialCache(path, call.uid, server);
@@ -114,7 +116,5 @@ function findByName(call: PluginCall, name: string) {
 }
 
 function missing(what: string): BerthError {
-  return new BerthError(`there is no credential for ${escapeControl(what)}`, {
-    code: 'credential-missing',
-  });
+  return new BerthError('credential-missing', `there is no credential for ${escapeControl(what)}`);
 }

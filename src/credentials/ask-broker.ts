@@ -28,7 +28,7 @@ export async function askBroker(
   if (answer === undefined) throw invalidAnswer('a line that is not JSON');
   if (answer?.error) {
     const { code, message, hint, exit } = answer.error;
-    throw new BerthError(message, { code, hint, exit });
+    throw new BerthError(code, message, { hint, exit });
   }
   const { token, expiry } = answer ?? {};
   if (typeof token === 'string' && typeof expiry === 'number') return { token, expiry };
@@ -106,8 +106,8 @@ function asFailure(path: string, error: Error): BerthError {
 
 function busy(): BerthError {
   return new BerthError(
+    'broker-busy',
     'the credential broker closed the connection, probably at its limit of connections per user',
-    { code: 'broker-busy' },
   );
 }
 
@@ -116,8 +116,7 @@ function invalidAnswer(what: string): BerthError {
 }
 
 function failure(code: ErrorCode, what: string, exit?: ExitClass): BerthError {
-  return new BerthError(`the credential broker ${what}`, {
-    code,
+  return new BerthError(code, `the credential broker ${what}`, {
     exit,
     hint: `${restartWebServer}. The broker runs on the portal’s host only: \`systemctl status "berth-broker@*"\`.`,
   });

@@ -87,10 +87,13 @@ export function readCredentialCache(
   if (text === undefined) return undefined;
   const cache = parseCredentialCache(text);
   if (cache === undefined) {
-    throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
-      code: 'credential-cache-invalid',
-      fields: { file: path },
-    });
+    throw new BerthError(
+      'credential-cache-invalid',
+      `${escapeControl(path)} is not a credential that Berth wrote`,
+      {
+        fields: { file: path },
+      },
+    );
   }
   return server === undefined || normalizedServer(cache.server) === normalizedServer(server)
     ? cache

@@ -44,9 +44,7 @@ export async function renewCachedCredential(
 ): Promise<CredentialCache> {
   if (cache.refresh === undefined) {
     if (cache.expiry > edges.now()) return cache;
-    throw new BerthError(`the credential for ${cache.server} has expired`, {
-      code: 'credential-expired',
-    });
+    throw new BerthError('credential-expired', `the credential for ${cache.server} has expired`);
   }
   return await renewUnderLock(
     {

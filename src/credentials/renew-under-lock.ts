@@ -64,10 +64,8 @@ export async function renewUnderLock<Credential extends { readonly expiry: numbe
     throw (
       failure ??
       new BerthError(
+        'credential-short-lived',
         `the new token expires in ${countText(Math.round(latest.expiry - renewal.now()), 'second')}`,
-        {
-          code: 'credential-short-lived',
-        },
       )
     );
   } catch (error) {
@@ -108,8 +106,7 @@ function readFailure(note: string, since: number): BerthError | undefined {
   }
   const failed = mappingOrEmpty(parsedJson(text));
   if (!(Number(failed.at) > since)) return undefined;
-  return new BerthError(String(failed.message), {
-    code: failed.code as ErrorCode,
+  return new BerthError(failed.code as ErrorCode, String(failed.message), {
     exit: failed.exit as ExitClass,
     hint: String(failed.hint),
   });

@@ -103,7 +103,7 @@ export async function renewableToken(
     return { token: known.token, expiry: known.expiry, ...newest };
   }
   if (earlier.mayRefresh === false)
-    throw new BerthError('the portal’s token has expired', { code: 'refresh-needed' });
+    throw new BerthError('refresh-needed', 'the portal’s token has expired');
   const next = { origin: newest.origin, turn: (newest.turn ?? 0) + 1 };
   const renewed = await obtainTokenByRefresh(context, newest.refreshToken, (refreshToken) =>
     earlier.keep?.({ ...next, issuer: settings.issuer, refreshToken }),

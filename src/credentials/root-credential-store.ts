@@ -37,9 +37,10 @@ const maximumBytes = 256 * 1024;
 /** The path of a user's credential for a cluster. @throws {BerthError} `cluster-name-invalid` */
 export function storedCredentialPath(stateDir: string, uid: number, cluster: string): string {
   if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
-    throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
-      code: 'cluster-name-invalid',
-    });
+    throw new BerthError(
+      'cluster-name-invalid',
+      `'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`,
+    );
   }
   return join(credentialsDirectory(stateDir, uid), `${cluster}.json`);
 }

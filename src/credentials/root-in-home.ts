@@ -38,8 +38,9 @@ function lockHome({ uid, name, home }: User, deadline: Deadline): Promise<FileLo
     foreignStaleMs: 0,
     timedOut: (holder, ageSeconds) =>
       new BerthError(
+        'home-busy',
         `gave up waiting for the home of ${name}: ${holder}, also of root, has been working there for ${ageSeconds} s`,
-        { code: 'home-busy', fields: { user: name, file: home } },
+        { fields: { user: name, file: home } },
       ),
   });
 }

@@ -19,27 +19,30 @@ const codes: Readonly<Record<number, ErrorCode>> = {
 /** An answer with a result other than success. */
 export function ldapResultError(attempted: string, code: number, said: string): BerthError {
   const words = said === '' ? '' : `: ${said}`;
-  return new BerthError(`${attempted}: the LDAP server answered with result ${code}${words}`, {
-    code: codes[code] ?? 'ldap-refused',
-    fields: { result: code },
-  });
+  return new BerthError(
+    codes[code] ?? 'ldap-refused',
+    `${attempted}: the LDAP server answered with result ${code}${words}`,
+    {
+      fields: { result: code },
+    },
+  );
 }
 
 /** The connection ended, or the server sent invalid LDAP. */
 export function ldapConnectionLost(attempted: string, reason: string, cause?: unknown): BerthError {
-  return new BerthError(`${attempted}: ${reason}`, { code: 'ldap-connection-lost', cause });
+  return new BerthError('ldap-connection-lost', `${attempted}: ${reason}`, { cause });
 }
 
 export function ldapTimeout(attempted: string, milliseconds: number): BerthError {
-  return new BerthError(`${attempted}: no answer from the server for ${milliseconds / 1000} s`, {
-    code: 'ldap-timeout',
-  });
+  return new BerthError(
+    'ldap-timeout',
+    `${attempted}: no answer from the server for ${milliseconds / 1000} s`,
+  );
 }
 
 /** The server returned only a part of the entries. */
 export function ldapIncomplete(attempted: string, what: string, hint: string): BerthError {
-  return new BerthError(`${attempted}: ${what}`, {
-    code: 'ldap-incomplete',
+  return new BerthError('ldap-incomplete', `${attempted}: ${what}`, {
     hint: `Nothing was changed, because an incomplete result would remove users and groups. ${hint}`,
   });
 }
@@ -50,9 +53,10 @@ export function ldapNobody(
   bases: readonly string[],
   filter: string,
 ): BerthError {
-  return new BerthError(`no valid ${what} found below ${bases.join(' or ')} with ${filter}`, {
-    code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
-  });
+  return new BerthError(
+    what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
+    `no valid ${what} found below ${bases.join(' or ')} with ${filter}`,
+  );
 }
 
 /** OpenSSL's and Node's codes for a certificate that is not accepted. */
@@ -64,9 +68,12 @@ export function ldapUnreachable(url: string, thrown: unknown): BerthError {
   const code = codeOf(thrown);
   const reason = thrown instanceof Error ? thrown.message || code : String(thrown);
   if (certificateCodes.test(code))
-    return new BerthError(`${url}: the server's certificate is not accepted: ${reason}`, {
-      code: 'ldap-certificate',
-      cause: thrown,
-    });
-  return new BerthError(`${url}: ${reason}`, { code: 'ldap-unreachable', cause: thrown });
+    return new BerthError(
+      'ldap-certificate',
+      `${url}: the server's certificate is not accepted: ${reason}`,
+      {
+        cause: thrown,
+      },
+    );
+  return new BerthError('ldap-unreachable', `${url}: ${reason}`, { cause: thrown });
 }

@@ -116,9 +116,9 @@ function parsedFilter(filter: string, what: string): ReturnType<typeof FilterPar
     return FilterParser.parseString(filter);
   } catch (cause) {
     throw new BerthError(
+      'ldap-filter-invalid',
       `ldap.${what}.filter: ${filter} is not a valid filter: ${messageOf(cause)}`,
       {
-        code: 'ldap-filter-invalid',
         cause,
       },
     );

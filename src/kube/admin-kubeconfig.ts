@@ -117,11 +117,11 @@ function chooseContext(config: Mapping, choice: ContextChoice): string {
   const names = contexts.map(({ name }) => String(name)).join(', ');
   const wanted = choice.endpoint === '' ? 'current-context' : `context with ${choice.endpoint}`;
   throw new BerthError(
+    'admin-kubeconfig-context',
     names === ''
       ? `${choice.file} has no contexts`
       : `${choice.file} has no ${wanted}; contexts: ${names}`,
     {
-      code: 'admin-kubeconfig-context',
       hint: contextHint(choice.file),
       fields: { file: choice.file },
     },
@@ -149,8 +149,7 @@ function entry(
   const value = asMapping(found?.[field]);
   if (value !== undefined) return value;
   throw section === 'contexts'
-    ? new BerthError(`${file}: context ${name} does not exist`, {
-        code: 'admin-kubeconfig-context',
+    ? new BerthError('admin-kubeconfig-context', `${file}: context ${name} does not exist`, {
         hint: contextHint(file),
         fields: { file },
       })
@@ -165,7 +164,7 @@ function inlineOrFile(from: Mapping, field: string, read: ReadNamedFile): string
 }
 
 function invalid(file: string, what: string): BerthError {
-  return new BerthError(`${file}: ${what}`, { code: 'admin-kubeconfig-invalid', fields: { file } });
+  return new BerthError('admin-kubeconfig-invalid', `${file}: ${what}`, { fields: { file } });
 }
 
 /** Whether only an admin command can use the kubeconfig, as kubectl can. */
@@ -174,10 +173,13 @@ export function needsKubectl(thrown: unknown): boolean {
 }
 
 function unsupportedField(file: string, field: string): BerthError {
-  return new BerthError(`${file}: ${field} cannot be used by the hook at a login`, {
-    code: 'admin-kubeconfig-unsupported',
-    fields: { file },
-  });
+  return new BerthError(
+    'admin-kubeconfig-unsupported',
+    `${file}: ${field} cannot be used by the hook at a login`,
+    {
+      fields: { file },
+    },
+  );
 }
 
 function list(value: unknown): Mapping[] {

@@ -123,8 +123,8 @@ export function apiClient(
         } catch (thrown) {
           if (deadline.aborted)
             throw new BerthError(
+              'api-deadline',
               `${request.method} ${request.path} at ${base.host}: no answer before the deadline`,
-              { code: 'api-deadline' },
             );
           // A server that restarts or is overloaded closes the connection, so try a new one. Not after
           // close() was called: nobody would close the new connection.
@@ -187,7 +187,7 @@ function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiRespons
   if (answer.status >= 400)
     return { status: answer.status, body: { message: answer.text.slice(0, 200) } };
   throw new BerthError(
+    'api-answer-invalid',
     `${request.method} ${request.path} at ${base.host}: the answer is not the JSON object that an API server sends`,
-    { code: 'api-answer-invalid' },
   );
 }

@@ -17,8 +17,7 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
     status === 403 && message.includes('exceeded quota')
       ? 'api-quota-exceeded'
       : (codes[status] ?? (status >= 500 ? 'api-server-error' : 'api-unexpected'));
-  return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
-    code,
+  return new BerthError(code, `${attempted}: the API server answered ${status}: ${message}`, {
     fields: { status },
   });
 }
@@ -50,16 +49,14 @@ export function applyError(object: KubeObject, answer: ApiResponse): BerthError 
   const error = apiError(`applying ${describeObject(object)}`, answer);
   if (answer.status !== 422) return error;
   if (!/immutable|cannot change roleRef/.test(error.message))
-    return new BerthError(error.message, {
-      code: error.code,
+    return new BerthError(error.code, error.message, {
       hint: `Compare the message with the settings of this object: ${settingsOf[object.kind]}.`,
       fields: error.fields,
     });
   const { name, namespace } = object.metadata;
   const again = namespace === undefined ? 'the same command' : 'the next login';
   const inIt = namespace === undefined ? '' : `-n ${namespace} `;
-  return new BerthError(error.message, {
-    code: 'api-immutable',
+  return new BerthError('api-immutable', error.message, {
     hint: `Another tool created this object. Delete it; ${again} creates it again: kubectl ${inIt}delete ${object.kind.toLowerCase()} ${name}`,
     fields: error.fields,
   });

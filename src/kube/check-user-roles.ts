@@ -107,8 +107,11 @@ function listOf(
 }
 
 function notBound(name: string, why: string, hint: string): BerthError {
-  return new BerthError(`ClusterRole ${name} is not bound to users: ${why}`, {
-    code: 'user-role-not-bound',
-    hint,
-  });
+  return new BerthError(
+    'user-role-not-bound',
+    `ClusterRole ${name} is not bound to users: ${why}`,
+    {
+      hint,
+    },
+  );
 }

@@ -29,10 +29,13 @@ export interface Connection {
 
 /** The connection ended before the response was complete. */
 export function connectionLostError(cause: unknown): BerthError {
-  return new BerthError('the API server closed the connection before it had answered', {
-    code: 'api-connection-lost',
-    cause,
-  });
+  return new BerthError(
+    'api-connection-lost',
+    'the API server closed the connection before it had answered',
+    {
+      cause,
+    },
+  );
 }
 
 /**
@@ -63,9 +66,10 @@ export function collectBody(
 }
 
 function answerTooLarge({ method, path, largestBody }: WireRequest): BerthError {
-  return new BerthError(`${method} ${path}: the answer is longer than ${largestBody} bytes`, {
-    code: 'api-answer-too-large',
-  });
+  return new BerthError(
+    'api-answer-too-large',
+    `${method} ${path}: the answer is longer than ${largestBody} bytes`,
+  );
 }
 
 /** OpenSSL's and Node's codes for a certificate that is not accepted. */
@@ -85,15 +89,14 @@ export function connectionError(base: URL, thrown: unknown): BerthError {
   const reason = messageOf(thrown);
   if (certificateCodes.test(code))
     return new BerthError(
+      'api-certificate',
       `connecting to ${base.host}: its certificate is not accepted: ${reason}`,
       {
-        code: 'api-certificate',
         hint: certificateHints[code],
         cause: thrown,
       },
     );
-  return new BerthError(`connecting to ${base.host}: ${reason}`, {
-    code: 'api-unreachable',
+  return new BerthError('api-unreachable', `connecting to ${base.host}: ${reason}`, {
     cause: thrown,
   });
 }

@@ -121,7 +121,7 @@ async function* pagesOf(
 }
 
 function tooLong(attempted: string, most: number): BerthError {
-  return new BerthError(`${attempted}: more than ${most} objects`, { code: 'api-list-too-long' });
+  return new BerthError('api-list-too-long', `${attempted}: more than ${most} objects`);
 }
 
 /**

@@ -58,5 +58,5 @@ function boundUsers(roleBindings: readonly LiveObject[]): string[] {
 }
 
 function refused(message: string, code: ErrorCode, hint: string): Ownership {
-  return { verdict: 'refused', error: new BerthError(message, { code, hint }) };
+  return { verdict: 'refused', error: new BerthError(code, message, { hint }) };
 }

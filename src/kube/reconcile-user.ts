@@ -135,8 +135,11 @@ async function gone({ client, objects, deadline }: ReconcileInput): Promise<void
 }
 
 function stillTerminating(namespace: KubeObject): BerthError {
-  return new BerthError(`${describeObject(namespace)} is still being deleted`, {
-    code: 'namespace-terminating',
-    hint: `To see what blocks its deletion: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
-  });
+  return new BerthError(
+    'namespace-terminating',
+    `${describeObject(namespace)} is still being deleted`,
+    {
+      hint: `To see what blocks its deletion: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
+    },
+  );
 }

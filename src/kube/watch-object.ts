@@ -68,7 +68,8 @@ async function* changes(client: ApiClient, path: string): AsyncGenerator<WatchEv
 
 function refused(path: string, status: number): BerthError {
   const busy = status === 429 || status >= 500;
-  return new BerthError(`watching ${path}: the API server answered ${status}`, {
-    code: busy ? 'api-overloaded' : 'api-watch-refused',
-  });
+  return new BerthError(
+    busy ? 'api-overloaded' : 'api-watch-refused',
+    `watching ${path}: the API server answered ${status}`,
+  );
 }

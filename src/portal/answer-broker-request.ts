@@ -68,8 +68,7 @@ function parseRequest(line: string): BrokerRequest {
 }
 
 function refused(code: ErrorCode, message: string): BerthError {
-  return new BerthError(message, {
-    code,
+  return new BerthError(code, message, {
     hint: 'Use kubectl: it runs kube-credential, the client of this protocol.',
   });
 }
@@ -92,14 +91,14 @@ export async function brokerClientUid(
   const uid = /^\d+(?:-\d+)?-\d+(?:_\d+)?-(0|[1-9]\d{0,9})$/.exec(instance)?.[1];
   if (uid === undefined)
     throw new BerthError(
+      'broker-caller-unknown',
       `the UID of the client is unknown: systemd named this connection '${shown(instance)}'`,
-      { code: 'broker-caller-unknown' },
     );
   const socket = await triggersOf(`berth-broker@${instance}.service`);
   if (socket !== brokerSocketUnit(Number(uid)))
     throw new BerthError(
+      'broker-socket-mismatch',
       `no credential for UID ${uid}: it did not connect through its own socket but through '${shown(socket)}'`,
-      { code: 'broker-socket-mismatch' },
     );
   return Number(uid);
 }

@@ -47,8 +47,7 @@ export async function brokerToken(
   const path = storedCredentialPath(deps.stateDir, uid, clusterName);
   const name = await deps.nameOf(uid);
   if (name === undefined)
-    throw new BerthError(`there is no account with UID ${uid}`, {
-      code: 'user-unknown',
+    throw new BerthError('user-unknown', `there is no account with UID ${uid}`, {
       exit: 'temporary',
     });
   await removeFormerOwners(deps.stateDir, uid, name);
@@ -59,8 +58,7 @@ export async function brokerToken(
 
   const cluster = (await deps.clusters()).find(({ name }) => name === clusterName);
   if (cluster === undefined) {
-    throw new BerthError(`the cluster ${clusterName} is no longer configured`, {
-      code: 'cluster-unknown',
+    throw new BerthError('cluster-unknown', `the cluster ${clusterName} is no longer configured`, {
       exit: 'config',
     });
   }
@@ -127,13 +125,14 @@ async function renew(
 
 function ofOtherIssuer(cluster: string, was = 'an unknown issuer', is: string): BerthError {
   return new BerthError(
+    'credential-of-other-issuer',
     `did not renew the credential for cluster ${cluster}: it was issued by ${escapeControl(was)}, and the cluster now uses ${is}`,
-    { code: 'credential-of-other-issuer' },
   );
 }
 
 function missing(cluster: string): BerthError {
-  return new BerthError(`there is no stored credential of this user for the cluster ${cluster}`, {
-    code: 'credential-missing',
-  });
+  return new BerthError(
+    'credential-missing',
+    `there is no stored credential of this user for the cluster ${cluster}`,
+  );
 }

@@ -76,9 +76,9 @@ export function skippedClustersError(names: readonly string[]): BerthError {
   const more = names.length - maximumNames;
   const list = [...names.slice(0, maximumNames), ...(more > 0 ? [`and ${more} more`] : [])];
   return new BerthError(
+    'cluster-skipped',
     `${countText(names.length, 'cluster')} skipped: less than ${skipSeconds} s ago another login could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
-      code: 'cluster-skipped',
       hint: skippedHint(skipSeconds),
       fields: { clusters: list.join(', ') },
     },

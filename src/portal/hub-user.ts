@@ -40,9 +40,10 @@ export function parseHubRequest(line: string): HubRequest {
   const { user, cluster } = mappingOrEmpty(parsedJson(line));
   if (typeof user === 'string' && (cluster === undefined || typeof cluster === 'string'))
     return { user, cluster };
-  throw new BerthError('the request is not {"user": NAME} or {"user": NAME, "cluster": NAME}', {
-    code: 'hub-request-invalid',
-  });
+  throw new BerthError(
+    'hub-request-invalid',
+    'the request is not {"user": NAME} or {"user": NAME, "cluster": NAME}',
+  );
 }
 
 /**
@@ -64,16 +65,18 @@ export async function hubUser(
   if (cluster === undefined && asked !== undefined)
     throw (
       broken.find((one) => one.cluster === asked)?.error ??
-      new BerthError(`no cluster ${JSON.stringify(asked.slice(0, 80))} is configured`, {
-        code: 'cluster-unknown',
-      })
+      new BerthError(
+        'cluster-unknown',
+        `no cluster ${JSON.stringify(asked.slice(0, 80))} is configured`,
+      )
     );
   const groupNames = groupNamesOf(name);
   const allowed = cluster === undefined ? groupsOfHubs(settings) : cluster.jupyterhub?.groups;
   if (allowed !== undefined && !groupNames.some((group) => allowed.includes(group)))
-    throw new BerthError(`${name} is in none of the groups whose members may use this hub`, {
-      code: 'hub-user-not-allowed',
-    });
+    throw new BerthError(
+      'hub-user-not-allowed',
+      `${name} is in none of the groups whose members may use this hub`,
+    );
   const account = {
     user: name,
     uid,

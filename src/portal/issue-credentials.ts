@@ -191,8 +191,8 @@ async function openBrokerSocket(uid: number, signal: AbortSignal): Promise<void>
   // sd_booted(3)
   if (!existsSync('/run/systemd/system')) {
     throw new BerthError(
+      'broker-no-systemd',
       'credentials cannot be renewed: the broker needs systemd, which is not running on this host',
-      { code: 'broker-no-systemd' },
     );
   }
   const { runProgram } = await import('../system/run-program.ts');
@@ -200,8 +200,7 @@ async function openBrokerSocket(uid: number, signal: AbortSignal): Promise<void>
   const options = { timeoutMs: startMs, signal };
   const { error: cause } = await runProgram(systemctl, ['start', '--no-block', unit], options);
   if (cause !== undefined)
-    throw new BerthError(`${unit} could not be started`, {
-      code: 'broker-not-started',
+    throw new BerthError('broker-not-started', `${unit} could not be started`, {
       hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
       cause,
     });

@@ -132,9 +132,9 @@ export function withIssuerBackoff(
     const since = (await asRoot(() => readAttemptTimes(file))).get(issuer);
     if (isRecent(since, now(), skipSeconds))
       throw new BerthError(
+        'issuer-skipped',
         `identity provider ${escapeControl(issuer)} skipped: less than ${skipSeconds} s ago it did not answer another login`,
         {
-          code: 'issuer-skipped',
           hint: skippedHint(skipSeconds),
         },
       );

@@ -60,8 +60,7 @@ export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSec
   );
   if (chosen.length + faulty.length === 0)
     throw input.cluster === undefined
-      ? new BerthError('no kubernetes cluster is configured', {
-          code: 'cluster-unknown',
+      ? new BerthError('cluster-unknown', 'no kubernetes cluster is configured', {
           exit: 'config',
           hint: 'Put a file with `adapter: kubernetes` into clusters.d.',
         })

@@ -128,7 +128,7 @@ export function parsed<Request>(args: string[], parse: Parser<Request>): Request
 
 /** @returns An error of code `usage`. */
 export function hookUsageError(message: string, hint = 'See `pre-pun --help`.'): BerthError {
-  return new BerthError(message, { code: 'usage', hint });
+  return new BerthError('usage', message, { hint });
 }
 
 const oscHint =

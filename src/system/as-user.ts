@@ -131,7 +131,7 @@ function restoreCredentials(before: Before): void {
 }
 
 function notRoot(message: string, hint = 'Run it as root, for example with sudo.'): BerthError {
-  return new BerthError(message, { code: 'not-root', hint });
+  return new BerthError('not-root', message, { hint });
 }
 
 /**

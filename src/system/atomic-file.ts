@@ -113,8 +113,7 @@ export function writeError(path: string, cause: unknown): unknown {
   const known = knownErrors[cause.code ?? ''];
   if (known === undefined) return cause;
   const [code, reason] = known;
-  return new BerthError(`${path} cannot be written: ${reason}`, {
-    code,
+  return new BerthError(code, `${path} cannot be written: ${reason}`, {
     fields: { file: path },
     cause,
   });
@@ -160,8 +159,7 @@ export async function ownerAndMode(path: string): Promise<WriteOptions | undefin
   // A service without the right to change owners may write its own files.
   const own = uid === process.geteuid?.() && gid === process.getegid?.();
   if (status.isFile()) return { mode: mode & 0o777, ...(!own && { owner: { uid, gid } }) };
-  throw new BerthError(`${path} is not a regular file, and was not changed`, {
-    code: 'init-file-unsafe',
+  throw new BerthError('init-file-unsafe', `${path} is not a regular file, and was not changed`, {
     fields: { file: path },
   });
 }

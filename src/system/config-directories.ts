@@ -74,9 +74,9 @@ function checkOwner(path: string, entry: string, status: Stats, uid: number): vo
 function replaceable(path: string, directory: string, found: string, command: string): BerthError {
   const hint = `Check its contents, then run \`${command} ${directory}\`. \`namei -l ${path}\` shows the whole path.`;
   return new BerthError(
+    'config-directory-writable',
     `other users could replace ${escapeControl(path)}: ${escapeControl(directory)} ${found}`,
     {
-      code: 'config-directory-writable',
       hint: escapeControl(hint),
       fields: { file: path, directory },
     },

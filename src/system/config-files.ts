@@ -196,8 +196,7 @@ function fault(
   hint?: string,
   cause?: unknown,
 ): BerthError {
-  return new BerthError(`${escapeControl(path)} ${found}`, {
-    code,
+  return new BerthError(code, `${escapeControl(path)} ${found}`, {
     hint: hint && escapeControl(hint),
     fields: { file: path },
     cause,

@@ -186,7 +186,7 @@ function isTrusted(directory: Stats, link = directory): boolean {
 
 function unsafe(path: string): BerthError {
   return new BerthError(
+    'site-directory-unsafe',
     `${escapeControl(path)} is, or leads through, a symlink that is not followed, or is no regular file or directory, or larger than 16 MiB`,
-    { code: 'site-directory-unsafe' },
   );
 }

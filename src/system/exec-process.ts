@@ -20,5 +20,5 @@ export function execProcess(call: ProgramCall): never {
   } catch (thrown) {
     cause = thrown;
   }
-  throw new BerthError(`cannot run ${call.file}`, { code: 'program-not-started', cause });
+  throw new BerthError('program-not-started', `cannot run ${call.file}`, { cause });
 }

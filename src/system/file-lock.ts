@@ -260,8 +260,9 @@ async function timedOut(path: string, options: LockOptions): Promise<BerthError>
   return (
     options.timedOut?.(holder, age) ??
     new BerthError(
+      'lock-timeout',
       `could not lock ${escapeControl(path)} within ${options.timeoutMs / 1000} s: ${holder} has held it for ${age} s`,
-      { code: 'lock-timeout', fields: { file: path } },
+      { fields: { file: path } },
     )
   );
 }

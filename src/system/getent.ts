@@ -68,8 +68,7 @@ async function call(
   const { error, stdout } = await runProgram('/usr/bin/getent', words, options);
   // 2: a key was not found.
   if (error !== undefined && !(error.code === 2 && keys.length > 0))
-    throw new BerthError(`getent ${database}: ${error.message.trim()}`, {
-      code: 'nss-failed',
+    throw new BerthError('nss-failed', `getent ${database}: ${error.message.trim()}`, {
       cause: error,
     });
   return stdout.split('\n').filter((line) => line !== '');

@@ -18,8 +18,7 @@ export function groupNamesOf(user?: string): string[] {
     { timeoutMs: decisionMs },
   );
   if (status === 0) return stdout.split('\0').filter((name) => name !== '');
-  throw new BerthError('the names of your groups could not be looked up', {
-    code: 'group-names-missing',
+  throw new BerthError('group-names-missing', 'the names of your groups could not be looked up', {
     fields: { why: error?.message ?? stderr.trim() },
   });
 }

@@ -121,35 +121,38 @@ function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
 
 /** The address of an identity provider is refused: it does not begin with `https:`. */
 export function notHttps(url: URL): BerthError {
-  return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} is not an https address`, {
-    code: 'issuer-url-not-https',
-  });
+  return new BerthError(
+    'issuer-url-not-https',
+    `${escapeControl(`${url.host}${url.pathname}`)} is not an https address`,
+  );
 }
 
 /** The answer came, but is not one that this protocol has. */
 export function invalidResponse(url: URL, what: string): BerthError {
-  return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
-    code: 'issuer-answer-invalid',
-  });
+  return new BerthError(
+    'issuer-answer-invalid',
+    `${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`,
+  );
 }
 
 function unreachable(where: string, cause: unknown, timeoutMs: number | undefined): BerthError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
   if (timeoutMs !== undefined) {
-    return new BerthError(`${where} did not answer within ${timeoutMs} ms`, {
-      code: 'issuer-timeout',
+    return new BerthError('issuer-timeout', `${where} did not answer within ${timeoutMs} ms`, {
       cause,
     });
   }
   if (/CERT|SSL|TLS|ALTNAME|SIGNATURE|ISSUER/.test(code)) {
-    return new BerthError(`the certificate of ${where} is not trusted: ${reason}`, {
-      code: 'issuer-certificate',
-      cause,
-    });
+    return new BerthError(
+      'issuer-certificate',
+      `the certificate of ${where} is not trusted: ${reason}`,
+      {
+        cause,
+      },
+    );
   }
-  return new BerthError(`${where} cannot be reached: ${reason}`, {
-    code: 'issuer-unreachable',
+  return new BerthError('issuer-unreachable', `${where} cannot be reached: ${reason}`, {
     cause,
   });
 }

@@ -61,8 +61,7 @@ export function refuseForeignMount(descriptor: number, path: string): void {
 }
 
 export function unsafeDirectory(path: string, why: string): BerthError {
-  return new BerthError(`${path} cannot be used: ${why}`, {
-    code: 'directory-unsafe',
+  return new BerthError('directory-unsafe', `${path} cannot be used: ${why}`, {
     fields: { file: path },
   });
 }

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorDetails } from './errors/berth-error.ts';
+import { BerthError, type ErrorCode, type ErrorDetails } from './errors/berth-error.ts';
 import { programPath } from './program/installed-path.ts';
 import { runBounded } from './run-bounded.ts';
 
@@ -10,7 +10,11 @@ export interface ReadingRequest {
 
 export interface ReadingAnswer {
   readonly value?: unknown;
-  readonly error?: ErrorDetails & { readonly message: string; readonly cause?: string };
+  readonly error?: ErrorDetails & {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly cause?: string;
+  };
 }
 
 /** Of processor time. The largest kubeconfig within `excessOfYaml` takes 2.5 s. */
@@ -62,8 +66,8 @@ export async function inReadingProcess<Reader extends (...args: never[]) => unkn
   if (ended !== 0) throw new Error(`hooks/read-foreign-text ended with ${ended}: ${stderr}`);
   const { value, error } = JSON.parse(stdout) as ReadingAnswer;
   if (error === undefined) return value as Awaited<ReturnType<Reader>>;
-  const { message, cause, ...details } = error;
-  throw new BerthError(message, {
+  const { code, message, cause, ...details } = error;
+  throw new BerthError(code, message, {
     ...details,
     ...(cause !== undefined && { cause: new Error(cause) }),
   });

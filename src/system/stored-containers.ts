@@ -38,11 +38,14 @@ export async function storedContainers(
   } catch (error) {
     expectBerthError(error);
     throw isErrno(error.cause, ...diskErrors)
-      ? new BerthError(`the list of containers cannot be read: ${error.message}`, {
-          code: 'container-store-unreadable',
-          fields: { file: path },
-          cause: error,
-        })
+      ? new BerthError(
+          'container-store-unreadable',
+          `the list of containers cannot be read: ${error.message}`,
+          {
+            fields: { file: path },
+            cause: error,
+          },
+        )
       : broken(path, error);
   }
   if (text === undefined || text.trim() === '') return [];
@@ -72,10 +75,13 @@ function containerOf(entry: unknown): StoredContainer[] {
 
 /** The user has changed the list, or the disk was full: podman does not write such a list. */
 function broken(path: string, cause: unknown): BerthError {
-  return new BerthError(`podman's list of containers is damaged: ${messageOf(cause)}`, {
-    code: 'container-store-broken',
-    hint: `When the user has no session, run as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
-    fields: { file: path },
-    cause,
-  });
+  return new BerthError(
+    'container-store-broken',
+    `podman's list of containers is damaged: ${messageOf(cause)}`,
+    {
+      hint: `When the user has no session, run as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
+      fields: { file: path },
+      cause,
+    },
+  );
 }

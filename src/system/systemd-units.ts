@@ -50,8 +50,7 @@ export async function propertiesOfUnits(
           }),
         ),
     );
-  throw new BerthError(`systemctl show failed for ${units.join(' ')}`, {
-    code: 'systemctl-failed',
+  throw new BerthError('systemctl-failed', `systemctl show failed for ${units.join(' ')}`, {
     hint: `Run as root: systemctl show --property=${names.join(',')} ${units.join(' ')}`,
     cause: error,
   });

@@ -34,8 +34,7 @@ export function decodeUtf8({ path, bytes }: ConfigFile): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new BerthError(`${escapeControl(path)} is not UTF-8`, {
-      code: 'config-not-utf8',
+    throw new BerthError('config-not-utf8', `${escapeControl(path)} is not UTF-8`, {
       fields: { file: path },
       cause,
     });

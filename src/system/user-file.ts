@@ -210,9 +210,10 @@ function openOnMount(
       closeSync(descriptor);
       descriptor = below;
       if (descriptorFacts(descriptor).mount !== mount)
-        throw new BerthError(`${[directory, ...names].join('/')} is on another mount`, {
-          code: 'user-file-unreadable',
-        });
+        throw new BerthError(
+          'user-file-unreadable',
+          `${[directory, ...names].join('/')} is on another mount`,
+        );
     }
     return descriptor;
   } catch (error) {
@@ -288,11 +289,14 @@ function unusable(
   why: string,
   cause?: unknown,
 ): BerthError {
-  return new BerthError(`${escapeControl(path)} cannot be used: ${why}`, {
-    code: codes[kind][secret ? 'secret' : 'plain'],
-    fields: { file: path },
-    cause,
-  });
+  return new BerthError(
+    codes[kind][secret ? 'secret' : 'plain'],
+    `${escapeControl(path)} cannot be used: ${why}`,
+    {
+      fields: { file: path },
+      cause,
+    },
+  );
 }
 
 /**

@@ -24,7 +24,7 @@ interface Use {
   readonly exit?: string;
 }
 
-/** The string literals of the programs, with the exit class of an object literal `{ code, exit }`. */
+/** The string literals of the programs, with the exit class of `new BerthError(code, message, { exit })`. */
 function literalsOfPrograms(): Use[] {
   const uses: Use[] = [];
   const files = globSync('{src,hooks,shell}/**/*.ts', { cwd: root });
@@ -47,9 +47,12 @@ function literalsOfPrograms(): Use[] {
   return uses;
 }
 
-function exitBeside({ parent }: ts.StringLiteral): { exit?: string } {
-  if (!ts.isPropertyAssignment(parent) || parent.name.getText() !== 'code') return {};
-  const exit = parent.parent.properties.find(
+function exitBeside(code: ts.StringLiteral): { exit?: string } {
+  const { parent } = code;
+  const details =
+    ts.isNewExpression(parent) && parent.arguments?.[0] === code ? parent.arguments[2] : undefined;
+  if (details === undefined || !ts.isObjectLiteralExpression(details)) return {};
+  const exit = details.properties.find(
     (property) => property.name?.getText() === 'exit' && ts.isPropertyAssignment(property),
   );
   const text = /^'(\w+)'/.exec(
@@ -96,9 +99,9 @@ describe('the catalogue of error codes', () => {
 
   it('has the next step of an error without a hint', () => {
     const errors = entries.filter(({ code }) => code in exitClasses);
-    const hints = errors.map(({ code }) => new BerthError('no', { code: code as ErrorCode }).hint);
+    const hints = errors.map(({ code }) => new BerthError(code as ErrorCode, 'no').hint);
     expect(hints).toEqual(errors.map(({ next }) => next));
-    expect(new BerthError('no', { code: 'usage', hint: 'Give a name.' }).hint).toBe('Give a name.');
+    expect(new BerthError('usage', 'no', { hint: 'Give a name.' }).hint).toBe('Give a name.');
   });
 
   it('has the next steps in a built program, with the paths of its installation', async () => {

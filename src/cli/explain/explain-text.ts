@@ -84,8 +84,7 @@ export function explanations(
     ? ['check', codes]
     : ['code, check or configuration key:', [...codes, ...alsoKnown]];
   const code = codeIn(wanted);
-  throw new BerthError(`unknown ${what} ${code}${didYouMean(code, known)}`, {
-    code: 'usage',
+  throw new BerthError('usage', `unknown ${what} ${code}${didYouMean(code, known)}`, {
     hint: '`berth explain` lists all codes, and `berth explain berth.yml` the keys of a file.',
   });
 }

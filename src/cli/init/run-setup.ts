@@ -101,9 +101,9 @@ class SetupRun {
       // Nobody can be asked whether it may be replaced.
       if (step.askedBy !== undefined && !asker.asks)
         throw new BerthError(
+          'init-cancelled',
           `${step.path} was edited by hand, and has another value than ${step.askedBy}; nothing was written`,
           {
-            code: 'init-cancelled',
             hint: 'Change the value in the file, or run the command without --yes on a terminal: it asks before it replaces the file.',
           },
         );
@@ -111,7 +111,7 @@ class SetupRun {
       this.#text.write(`${step.path}: left as it is\n`);
     }
     if (this.#planned.length > 0 && !yes && !(await asker.confirm('Apply these changes?')))
-      throw new BerthError('nothing was written', { code: 'init-cancelled' });
+      throw new BerthError('init-cancelled', 'nothing was written');
   }
 
   carryOut(): Promise<void> {
@@ -238,9 +238,12 @@ function undoOf(step: OpenStep, { result, kept }: StepResult): string[] {
 /** Nobody can be asked whether a site can do without it. */
 function siteOwn({ path, keptBy }: FileChange, lost: string): BerthError {
   const keep = keptBy === undefined ? '' : `, keep it with ${keptBy}`;
-  return new BerthError(`${path} has ${lost}, which would be replaced; nothing was written`, {
-    code: 'init-cancelled',
-    hint: `Remove it from the file if it is no longer needed${keep}, or run the command without --yes on a terminal: it asks.`,
-    fields: { file: path },
-  });
+  return new BerthError(
+    'init-cancelled',
+    `${path} has ${lost}, which would be replaced; nothing was written`,
+    {
+      hint: `Remove it from the file if it is no longer needed${keep}, or run the command without --yes on a terminal: it asks.`,
+      fields: { file: path },
+    },
+  );
 }

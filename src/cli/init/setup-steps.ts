@@ -30,9 +30,7 @@ export async function runStep(
   if (input !== undefined) await runStep(input, text, terminal);
   const status = await statusOf(argv, output, terminal, text.text);
   if (status === 0) return;
-  throw new BerthError(`\`${shellWords(argv)}\` ended with ${status}`, {
-    code: 'init-step-failed',
-  });
+  throw new BerthError('init-step-failed', `\`${shellWords(argv)}\` ended with ${status}`);
 }
 
 /** Runs a program. @param output gets what it prints; its errors are this process's. @param input its standard input */

@@ -52,15 +52,14 @@ function isDirectory(path: string): boolean | undefined {
 }
 
 function usage(message: string, hint: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint });
+  return new BerthError('usage', message, { hint });
 }
 
 /** @throws {BerthError} `usage` for a value that is not a TCP port, such as two values */
 export function checkPort(port: unknown, given: unknown = port): number {
   if (typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535)
     return port;
-  throw new BerthError(`--port ${String(given)}: must be a port from 1 to 65535`, {
-    code: 'usage',
+  throw new BerthError('usage', `--port ${String(given)}: must be a port from 1 to 65535`, {
     hint: 'See `Port` in sshd_config.',
   });
 }

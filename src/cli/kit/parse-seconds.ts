@@ -38,5 +38,5 @@ function secondsOf(text: string): number | undefined {
 
 function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
   const message = `--${option} ${text}: must be ${wanted}`;
-  return new BerthError(message, { code: 'usage', hint });
+  return new BerthError('usage', message, { hint });
 }

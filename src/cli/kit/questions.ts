@@ -151,9 +151,7 @@ function lineReader(terminal: Terminal): Read {
 }
 
 function cancelled(): BerthError {
-  return new BerthError('the question was not answered; nothing was written', {
-    code: 'init-cancelled',
-  });
+  return new BerthError('init-cancelled', 'the question was not answered; nothing was written');
 }
 
 async function problemOf({ problem }: Question, answer: string): Promise<string | undefined> {

@@ -93,9 +93,9 @@ export function noSingleCluster(
   hint: string,
 ): BerthError {
   if (clusters.length === 0)
-    return new BerthError('no cluster is configured', { code: 'no-kubernetes-cluster' });
+    return new BerthError('no-kubernetes-cluster', 'no cluster is configured');
   const names = clusters.map(({ name }) => name).join(', ');
-  return new BerthError(`several clusters are configured: ${names}`, { code: 'usage', hint });
+  return new BerthError('usage', `several clusters are configured: ${names}`, { hint });
 }
 
 /** Sessions are listed, and can be ended, with a configuration that has a mistake, too. */

@@ -130,12 +130,15 @@ export function textOutputs(): TextOutputs {
   const status = (error: Error | undefined): number => {
     if (error === undefined) return 0;
     if (isErrno(error, 'EPIPE', 'ECONNRESET')) return readerGone;
-    const failed = new BerthError(`standard output cannot be written: ${error.message}`, {
-      code: 'output-failed',
-      hint: isErrno(error, 'EBADF')
-        ? 'It is closed. Run the command again without `>&-`; `>/dev/null` discards the output.'
-        : undefined,
-    });
+    const failed = new BerthError(
+      'output-failed',
+      `standard output cannot be written: ${error.message}`,
+      {
+        hint: isErrno(error, 'EBADF')
+          ? 'It is closed. Run the command again without `>&-`; `>/dev/null` discards the output.'
+          : undefined,
+      },
+    );
     stderr.write(errorText(failed));
     return failed.exitCode;
   };

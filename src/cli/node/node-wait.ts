@@ -119,7 +119,5 @@ export function drainedSessions(
 
 function assertDrained(): void {
   if (readDrainState(drainFiles.drain) !== undefined) return;
-  throw new BerthError('the node was undrained while this command waited', {
-    code: 'drain-undone',
-  });
+  throw new BerthError('drain-undone', 'the node was undrained while this command waited');
 }

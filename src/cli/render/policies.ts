@@ -75,8 +75,7 @@ function lacksDefaults({ kubernetes }: PoliciesArguments): boolean {
         ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
         : undefined;
   if (problem !== undefined)
-    throw new BerthError(problem, {
-      code: 'usage',
+    throw new BerthError('usage', problem, {
       hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later).`,
     });
   return minor !== undefined && minor < mutatingPolicySince;

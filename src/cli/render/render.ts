@@ -117,8 +117,7 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
   const groups = (args.groups ?? []).map(Number);
   for (const id of [uid, gid, ...groups]) {
     if (!Number.isInteger(id) || id < 1 || id > 0xfffffffe)
-      throw new BerthError(`${id} is not a UID or GID of a user`, {
-        code: 'usage',
+      throw new BerthError('usage', `${id} is not a UID or GID of a user`, {
         hint: 'Give numbers from 1 to 4294967294, for example: --uid 5001 --gid 5001 --groups 5001,6000',
       });
   }
@@ -140,10 +139,13 @@ async function dockerConfigOf(
 /** Allows Secrets in a pipe or a private file only, not on a screen or in a log. */
 function checkSecretsMayGo(terminal: Terminal): void {
   const refuse = (where: string, hint: string): never => {
-    throw new BerthError(`--show-secrets does not print Secrets ${where}`, {
-      code: 'secrets-not-protected',
-      hint,
-    });
+    throw new BerthError(
+      'secrets-not-protected',
+      `--show-secrets does not print Secrets ${where}`,
+      {
+        hint,
+      },
+    );
   };
   if (terminal.stdout.isTTY === true) refuse('to a terminal', 'Pipe it: … | kubectl apply -f -');
   const status = fstatSync(1);

@@ -37,8 +37,8 @@ export async function writeDirectory(
     const { changes, edited } = planChanges(tree, files, record);
     if (edited.length > 0)
       throw new BerthError(
+        'site-file-edited',
         `${edited.join(', ')} in ${directory} ${edited.length === 1 ? 'is' : 'are'} not as Berth wrote ${edited.length === 1 ? 'it' : 'them'}; nothing was changed`,
-        { code: 'site-file-edited' },
       );
     await carryOut(tree, files, changes, record);
     return changes;

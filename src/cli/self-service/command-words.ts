@@ -67,7 +67,7 @@ function commandsHint(word: string): string {
 }
 
 function usage(message: string, hint: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint, forUser: true });
+  return new BerthError('usage', message, { hint, forUser: true });
 }
 
 /** What `berth help` prints. @param word the first word of all commands */

@@ -120,9 +120,9 @@ export async function endAndReport(
       ? await reapApart(session.uid, files, terminal)
       : [
           new BerthError(
+            read.error.code,
             `session ${session.id} of ${session.user} ended and is not cleaned up: ${read.error.message}`,
             {
-              code: read.error.code,
               hint: `${read.error.hint} Then run \`berth reap\`.`,
             },
           ),
@@ -169,7 +169,7 @@ function report({ session, outcome, failed }: EndedSession, terminal: Terminal):
   }
   for (const error of failed) terminal.stderr.write(errorText(error));
   // 75 whatever failed: the reaper tries again.
-  if (failed.length > 0) terminal.finish(new BerthError('', { code: 'reap-incomplete' }).exitCode);
+  if (failed.length > 0) terminal.finish(new BerthError('reap-incomplete', '').exitCode);
 }
 
 interface Chosen extends SessionsAndPods {
@@ -183,8 +183,7 @@ async function chosen(args: EndArguments, terminal: Terminal): Promise<Chosen> {
   const { sessionsIn } = await import('./pods.ts');
   const words = (args.session ?? []).map(String);
   if (args.all === words.length > 0)
-    throw new BerthError('give either sessions (IDs or users) or --all', {
-      code: 'usage',
+    throw new BerthError('usage', 'give either sessions (IDs or users) or --all', {
       hint: 'For all of alice: `berth sessions end alice`. With filters: `berth sessions end --all --idle-over 8h`.',
     });
   const all = await readAll(args, words, terminal);

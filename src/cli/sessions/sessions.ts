@@ -99,8 +99,7 @@ async function list(args: ArgumentsOf<typeof listOptions>, terminal: Terminal): 
     return;
   }
   if (terminal.stdout.isTTY !== true)
-    throw new BerthError('--watch needs a terminal on standard output', {
-      code: 'usage',
+    throw new BerthError('usage', '--watch needs a terminal on standard output', {
       hint: 'In a script, run `berth sessions list -o json` as often as needed.',
     });
   const { setTimeout: sleep } = await import('node:timers/promises');

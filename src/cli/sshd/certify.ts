@@ -80,8 +80,7 @@ function validityOf(text: string): number {
   const [, count, unit] = /^([0-9]{1,6})([hdw])$/.exec(text) ?? [];
   const seconds = Number(count) * (units[unit ?? ''] ?? Number.NaN);
   if (seconds >= 3600 && seconds <= 20 * 52 * 604_800) return seconds;
-  throw new BerthError(`--validity ${text}: must be a time from 1h to 1040w`, {
-    code: 'usage',
+  throw new BerthError('usage', `--validity ${text}: must be a time from 1h to 1040w`, {
     hint: 'Write a number followed by h, d or w.',
   });
 }

@@ -59,8 +59,7 @@ async function ask(
     ({ status } = hookTokenFinding(server, cluster, now));
   } catch (thrown) {
     error = deps.deadline.aborted
-      ? new BerthError(`${endpoint}: no answer within ${timeoutMs / 1000} s`, {
-          code: 'api-deadline',
+      ? new BerthError('api-deadline', `${endpoint}: no answer within ${timeoutMs / 1000} s`, {
           hint: `Run \`berth doctor --cluster ${cluster.name}\`: it shows which step fails.`,
           cause: thrown,
         })

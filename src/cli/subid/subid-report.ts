@@ -119,10 +119,13 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
       ? ['Or write the ranges of the other users: `berth subid apply --keep-going`.']
       : []),
   ];
-  return new BerthError(`${count}${summary(problems)}${stopped ? '; nothing was written' : ''}`, {
-    code: first.code,
-    hint: hints.join(' '),
-  });
+  return new BerthError(
+    first.code,
+    `${count}${summary(problems)}${stopped ? '; nothing was written' : ''}`,
+    {
+      hint: hints.join(' '),
+    },
+  );
 }
 
 function summary(problems: readonly SubordinateFault[]): string {

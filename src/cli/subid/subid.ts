@@ -140,7 +140,7 @@ function textOfList(file: string): string {
     const message = `--users-from ${file} cannot be read: ${String(cause.code)}`;
     const hint =
       'Give a file with one login name or passwd(5) entry on each line, or - for standard input.';
-    throw new BerthError(message, { code: 'config-unreadable', hint, fields: { file }, cause });
+    throw new BerthError('config-unreadable', message, { hint, fields: { file }, cause });
   }
 }
 

@@ -162,12 +162,9 @@ async function setup(args: ArgumentsOf<typeof setupOptions>, terminal: Terminal)
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
   if (cluster === undefined)
-    throw new BerthError('no cluster has a valid configuration', {
-      code: 'cluster-unknown',
-    });
+    throw new BerthError('cluster-unknown', 'no cluster has a valid configuration');
   if (other !== undefined) {
-    throw new BerthError('several clusters are configured', {
-      code: 'usage',
+    throw new BerthError('usage', 'several clusters are configured', {
       hint: `Select one: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
     });
   }
@@ -200,10 +197,13 @@ function tokenFromStandardInput(terminal: Terminal): TokenSource | undefined {
 /** The error for a missing source of the token. */
 function sourceOf({ admin }: ClusterSettings): TokenSource {
   if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
-  throw new BerthError('no credentials: neither --from nor a token on standard input was given', {
-    code: 'usage',
-    hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',
-  });
+  throw new BerthError(
+    'usage',
+    'no credentials: neither --from nor a token on standard input was given',
+    {
+      hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',
+    },
+  );
 }
 
 async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<RotateDeps> {
@@ -225,8 +225,7 @@ const lifetimes = { least: '10m', most: '365d' };
 function serviceAccount(text: string): ServiceAccountName {
   const [, namespace, name] = /^([a-z0-9-]+)\/([a-z0-9.-]+)$/.exec(text) ?? [];
   if (namespace !== undefined && name !== undefined) return { namespace, name };
-  throw new BerthError(`--service-account ${text}: must be NAMESPACE/NAME`, {
-    code: 'usage',
+  throw new BerthError('usage', `--service-account ${text}: must be NAMESPACE/NAME`, {
     hint: `${installedPath('share/etc/kubernetes')} creates ondemand/berth-hook.`,
   });
 }

@@ -177,8 +177,11 @@ export function userObjectsOn(input: ObjectsInput): UserObjects {
 export function checkDockerConfig(text: string, file: string): string {
   // The parser's message would quote the secret.
   if ('auths' in mappingOrEmpty(parsedJson(text))) return text;
-  throw new BerthError(`${file}: not a Docker config.json: the key "auths" is missing`, {
-    code: 'docker-config-invalid',
-    fields: { file },
-  });
+  throw new BerthError(
+    'docker-config-invalid',
+    `${file}: not a Docker config.json: the key "auths" is missing`,
+    {
+      fields: { file },
+    },
+  );
 }

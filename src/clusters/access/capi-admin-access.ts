@@ -77,8 +77,7 @@ export async function capiServer(
     (why) => kubeconfigTooLarge(file, why),
   );
   return apiServerFrom(values, { file, endpoint, onlyCluster: true }, (named) => {
-    throw new BerthError(`${file}: it names the file ${named}`, {
-      code: 'admin-kubeconfig-unsupported',
+    throw new BerthError('admin-kubeconfig-unsupported', `${file}: it names the file ${named}`, {
       hint: 'A kubeconfig of Cluster API must contain its certificates.',
     });
   });

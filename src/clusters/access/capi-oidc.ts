@@ -37,7 +37,7 @@ export async function readOidc(
 export async function preferredVersion(client: ApiClient, name: string): Promise<string> {
   const answer = await client.send({ method: 'GET', path: `/apis/${name}` });
   if (answer.status === 404)
-    throw new BerthError(`this cluster has no API group ${name}`, { code: 'capi-missing' });
+    throw new BerthError('capi-missing', `this cluster has no API group ${name}`);
   if (answer.status !== 200) throw apiError(`reading the API group ${name}`, answer);
   const { version } = mappingOrEmpty(answer.body.preferredVersion);
   return typeof version === 'string' ? encodeURIComponent(version) : 'v1beta2';

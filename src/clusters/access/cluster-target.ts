@@ -52,5 +52,5 @@ export function inClusterTarget(env: Readonly<NodeJS.ProcessEnv>): ClusterTarget
 }
 
 function notInCluster(reason: string, cause?: unknown): BerthError {
-  return new BerthError(`--in-cluster: ${reason}`, { code: 'not-in-cluster', cause });
+  return new BerthError('not-in-cluster', `--in-cluster: ${reason}`, { cause });
 }

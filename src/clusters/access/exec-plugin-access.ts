@@ -167,9 +167,12 @@ function spawnUntil(deadline: AbortSignal) {
 
 function pluginFailed(user: string, file: string, reason: string): BerthError {
   const said = escapeControl(reason.trim()).slice(0, 300);
-  return new BerthError(`${file}: the credential plugin of user ${user} failed: ${said}`, {
-    code: 'kubeconfig-plugin-failed',
-    hint: `Run as root: \`kubectl --kubeconfig ${file} auth whoami\`. A plugin that needs a terminal or a browser must log in there first.`,
-    fields: { file },
-  });
+  return new BerthError(
+    'kubeconfig-plugin-failed',
+    `${file}: the credential plugin of user ${user} failed: ${said}`,
+    {
+      hint: `Run as root: \`kubectl --kubeconfig ${file} auth whoami\`. A plugin that needs a terminal or a browser must log in there first.`,
+      fields: { file },
+    },
+  );
 }

@@ -49,9 +49,10 @@ export function beforeDeadline<Result>(
       setImmediate(() =>
         setImmediate(() =>
           reject(
-            new BerthError('the time limit (deadline) was reached before the work was done', {
-              code: 'deadline-exceeded',
-            }),
+            new BerthError(
+              'deadline-exceeded',
+              'the time limit (deadline) was reached before the work was done',
+            ),
           ),
         ),
       );

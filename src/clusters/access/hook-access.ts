@@ -107,12 +107,15 @@ async function fromKubeconfigFile(
 export function asMissingTokenError(thrown: unknown, name: string, file: string): unknown {
   const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
-  return new BerthError(`${file} has no token of the hook for cluster ${name}`, {
-    code: 'hook-token-missing',
-    hint: `Run \`berth token setup --cluster ${name}\`, then \`systemctl enable --now berth-token-rotate.timer\`.`,
-    fields: { file, cluster: name },
-    cause: thrown,
-  });
+  return new BerthError(
+    'hook-token-missing',
+    `${file} has no token of the hook for cluster ${name}`,
+    {
+      hint: `Run \`berth token setup --cluster ${name}\`, then \`systemctl enable --now berth-token-rotate.timer\`.`,
+      fields: { file, cluster: name },
+      cause: thrown,
+    },
+  );
 }
 
 interface Kept {

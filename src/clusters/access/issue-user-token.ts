@@ -28,9 +28,10 @@ export async function issueUserToken(
 ): Promise<IssuedToken> {
   const { credentials } = cluster;
   if (credentials.mode !== 'service-account')
-    throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
-      code: 'internal-error',
-    });
+    throw new BerthError(
+      'internal-error',
+      `cluster ${cluster.name} does not give ServiceAccount tokens to users`,
+    );
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
   return withApiClient(await hookAccess(cluster, deps), deps.deadline, async (client) => {
     if (!deps.owned) await assertOwned(client, namespace, user.name);
@@ -46,10 +47,13 @@ async function assertOwned(client: ApiClient, namespace: string, user: string): 
   const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
   const live = await readObject(client, object);
   if (live === undefined)
-    throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
-      code: 'namespace-missing',
-      hint: 'The hook creates the namespace: run pre-pun, or run k8s-bootstrap before set-k8s-creds.',
-    });
+    throw new BerthError(
+      'namespace-missing',
+      `namespace ${namespace} does not exist, so no token can be issued`,
+      {
+        hint: 'The hook creates the namespace: run pre-pun, or run k8s-bootstrap before set-k8s-creds.',
+      },
+    );
   const owner = ownership(user, live, []);
   if (owner.verdict === 'refused') throw owner.error;
 }

@@ -82,9 +82,9 @@ export async function rotateTokens(
         byEntry.set(key, first);
         if (first.server.url !== entry.server.url)
           throw new BerthError(
+            'hook-token-entry-shared',
             `clusters ${first.target.cluster} and ${entry.target.cluster} share the user entry ${first.user}, but a token is valid for one cluster`,
             {
-              code: 'hook-token-entry-shared',
               hint: `\`berth token setup --cluster ${entry.target.cluster} --from ADMIN_KUBECONFIG\` creates a separate entry for this cluster.`,
               fields: { file: first.target.choice.file },
             },
@@ -132,11 +132,14 @@ function findEntry(target: RotateTarget): Entry {
       : server.clientCertificate !== undefined
         ? 'a client certificate'
         : 'other credentials';
-  throw new BerthError(`${file}: user ${user} has ${has}, not a token that can be renewed`, {
-    code: 'hook-token-not-in-kubeconfig',
-    hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
-    fields: { file, cluster: target.cluster },
-  });
+  throw new BerthError(
+    'hook-token-not-in-kubeconfig',
+    `${file}: user ${user} has ${has}, not a token that can be renewed`,
+    {
+      hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
+      fields: { file, cluster: target.cluster },
+    },
+  );
 }
 
 async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken, 'cluster'>> {
@@ -174,8 +177,9 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
   const account = named ?? serviceAccountOf(decodeUnverifiedClaims(token)?.sub);
   if (account !== undefined) return account;
   throw new BerthError(
+    'hook-token-account-unknown',
     `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,
-    { code: 'hook-token-account-unknown', fields: { file: target.choice.file } },
+    { fields: { file: target.choice.file } },
   );
 }
 
@@ -203,9 +207,10 @@ export async function checkToken(
   } finally {
     client.close();
   }
-  throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
-    code: 'hook-token-rejected',
-  });
+  throw new BerthError(
+    'hook-token-rejected',
+    `the new token of ${wanted} does not work: ${reason}`,
+  );
 }
 
 async function writeToken({ target, user }: Entry, token: string, deps: RotateDeps): Promise<void> {

@@ -187,9 +187,9 @@ async function writeEntries(
     const chosen = entriesOfContext(parseKubeconfig(text, file).values, choice);
     if (chosen.user !== name)
       throw new BerthError(
+        'admin-kubeconfig-context',
         `${cluster.admin.file}: the hook would still use context ${chosen.context}, which has the same address`,
         {
-          code: 'admin-kubeconfig-context',
           hint: `Nothing was written. Set clusters.${cluster.name}.admin.context: ${name} in berth.yml, and run this again.`,
           fields: { file: cluster.admin.file, cluster: cluster.name },
         },

@@ -181,10 +181,13 @@ function checkSize(kind: string, { name, data }: ReturnType<typeof directoryMap>
     0,
   );
   if (size <= largestData) return;
-  throw new BerthError(`ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`, {
-    code: 'config-map-too-large',
-    hint: `Nothing was changed. Remove ${kind} from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.`,
-  });
+  throw new BerthError(
+    'config-map-too-large',
+    `ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`,
+    {
+      hint: `Nothing was changed. Remove ${kind} from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.`,
+    },
+  );
 }
 
 function sameData(

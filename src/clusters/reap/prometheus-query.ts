@@ -37,8 +37,8 @@ export async function namespacesWithPods(
   );
   if (status !== 200 || body.status !== 'success' || body.data?.resultType !== 'vector')
     throw new BerthError(
+      'prometheus-refused',
       `Prometheus at ${url}: it answered ${status}: ${body.error ?? 'no vector'}`,
-      { code: 'prometheus-refused' },
     );
   if ((body.warnings ?? []).length > 0)
     throw incomplete(url, `it warns: ${(body.warnings ?? []).join('; ')}`);
@@ -60,13 +60,16 @@ async function ask(
     return { status: answer.status, body: (await answer.json()) as QueryAnswer };
   } catch (cause) {
     const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-    throw new BerthError(`querying Prometheus at ${url}: ${messageOf(inner)}`, {
-      code: 'prometheus-unreachable',
-      cause,
-    });
+    throw new BerthError(
+      'prometheus-unreachable',
+      `querying Prometheus at ${url}: ${messageOf(inner)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 
 function incomplete(url: string, what: string): BerthError {
-  return new BerthError(`Prometheus at ${url}: ${what}`, { code: 'prometheus-incomplete' });
+  return new BerthError('prometheus-incomplete', `Prometheus at ${url}: ${what}`);
 }

@@ -118,8 +118,8 @@ async function jobObjects(
 
 function crowded(namespace: string): BerthError {
   return new BerthError(
+    'reap-namespace-too-large',
     `namespace ${namespace} has more objects with the label ${jobLabel} than one run handles`,
-    { code: 'reap-namespace-too-large' },
   );
 }
 

@@ -104,10 +104,13 @@ async function readPresent(file: string): Promise<PresentFile | undefined> {
 }
 
 function unsafe(file: string, found: string): BerthError {
-  return new BerthError(`${escapeControl(file)} ${found}, and was not changed`, {
-    code: 'balancer-file-unsafe',
-    fields: { file },
-  });
+  return new BerthError(
+    'balancer-file-unsafe',
+    `${escapeControl(file)} ${found}, and was not changed`,
+    {
+      fields: { file },
+    },
+  );
 }
 
 /** @param file whose name errors have, instead of the temporary one */
@@ -117,13 +120,16 @@ async function assertAccepted(haproxy: string, candidate: string, file: string):
   });
   if (error === undefined) return;
   if (isErrno(error, 'ENOENT', 'EACCES'))
-    throw new BerthError(`could not run ${haproxy}`, { code: 'haproxy-missing', cause: error });
+    throw new BerthError('haproxy-missing', `could not run ${haproxy}`, { cause: error });
   const alerts = stderr
     .replaceAll(candidate, file)
     .split('\n')
     .flatMap((line) => /^\[ALERT\]\s+\(\d+\) : (?:config : )?(.*\S)/.exec(line)?.[1] ?? []);
-  throw new BerthError(`haproxy refuses ${file}: ${alerts.join('; ') || error.message}`, {
-    code: 'haproxy-refused',
-    fields: { file },
-  });
+  throw new BerthError(
+    'haproxy-refused',
+    `haproxy refuses ${file}: ${alerts.join('; ') || error.message}`,
+    {
+      fields: { file },
+    },
+  );
 }

@@ -25,9 +25,9 @@ export async function writeBalancer(
   terminal.stdout.write(writtenText(path, text, placed));
   if (placed.change !== 'edited') return;
   const error = new BerthError(
+    'balancer-file-edited',
     `${path} was not written by Berth, or was edited since, and was not changed`,
     {
-      code: 'balancer-file-edited',
       fields: { file: path },
     },
   );
@@ -60,9 +60,10 @@ export function ownName({ balancers }: BalancerSettings): string | undefined {
   const own = balancers.find(({ name }) => name === hostname() || name === short);
   if (own !== undefined) return own.name;
   const names = balancers.map(({ name }) => name).join(', ');
-  throw new BerthError(`this host, ${hostname()}, is none of the balancers ${names}`, {
-    code: 'balancer-unknown',
-  });
+  throw new BerthError(
+    'balancer-unknown',
+    `this host, ${hostname()}, is none of the balancers ${names}`,
+  );
 }
 
 /** Connects to all nodes, and warns of those at which no sshd answers. They may come later, so it is no error. */

@@ -139,8 +139,8 @@ function goneFiles(
   const gone = made.filter(({ cluster }) => !present.has(cluster));
   if (gone.length > 0 && gone.length === made.length && found.length === 0 && !allowNone)
     throw new BerthError(
+      'clusters-all-gone',
       `the management cluster has none of the Clusters ${gone.map(({ cluster }) => cluster).join(', ')} any more`,
-      { code: 'clusters-all-gone' },
     );
   return gone;
 }

@@ -110,9 +110,7 @@ async function discover(args: ArgumentsOf<typeof options>, terminal: Terminal): 
 
 function incomplete(failed: readonly DiscoveredChange[]): BerthError {
   const clusters = failed.map(({ cluster }) => cluster).join(', ');
-  return new BerthError(`skipped because of errors: ${clusters}`, {
-    code: 'discover-incomplete',
-  });
+  return new BerthError('discover-incomplete', `skipped because of errors: ${clusters}`);
 }
 
 /** The hook's right to make the tokens of users' accounts, which `credentials: service-account` needs. */

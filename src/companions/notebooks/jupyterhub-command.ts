@@ -185,9 +185,10 @@ async function loginOf(
     throw wrong('--login oidc needs --client-id and --client-secret-file');
   const provider = oidcSettingsOf(cluster);
   if (provider === undefined)
-    throw new BerthError(`the users of cluster ${cluster.name} have no identity provider`, {
-      code: 'hub-login-unsupported',
-    });
+    throw new BerthError(
+      'hub-login-unsupported',
+      `the users of cluster ${cluster.name} have no identity provider`,
+    );
   return {
     oidc: {
       issuer: provider.issuer,
@@ -219,5 +220,5 @@ async function write(
 }
 
 function wrong(message: string): BerthError {
-  return new BerthError(message, { code: 'usage', hint: 'See `berth render jupyterhub --help`.' });
+  return new BerthError('usage', message, { hint: 'See `berth render jupyterhub --help`.' });
 }

@@ -57,7 +57,7 @@ async function render(
 ): Promise<void> {
   const { kind, command: server, cluster } = args;
   const slurm = args.backend === 'slurm';
-  const usage = (problem: string, hint: string) => new BerthError(problem, { code: 'usage', hint });
+  const usage = (problem: string, hint: string) => new BerthError('usage', problem, { hint });
   if ((kind === 'web') !== (server !== undefined))
     throw usage(
       kind === 'web' ? '--command is missing' : `--command cannot be used with --kind ${kind}`,

@@ -22,10 +22,13 @@ export async function readAccounts(slurm: SlurmAt, signal: AbortSignal): Promise
   const read = async (args: readonly string[]): Promise<string> => {
     const result = await sacctmgr(slurm, args, signal);
     if (result.error === undefined) return result.stdout;
-    throw new BerthError(`reading the accounts of cluster ${slurm.cluster}: ${wordsOf(result)}`, {
-      code: 'slurm-accounts-unreadable',
-      cause: result.error,
-    });
+    throw new BerthError(
+      'slurm-accounts-unreadable',
+      `reading the accounts of cluster ${slurm.cluster}: ${wordsOf(result)}`,
+      {
+        cause: result.error,
+      },
+    );
   };
   const lists = parseLists(
     await read(listAssociations(slurm.cluster)),
@@ -33,14 +36,12 @@ export async function readAccounts(slurm: SlurmAt, signal: AbortSignal): Promise
   );
   if (typeof lists === 'string')
     throw new BerthError(
+      'slurm-accounts-unreadable',
       `reading the accounts of cluster ${slurm.cluster}: sacctmgr printed ${JSON.stringify(lists.slice(0, 200))}`,
-      { code: 'slurm-accounts-unreadable' },
     );
   // Each cluster has the association of the account root.
   if (lists.associations.length === 0)
-    throw new BerthError(`slurmdbd has no cluster ${slurm.cluster}`, {
-      code: 'slurm-cluster-unknown',
-    });
+    throw new BerthError('slurm-cluster-unknown', `slurmdbd has no cluster ${slurm.cluster}`);
   return lists;
 }
 
@@ -59,8 +60,7 @@ export async function changeAccounts(
   if (result.error === undefined && !result.stderr.includes(refusedWithZero)) return undefined;
   const command = `sacctmgr ${args.join(' ')}`;
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
-  const failure = new BerthError(`${shown}: ${wordsOf(result)}`, {
-    code: 'slurm-accounts-failed',
+  const failure = new BerthError('slurm-accounts-failed', `${shown}: ${wordsOf(result)}`, {
     cause: result.error,
   });
   const { error: silent } = await sacctmgr(slurm, ['-n', 'list', 'cluster'], signal);

@@ -174,8 +174,7 @@ function readMemory(path: string): SyncMemory | undefined {
   try {
     return JSON.parse(text) as SyncMemory;
   } catch (cause) {
-    throw new BerthError(`${file} is not JSON`, {
-      code: 'slurm-accounts-unreadable',
+    throw new BerthError('slurm-accounts-unreadable', `${file} is not JSON`, {
       hint: `Nothing was changed. Restore ${file} from a backup, or remove it: then users whom Berth disabled in an account stay disabled until you re-enable them with sacctmgr, and accounts of a * count as made by hand (--adopt).`,
       cause,
     });

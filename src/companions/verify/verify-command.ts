@@ -73,7 +73,7 @@ export const verifyCommand = command({
         ? []
         : [`--profile ${profile}: not the name of a profile`]),
     ];
-    if (wrong.length > 0) throw new BerthError(wrong.join('; '), { code: 'usage' });
+    if (wrong.length > 0) throw new BerthError('usage', wrong.join('; '));
     const [{ chosenCases, verifyHost }, { writeVerification }] = await Promise.all([
       import('./verify-host.ts'),
       import('./verification-report.ts'),
@@ -81,7 +81,7 @@ export const verifyCommand = command({
     const { PATH: path = '/usr/bin:/bin' } = terminal.env;
     const key = args.identity ?? (await ownKey(terminal));
     await access(key, constants.R_OK).catch((cause: unknown) => {
-      throw new BerthError(`cannot read the key ${key}`, { code: 'usage', cause });
+      throw new BerthError('usage', `cannot read the key ${key}`, { cause });
     });
     const cases = chosenCases(only);
     const interruption = new AbortController();
@@ -124,8 +124,11 @@ async function ownKey({ env }: Terminal): Promise<string> {
     );
     if (!missing) return file;
   }
-  throw new BerthError(`no private key is given, and there is none of ${files.join(', ')}`, {
-    code: 'usage',
-    hint: 'Give one that the account accepts: --identity FILE.',
-  });
+  throw new BerthError(
+    'usage',
+    `no private key is given, and there is none of ${files.join(', ')}`,
+    {
+      hint: 'Give one that the account accepts: --identity FILE.',
+    },
+  );
 }

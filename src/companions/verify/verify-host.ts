@@ -33,8 +33,7 @@ export function chosenCases(only: readonly string[]): readonly ChosenCase[] {
     `${subject}: ${each.name}`.toLowerCase().includes(text.toLowerCase());
   for (const text of only)
     if (!all.some((chosen) => contains(chosen, text)))
-      throw new BerthError(`--only ${text}: no case has this in its subject or name`, {
-        code: 'usage',
+      throw new BerthError('usage', `--only ${text}: no case has this in its subject or name`, {
         hint: `Subjects: ${Object.keys(conformanceCases).join('; ')}.`,
       });
   return all.filter((chosen) => only.length === 0 || only.some((text) => contains(chosen, text)));
@@ -110,7 +109,7 @@ const needed = [
 
 async function loggedIn(target: Target): Promise<Client> {
   const failed = (message: string, hint?: string): BerthError =>
-    new BerthError(message, { code: 'verify-login-failed', hint });
+    new BerthError('verify-login-failed', message, { hint });
   const missing = await missingPrograms(needed, target.path);
   if (missing.length > 0)
     throw failed(
@@ -131,7 +130,7 @@ async function cleanUp(client: Client): Promise<BerthError | undefined> {
     return undefined;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return new BerthError(message, { code: 'verify-not-cleaned-up', cause: error });
+    return new BerthError('verify-not-cleaned-up', message, { cause: error });
   }
 }
 

@@ -52,8 +52,7 @@ export function configOverlay(path: string): ConfigOverlay {
 }
 
 function missing(directory: string, problem: string): BerthError {
-  return new BerthError(`${escapeControl(directory)} ${problem}`, {
-    code: 'config-missing',
+  return new BerthError('config-missing', `${escapeControl(directory)} ${problem}`, {
     hint: `Check the path. The directory must have at least one of ${names.join(', ')}; the others are read from this host.`,
     fields: { file: directory },
   });

@@ -149,8 +149,7 @@ function assertStateDir(path: string, uid: number): void {
   const what = foreign
     ? `belongs to UID ${status.uid}`
     : `can be written by others (mode ${(status.mode & 0o777).toString(8)})`;
-  throw new BerthError(`${path} ${what}`, {
-    code: 'state-dir-unsafe',
+  throw new BerthError('state-dir-unsafe', `${path} ${what}`, {
     hint: `Check its contents, then run: rm -r ${path}. The next hook creates it again.`,
     fields: { file: path },
   });

@@ -4,6 +4,7 @@ import { deepFreeze } from '../schema/deep-freeze.ts';
 import {
   BerthError,
   expectBerthError,
+  type ErrorCode,
   type ErrorDetails,
 } from '../../system/errors/berth-error.ts';
 import { fileIdentity, readConfigFile } from '../../system/config-files.ts';
@@ -119,11 +120,12 @@ export async function writeSettingsCache(
 
 /** An error as the cache holds it: everything but its cause. */
 export interface SerializedError extends Omit<Required<ErrorDetails>, 'cause'> {
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
 export function deserializeError(error: SerializedError): BerthError {
-  return new BerthError(error.message, error);
+  return new BerthError(error.code, error.message, error);
 }
 
 /** For JSON.stringify: a map becomes its entries, an error a `SerializedError`. */

@@ -36,8 +36,7 @@ export function configError(
   hint: string | undefined,
   fields: Readonly<Record<string, string | number>> = {},
 ): BerthError {
-  return new BerthError(`${written(file, fields)}: ${message}`, {
-    code,
+  return new BerthError(code, `${written(file, fields)}: ${message}`, {
     exit: 'config',
     hint,
     fields: { file, ...fields },
@@ -70,7 +69,8 @@ function written(
 
 /** For a command line that names a cluster which is not configured. */
 export function unknownCluster(name: string, known: readonly string[]): BerthError {
-  return new BerthError(`unknown cluster ${name}; configured: ${known.join(', ') || 'none'}`, {
-    code: 'cluster-unknown',
-  });
+  return new BerthError(
+    'cluster-unknown',
+    `unknown cluster ${name}; configured: ${known.join(', ') || 'none'}`,
+  );
 }

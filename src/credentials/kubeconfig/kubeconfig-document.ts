@@ -184,8 +184,7 @@ function invalid(
   hint = `See: kubectl config view --kubeconfig=${file}`,
 ): BerthError {
   const line = text.slice(0, offset).split('\n').length;
-  return new BerthError(`${file}:${line}: ${reason}`, {
-    code: 'kubeconfig-invalid',
+  return new BerthError('kubeconfig-invalid', `${file}:${line}: ${reason}`, {
     hint: `Nothing was written. ${hint}`,
     fields: { file, line },
   });

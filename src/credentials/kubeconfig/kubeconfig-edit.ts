@@ -173,9 +173,12 @@ function checkResult(edited: string, expected: JsonObject, file: string): void {
 }
 
 function notEditable(file: string, cause?: unknown): BerthError {
-  return new BerthError(`${file}: Berth's entries cannot be set without changing others`, {
-    code: 'kubeconfig-not-editable',
-    fields: { file },
-    cause,
-  });
+  return new BerthError(
+    'kubeconfig-not-editable',
+    `${file}: Berth's entries cannot be set without changing others`,
+    {
+      fields: { file },
+      cause,
+    },
+  );
 }

@@ -62,9 +62,12 @@ function staleLock(file: string, log: Logger): Parameters<typeof removeDeadLock>
 
 function locked(file: string, holder: string, ageSeconds: number): BerthError {
   const lock = `${file}.lock`;
-  return new BerthError(`${file} has been locked by ${holder} for ${ageSeconds} s`, {
-    code: 'kubeconfig-locked',
-    hint: `If the user runs no kubectl on any host: rm ${lock}`,
-    fields: { file: lock },
-  });
+  return new BerthError(
+    'kubeconfig-locked',
+    `${file} has been locked by ${holder} for ${ageSeconds} s`,
+    {
+      hint: `If the user runs no kubectl on any host: rm ${lock}`,
+      fields: { file: lock },
+    },
+  );
 }

@@ -19,8 +19,7 @@ export function replaceToken(text: string, user: string, token: string, file: st
   const index = users.findIndex(({ name }) => name === user);
   const entry = users[index]?.user;
   if (!isMapping(entry) || typeof entry.token !== 'string') {
-    throw new BerthError(`${file}: user ${user} has no token`, {
-      code: 'hook-token-not-in-kubeconfig',
+    throw new BerthError('hook-token-not-in-kubeconfig', `${file}: user ${user} has no token`, {
       fields: { file },
     });
   }
@@ -46,8 +45,11 @@ export function replaceToken(text: string, user: string, token: string, file: st
 }
 
 function notEditable(file: string, reason: string): BerthError {
-  return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
-    code: 'kubeconfig-not-editable',
-    fields: { file },
-  });
+  return new BerthError(
+    'kubeconfig-not-editable',
+    `${file}: the token cannot be replaced: ${reason}`,
+    {
+      fields: { file },
+    },
+  );
 }

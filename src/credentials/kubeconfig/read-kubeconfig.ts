@@ -2,7 +2,13 @@ import { type BigIntStats, constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { defaultKubeconfig } from '../../config/schema/kubeconfig-path.ts';
-import { BerthError, expectErrno, isErrno } from '../../system/errors/berth-error.ts';
+import {
+  BerthError,
+  type ErrorCode,
+  type ErrorDetails,
+  expectErrno,
+  isErrno,
+} from '../../system/errors/berth-error.ts';
 import type { User } from '../../system/identity/nss.ts';
 import { escapeControl } from '../../log.ts';
 import { ifExists } from '../../system/if-present.ts';
@@ -71,8 +77,9 @@ export async function readKubeconfig(
 export async function assertHome(user: User): Promise<void> {
   if (!isAbsolute(user.home) || /^\/+$/.test(user.home) || user.home.includes('\0')) {
     throw new BerthError(
+      'home-invalid',
       `the home directory of ${user.name} is ${JSON.stringify(user.home)}, so nothing was written there`,
-      { code: 'home-invalid', fields: { user: user.name } },
+      { fields: { user: user.name } },
     );
   }
   try {
@@ -86,11 +93,14 @@ export async function assertHome(user: User): Promise<void> {
 
 function missingHome(user: User, cause?: unknown): BerthError {
   const why = isErrno(cause) ? (cause.code ?? '') : 'it is not a directory';
-  return new BerthError(`the home of ${user.name} cannot be entered: ${user.home}: ${why}`, {
-    code: 'home-missing',
-    fields: { user: user.name, file: user.home },
-    cause,
-  });
+  return new BerthError(
+    'home-missing',
+    `the home of ${user.name} cannot be entered: ${user.home}: ${why}`,
+    {
+      fields: { user: user.name, file: user.home },
+      cause,
+    },
+  );
 }
 
 /** The resolved path; undefined if there is nothing. */
@@ -100,11 +110,12 @@ async function resolved(path: string, home: string): Promise<string | undefined>
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) {
       if (!(await isLinkBelow(path, home))) return undefined;
-      throw refused(path, 'is a symbolic link whose target does not exist', {
-        code: 'kubeconfig-dangling-link',
-        hint: `Create its target, or remove the link: rm ${path}`,
-        cause,
-      });
+      throw refused(
+        'kubeconfig-dangling-link',
+        path,
+        'is a symbolic link whose target does not exist',
+        { hint: `Create its target, or remove the link: rm ${path}`, cause },
+      );
     }
     if (isErrno(cause, 'EACCES')) throw unreadable(path, cause);
     if (isErrno(cause, 'ELOOP', 'ENOTDIR')) throw notAFile(path, cause);
@@ -132,7 +143,7 @@ function isBelow(path: string, directory: string): boolean {
 
 function outside(path: string, home: string, real?: string): BerthError {
   const leads = real === undefined ? 'is' : `resolves to ${escapeControl(real)},`;
-  return refused(path, `${leads} outside of the home ${home}`, { code: 'kubeconfig-outside-home' });
+  return refused('kubeconfig-outside-home', path, `${leads} outside of the home ${home}`);
 }
 
 /** Whether it is a symbolic link whose target does not exist. */
@@ -157,8 +168,7 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
     const reading = await open(target, O_RDONLY | flags).catch(() => undefined);
     if (reading === undefined) throw unreadable(path, cause);
     await reading.close();
-    throw refused(path, 'is read-only', {
-      code: 'kubeconfig-read-only',
+    throw refused('kubeconfig-read-only', path, 'is read-only', {
       hint: `Run \`chmod u+w ${path}\`, or mount the home read-write.`,
       cause,
     });
@@ -168,34 +178,32 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
 function checkKind(path: string, status: Stats | BigIntStats, user: User): void {
   if (!status.isFile()) throw notAFile(path);
   if (Number(status.uid) === user.uid) return;
-  throw refused(path, `resolves to a file of UID ${status.uid}`, {
-    code: 'kubeconfig-not-own-file',
+  throw refused('kubeconfig-not-own-file', path, `resolves to a file of UID ${status.uid}`, {
     hint: `Remove it: rm ${path}. The next login creates a file that the user owns.`,
   });
 }
 
 function notAFile(path: string, cause?: unknown): BerthError {
-  return refused(path, 'is not a regular file', {
-    code: 'kubeconfig-not-a-file',
+  return refused('kubeconfig-not-a-file', path, 'is not a regular file', {
     hint: `Rename it: mv ${path} ${path}.old`,
     cause,
   });
 }
 
 function unreadable(path: string, cause: unknown): BerthError {
-  return refused(path, 'cannot be read by its user', {
-    code: 'kubeconfig-unreadable',
+  return refused('kubeconfig-unreadable', path, 'cannot be read by its user', {
     hint: `Check owners and modes as that user: namei -l ${path}`,
     cause,
   });
 }
 
 function refused(
+  code: ErrorCode,
   path: string,
   reason: string,
-  details: Omit<ConstructorParameters<typeof BerthError>[1], 'fields'>,
+  details?: Pick<ErrorDetails, 'hint' | 'cause'>,
 ): BerthError {
-  return new BerthError(`${path} ${reason}`, { ...details, fields: { file: path } });
+  return new BerthError(code, `${path} ${reason}`, { ...details, fields: { file: path } });
 }
 
 /**
@@ -203,5 +211,5 @@ function refused(
  * @param why such as `has 9000000 bytes`
  */
 export function kubeconfigTooLarge(file: string, why: string): BerthError {
-  return new BerthError(`${file} ${why}`, { code: 'kubeconfig-too-large', fields: { file } });
+  return new BerthError('kubeconfig-too-large', `${file} ${why}`, { fields: { file } });
 }

@@ -181,8 +181,7 @@ function decode({ path, contents }: KubeconfigSource): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(contents);
   } catch (cause) {
-    throw new BerthError(`${path} is not UTF-8 text`, {
-      code: 'kubeconfig-invalid',
+    throw new BerthError('kubeconfig-invalid', `${path} is not UTF-8 text`, {
       hint: 'Nothing was written. file(1) shows its encoding: convert it to UTF-8.',
       fields: { file: path },
       cause,

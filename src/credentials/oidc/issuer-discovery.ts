@@ -70,9 +70,10 @@ export async function fetchIssuer(
   const { keys } = answer.json as { readonly keys?: unknown };
   const usable = (Array.isArray(keys) ? keys : []).flatMap(publicKeyOf).slice(0, maximumKeys);
   if (usable.length === 0) {
-    throw new BerthError(`${escapeControl(jwksUri)} contains no public signing key`, {
-      code: 'issuer-no-keys',
-    });
+    throw new BerthError(
+      'issuer-no-keys',
+      `${escapeControl(jwksUri)} contains no public signing key`,
+    );
   }
   return {
     tokenEndpoint,
@@ -91,9 +92,10 @@ function assertOk(url: URL, { status, json }: HttpsResponse): void {
 
 function mismatch(issuer: string, named: unknown): BerthError {
   const name = typeof named === 'string' ? escapeControl(named).slice(0, 200) : '';
-  return new BerthError(`the discovery document of '${issuer}' has the issuer '${name}'`, {
-    code: 'issuer-mismatch',
-  });
+  return new BerthError(
+    'issuer-mismatch',
+    `the discovery document of '${issuer}' has the issuer '${name}'`,
+  );
 }
 
 function httpsAddress(document: string, value: unknown, name: string): string {

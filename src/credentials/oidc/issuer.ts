@@ -165,8 +165,11 @@ function readRecord(file: string, issuer: string): IssuerRecord | undefined {
 function renewalFailure(cause: unknown): BerthError {
   if (cause instanceof BerthError) return cause;
   const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
-  return new BerthError(`the issuer's keys could not be stored: ${reason}`, {
-    code: 'issuer-cache-not-written',
-    cause,
-  });
+  return new BerthError(
+    'issuer-cache-not-written',
+    `the issuer's keys could not be stored: ${reason}`,
+    {
+      cause,
+    },
+  );
 }

@@ -148,8 +148,7 @@ export function chooseToken(
 ): string {
   const token = kind === 'id' ? tokens.idToken : tokens.accessToken;
   if (token !== undefined && token !== '') return token;
-  throw new BerthError(`there is no ${kind === 'id' ? 'ID' : 'access'} token`, {
-    code: 'token-missing',
+  throw new BerthError('token-missing', `there is no ${kind === 'id' ? 'ID' : 'access'} token`, {
     hint:
       kind === 'id'
         ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'

@@ -45,9 +45,10 @@ export function providerFetch(
 /** The provider answered with this status, and no OAuth error. */
 export function unexpectedStatus(url: URL, status: number): BerthError {
   if (status < 500 && status !== 429) return invalidResponse(url, `HTTP ${status}`);
-  return new BerthError(`${url.host}${url.pathname} answered with HTTP ${status}`, {
-    code: 'issuer-unavailable',
-  });
+  return new BerthError(
+    'issuer-unavailable',
+    `${url.host}${url.pathname} answered with HTTP ${status}`,
+  );
 }
 
 /** What `HttpsClient` or `inspect` threw: openid-client keeps it as the cause of its own error. */

@@ -173,9 +173,10 @@ function tokenError(
         (redacted, value) => redacted.replaceAll(value, '[redacted]'),
         description === undefined ? error : `${error}: ${description}`,
       );
-    return new BerthError(`${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`, {
-      code: refusals.get(error) ?? 'issuer-request-refused',
-    });
+    return new BerthError(
+      refusals.get(error) ?? 'issuer-request-refused',
+      `${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`,
+    );
   }
   if (status !== 200) return unexpectedStatus(url, status);
   const { message, cause } = thrown as Error;

@@ -181,5 +181,5 @@ function shown(value: unknown): string {
 }
 
 function refused(code: ErrorCode, message: string, hint: string): BerthError {
-  return new BerthError(message, { code, hint });
+  return new BerthError(code, message, { hint });
 }

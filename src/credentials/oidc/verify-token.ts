@@ -37,10 +37,8 @@ const maximumLength = 64 * 1024;
 export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaims {
   if (jwt.length > maximumLength) {
     throw new BerthError(
+      'token-too-large',
       `the token has ${jwt.length} bytes; Berth accepts at most ${maximumLength}`,
-      {
-        code: 'token-too-large',
-      },
     );
   }
   const parts = jwt.split('.');
@@ -108,7 +106,7 @@ function parseObject(part: string, name: string): Mapping {
 }
 
 function malformed(why: string): BerthError {
-  return new BerthError(`the token is not a signed JWT: ${why}`, { code: 'token-malformed' });
+  return new BerthError('token-malformed', `the token is not a signed JWT: ${why}`);
 }
 
 /** A public key of a JWKS, RFC 7517; only the members that matter here. */
@@ -173,15 +171,16 @@ function checkSignature(
   const { alg, kid } = header;
   const algorithm = algorithms.get(alg);
   if (algorithm === undefined) {
-    throw new BerthError(`the token's signature algorithm ${quoted(alg)} is not allowed`, {
-      code: 'token-algorithm',
-    });
+    throw new BerthError(
+      'token-algorithm',
+      `the token's signature algorithm ${quoted(alg)} is not allowed`,
+    );
   }
   const named = keys.filter((key) => kid === undefined || key.kid === kid);
   if (named.length === 0) {
     throw new KeyMismatch(
+      'token-key-unknown',
       `the token is signed with a key that the issuer does not publish (kid ${quoted(kid)})`,
-      { code: 'token-key-unknown' },
     );
   }
   const usable = named.flatMap((key) => publicKey(key, algorithm) ?? []);
@@ -191,14 +190,15 @@ function checkSignature(
   if (usable.some((key) => verify(algorithm.hash, signed, verifyInput(key, algorithm), signature)))
     return;
   if (usable.length > 0) {
-    throw new KeyMismatch("the token's signature does not match the issuer's key", {
-      code: 'token-signature',
-    });
+    throw new KeyMismatch(
+      'token-signature',
+      "the token's signature does not match the issuer's key",
+    );
   }
   throw new KeyMismatch(
+    'token-algorithm',
     `the issuer's key ${quoted(kid)} cannot verify a signature with the algorithm ${quoted(alg)}`,
     {
-      code: 'token-algorithm',
       hint: 'Compare the token’s alg with the key at the issuer’s jwks_uri. A broken key, or an RSA key of fewer than 2048 bits, must be replaced at the identity provider.',
     },
   );

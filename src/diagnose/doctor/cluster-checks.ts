@@ -149,9 +149,9 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
     tlsServerName,
   }).catch((cause: unknown) => {
     throw new BerthError(
+      'api-unreachable',
       `the server's clock and certificate could not be read: ${messageOf(cause)}`,
       {
-        code: 'api-unreachable',
         hint: 'See the check `api` of this cluster.',
       },
     );

@@ -56,8 +56,7 @@ export async function runPamHook(
     },
   );
   if (ended === 0) return;
-  throw new BerthError(`pam-session ${step} ${endText(ended, hookMs)}`, {
-    code: 'test-session-failed',
+  throw new BerthError('test-session-failed', `pam-session ${step} ${endText(ended, hookMs)}`, {
     hint: `Its error is in syslog: ${whereLogged}.`,
   });
 }
@@ -86,10 +85,13 @@ export async function runTestSessionProcess(
   });
   if (ended === 0) return;
   if (ended === 'late')
-    throw new BerthError(`its process gave no answer within ${timeoutMs / 1000} s`, {
-      code: 'test-session-failed',
-      hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
-    });
+    throw new BerthError(
+      'test-session-failed',
+      `its process gave no answer within ${timeoutMs / 1000} s`,
+      {
+        hint: 'Look for processes that wait for a file system: `findmnt -t nfs,nfs4,lustre`, `dmesg`, and `ps -eo pid,stat,user,wchan:20,args` for those in state D.',
+      },
+    );
   throw failureIn(stdout, stderr) ?? unknownError(endText(ended, timeoutMs), stderr);
 }
 
@@ -114,18 +116,24 @@ function failureIn(output: string, errors: string): BerthError | undefined {
   const why = cause === undefined || message.includes(cause) ? '' : `: ${cause}`;
   // What a session in a job, whose login is another process on another host, says itself.
   const said = shown(errors.trim().slice(-saidLength));
-  return new BerthError(`${message}${why} [${known.code}]${said === '' ? '' : `: ${said}`}`, {
-    code: 'test-session-failed',
-    hint: `${known.next} For more: berth explain ${known.code}`,
-  });
+  return new BerthError(
+    'test-session-failed',
+    `${message}${why} [${known.code}]${said === '' ? '' : `: ${said}`}`,
+    {
+      hint: `${known.next} For more: berth explain ${known.code}`,
+    },
+  );
 }
 
 function unknownError(end: string, errors: string): BerthError {
   const why = shown(errors.trim());
-  return new BerthError(`its process ${end}${why === '' ? '' : `: ${why}`}`, {
-    code: 'test-session-failed',
-    hint: `Log in with ssh as this user, and read the log of that login: ${whereLogged}.`,
-  });
+  return new BerthError(
+    'test-session-failed',
+    `its process ${end}${why === '' ? '' : `: ${why}`}`,
+    {
+      hint: `Log in with ssh as this user, and read the log of that login: ${whereLogged}.`,
+    },
+  );
 }
 
 /** The report escapes the text again, which changes nothing then. */

@@ -86,8 +86,7 @@ export async function readLogFile(
       for (const line of lines) addBytes(line);
     }
   } catch (cause) {
-    throw new BerthError(`cannot read ${path}`, {
-      code: 'log-file-unreadable',
+    throw new BerthError('log-file-unreadable', `cannot read ${path}`, {
       cause,
       fields: { file: path },
     });
@@ -122,8 +121,7 @@ function addLine(line: string, to: SessionLines, now: number): boolean {
 
 function unreadable(cause: Error, stderr: string): BerthError {
   const why = stderr.trim() === '' ? '' : `: ${stderr.trim()}`;
-  return new BerthError(`journalctl cannot read the journal${why}`, {
-    code: 'journal-unreadable',
+  return new BerthError('journal-unreadable', `journalctl cannot read the journal${why}`, {
     cause,
   });
 }

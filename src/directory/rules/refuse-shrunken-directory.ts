@@ -33,8 +33,7 @@ export function assertEnoughEntries(
   keepPercent: number,
 ): void {
   const tooFew = (found: string): BerthError =>
-    new BerthError(found, {
-      code: 'ldap-too-few-entries',
+    new BerthError('ldap-too-few-entries', found, {
       hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many accounts were really removed, run \`berth ${command} --accept-fewer\` once.`,
     });
   const compare = (kind: string, count: number, before: number): void => {

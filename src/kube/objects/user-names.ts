@@ -17,10 +17,13 @@ export interface NamePrefixes {
 export function namespaceOf(prefix: string, username: string): string {
   const name = `${prefix}${username.replace(/[.@]/g, '-')}`;
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
-  throw new BerthError(`user ${username} would get the namespace ${JSON.stringify(name)}`, {
-    code: 'namespace-name-invalid',
-    fields: { user: username, namespace: name.slice(0, 80) },
-  });
+  throw new BerthError(
+    'namespace-name-invalid',
+    `user ${username} would get the namespace ${JSON.stringify(name)}`,
+    {
+      fields: { user: username, namespace: name.slice(0, 80) },
+    },
+  );
 }
 
 /** The subject of RoleBindings: the user name as the API server sees it, with its username prefix. */

@@ -123,8 +123,9 @@ export async function endConnectionProcesses(
 function notKilled(id: string, left: number, fuse: readonly string[]): BerthError {
   const why = fuse.length === 0 ? '' : `: no answer from FUSE connection ${fuse.join(', ')}`;
   return new BerthError(
+    'processes-not-killed',
     `${countText(left, 'process')} of connection ${id} survived SIGKILL${why}`,
-    { code: 'processes-not-killed', hint: fuseHint(fuse) },
+    { hint: fuseHint(fuse) },
   );
 }
 

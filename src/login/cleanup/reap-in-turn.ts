@@ -239,11 +239,13 @@ function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser |
       };
   if ('at' in one) return one;
   const { uid, reaped } = one;
-  const failed = reaped.failed.map(({ message, ...details }) => new BerthError(message, details));
+  const failed = reaped.failed.map(
+    ({ code, message, ...details }) => new BerthError(code, message, details),
+  );
   return { uid, reaped: { ...reaped, failed } };
 }
 
 function notReaped(uid: number, code: ErrorCode, message: string): ReapedUser {
-  const error = new BerthError(message, { code, fields: { uid } });
+  const error = new BerthError(code, message, { fields: { uid } });
   return { uid, reaped: { ...emptyReap, failed: [error] } };
 }

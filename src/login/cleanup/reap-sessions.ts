@@ -184,8 +184,9 @@ async function killLeft(
 
 function roundLate(unreached: number): BerthError {
   return new BerthError(
+    'reap-timeout',
     `cleanup stopped after ${reapTimeoutMs / 1000} s, before it reached ${countText(unreached, 'user')}. The next run begins with them`,
-    { code: 'reap-timeout', fields: { unreached } },
+    { fields: { unreached } },
   );
 }
 

@@ -61,9 +61,10 @@ export async function planDrain({ now, by, reason, deadline }: Omit<DrainInput, 
     .map(({ name, active, enabled }) => ({ name, enabled, stopped: active || byHand }));
   const known = merged([...(before?.units ?? []), ...(undoing?.units ?? []), ...found]);
   if (known.length === 0)
-    throw new BerthError('there is no listener to stop: no berth-sshd@ unit runs or is enabled', {
-      code: 'listeners-missing',
-    });
+    throw new BerthError(
+      'listeners-missing',
+      'there is no listener to stop: no berth-sshd@ unit runs or is enabled',
+    );
   const state: DrainState = {
     since: before !== undefined && before.since > 0 ? before.since : now,
     by,
@@ -148,10 +149,13 @@ async function assertRunning(names: readonly string[]): Promise<void> {
   const active = (await listenerUnits()).filter((unit) => unit.active).map(({ name }) => name);
   const missing = names.filter((name) => !active.includes(name));
   if (missing.length === 0) return;
-  throw new BerthError(`not running after the start: ${missing.join(', ')}`, {
-    code: 'listener-not-started',
-    hint: `See \`systemctl status ${missing[0] ?? ''}\`, correct what it says, and run \`berth node undrain\` again: it continues.`,
-  });
+  throw new BerthError(
+    'listener-not-started',
+    `not running after the start: ${missing.join(', ')}`,
+    {
+      hint: `See \`systemctl status ${missing[0] ?? ''}\`, correct what it says, and run \`berth node undrain\` again: it continues.`,
+    },
+  );
 }
 
 /** One entry for each unit: it was stopped if any record says so. */

@@ -28,9 +28,10 @@ export interface ListenerUnit {
  */
 export async function listenerUnits(): Promise<readonly ListenerUnit[]> {
   if (!hasSystemd())
-    throw new BerthError('this host does not run systemd, which starts and stops the listeners', {
-      code: 'systemd-missing',
-    });
+    throw new BerthError(
+      'systemd-missing',
+      'this host does not run systemd, which starts and stops the listeners',
+    );
   const loaded = await run(['list-units', '--all', '--plain', '--no-legend', pattern]);
   const configured = directoryNames(kindsDirectory)
     .filter((name) => name.endsWith('.conf'))
@@ -78,9 +79,12 @@ async function run(args: readonly string[]): Promise<string> {
   if (error === undefined) return stdout;
   const words = args.filter((word) => !word.startsWith('--')).join(' ');
   const said = stderr.trim().split('\n')[0] ?? '';
-  throw new BerthError(`systemctl ${words} failed: ${said === '' ? error.message : said}`, {
-    code: 'systemctl-failed',
-    hint: `Look at \`systemctl status '${pattern}'\`, then run the same command again: it continues.`,
-    cause: error,
-  });
+  throw new BerthError(
+    'systemctl-failed',
+    `systemctl ${words} failed: ${said === '' ? error.message : said}`,
+    {
+      hint: `Look at \`systemctl status '${pattern}'\`, then run the same command again: it continues.`,
+      cause: error,
+    },
+  );
 }

@@ -173,16 +173,16 @@ function sessionHost(
   const isSsh = env.SSH_CONNECTION !== undefined;
   if (isSsh && (connection === undefined || connection.endsWith('.closing')))
     // sshd's process waited, for example for xauth(1), while its connection was closed and cleaned up.
-    throw new BerthError('the connection of this login was closed before the session started', {
-      code: 'connection-closed',
-    });
+    throw new BerthError(
+      'connection-closed',
+      'the connection of this login was closed before the session started',
+    );
   return { user, storage, podman, runtimeDir, connection };
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
   if (code === 'profile-not-offered')
-    return new BerthError(`no such session for you on this machine: ${reason}`, {
-      code,
+    return new BerthError(code, `no such session for you on this machine: ${reason}`, {
       forUser: true,
       hint: 'Ask for one of these with `ssh -o SetEnv=BERTH_PROFILE=NAME`, or for none.',
     });
@@ -190,8 +190,7 @@ function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): B
   const message = isRule
     ? 'no session is available for you on this machine'
     : 'the configuration of your session on this machine has a mistake';
-  return new BerthError(message, {
-    code: isRule ? 'session-refused' : code,
+  return new BerthError(isRule ? 'session-refused' : code, message, {
     hint: `As root, run \`berth plan --ssh --user NAME\` to see ${isRule ? 'which rules were tried' : 'the mistake'}.`,
     fields: { why: code, reason },
     cause: error ?? new Error(reason),

@@ -45,8 +45,7 @@ export async function runTestSession({
   const { profiles, storage, podman } = await loadSshSettings({ configFile });
   const chosen = profiles.get(wanted.profile);
   if (chosen === undefined)
-    throw new BerthError(`there is no profile ${wanted.profile}`, {
-      code: 'profile-missing',
+    throw new BerthError('profile-missing', `there is no profile ${wanted.profile}`, {
       hint: 'Run `berth doctor` again: the configuration has changed meanwhile.',
     });
   const profile: Profile = {
@@ -101,5 +100,5 @@ async function run({ file, args, env }: ProgramCall, { deadlineMs }: Profile): P
 }
 
 function testSessionFailed(message: string, hint: string): BerthError {
-  return new BerthError(message, { code: 'test-session-failed', hint });
+  return new BerthError('test-session-failed', message, { hint });
 }

@@ -46,7 +46,7 @@ export async function pamSession(input: PamSessionInput): Promise<number> {
   let step = env.PAM_TYPE?.replace('_session', '');
   try {
     if (process.geteuid?.() !== 0)
-      throw new BerthError('pam-session must be run by PAM, as root', { code: 'not-root' });
+      throw new BerthError('not-root', 'pam-session must be run by PAM, as root');
     const options = parseOptions(input.args);
     // PAM_TYPE is not trusted alone: users can set it where pam_env reads ~/.pam_environment.
     step = options.step ?? step;
@@ -153,9 +153,9 @@ function parseOptions(args: readonly string[]): Options {
       at += 1;
     } else
       throw new BerthError(
+        'usage',
         `pam-session: ${arg === '--config' ? `${arg} needs an absolute path` : `unknown argument ${arg}`}`,
         {
-          code: 'usage',
           hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
         },
       );

@@ -54,8 +54,7 @@ export function sessionsNamed(
     const [first, second] = found;
     if (first === undefined) throw unknown(word, all);
     if (second !== undefined)
-      throw new BerthError(`${word} is the name of ${found.length} of your sessions`, {
-        code: 'usage',
+      throw new BerthError('usage', `${word} is the name of ${found.length} of your sessions`, {
         forUser: true,
         hint: `Name it as one of: ${found.map(fullName).join(', ')}.`,
       });
@@ -66,8 +65,7 @@ export function sessionsNamed(
 
 function unknown(word: string, all: readonly OwnSession[]): BerthError {
   const names = all.map(({ name }) => name).join(', ');
-  return new BerthError(`you have no container, pod or job ${word} here`, {
-    code: 'session-unknown',
+  return new BerthError('session-unknown', `you have no container, pod or job ${word} here`, {
     forUser: true,
     hint: names === '' ? 'You have none at all.' : `You have: ${names}.`,
   });

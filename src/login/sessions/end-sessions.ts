@@ -133,5 +133,5 @@ async function waitFor(done: () => boolean, mostMs: number): Promise<void> {
 
 function notEnded({ id, user }: Endable, pid: number): BerthError {
   const message = `ending session ${id} of ${user}: its sshd, PID ${pid}, still runs after SIGKILL`;
-  return new BerthError(message, { code: 'session-not-ended' });
+  return new BerthError('session-not-ended', message);
 }

@@ -66,8 +66,7 @@ function family(version: number): 'ipv4' | 'ipv6' {
 }
 
 function notAnAddress(text: string): BerthError {
-  return new BerthError(`--from ${text}: not an IP address or a network`, {
-    code: 'usage',
+  return new BerthError('usage', `--from ${text}: not an IP address or a network`, {
     hint: 'Write an address such as 192.0.2.7, or a network such as 192.0.2.0/24.',
   });
 }
@@ -120,8 +119,7 @@ function unknown(word: string): BerthError {
   const [message, option] = word.includes('/')
     ? [`there is no pod ${word} of an SSH session`, ' --all-nodes']
     : [`no session on this node has the ID or the user ${word}`, ''];
-  return new BerthError(message, {
-    code: 'session-unknown',
+  return new BerthError('session-unknown', message, {
     hint: `It may have ended. See \`berth sessions list${option}\`.`,
   });
 }

@@ -119,9 +119,12 @@ export function readBalancerLog(path: string, most: number): string {
 }
 
 function unsafe(path: string, cause?: unknown): BerthError {
-  return new BerthError(`the balancer's log ${path} is not a file that only root can write`, {
-    code: 'balancer-log-unsafe',
-    fields: { file: path },
-    cause,
-  });
+  return new BerthError(
+    'balancer-log-unsafe',
+    `the balancer's log ${path} is not a file that only root can write`,
+    {
+      fields: { file: path },
+      cause,
+    },
+  );
 }

@@ -82,10 +82,13 @@ export async function unmountRuntimeDir(
       const failure = await onHost(site, [...unmount, directory]);
       if (failure === undefined) continue;
       if (failure.includes('busy')) return;
-      throw new BerthError(`could not unmount ${directory}: ${failure}`, {
-        code: 'runtime-directory-not-unmounted',
-        hint: `Find the processes that use it: findmnt ${directory}; fuser -vm ${directory}. \`berth reap\` tries again each minute.`,
-      });
+      throw new BerthError(
+        'runtime-directory-not-unmounted',
+        `could not unmount ${directory}: ${failure}`,
+        {
+          hint: `Find the processes that use it: findmnt ${directory}; fuser -vm ${directory}. \`berth reap\` tries again each minute.`,
+        },
+      );
     }
     // It is root's directory now. Removing it also detaches the mount in mount namespaces that users created.
     if (isMounted(directory) === false && userDirectoryStatus(directory)?.uid === 0)
@@ -107,7 +110,5 @@ function isMounted(directory: string): boolean | undefined {
 }
 
 function notMounted(directory: string, cause: string): BerthError {
-  return new BerthError(`could not mount ${directory}: ${cause}`, {
-    code: 'runtime-directory-not-mounted',
-  });
+  return new BerthError('runtime-directory-not-mounted', `could not mount ${directory}: ${cause}`);
 }

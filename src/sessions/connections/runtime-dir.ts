@@ -34,9 +34,10 @@ export function runtimeDirOf(user: Pick<User, 'uid'>): string {
   const found = findRuntimeDir(user);
   if (found !== undefined) return found;
   const directories = runtimeDirCandidates(user).join(', ');
-  throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
-    code: 'runtime-directory-missing',
-  });
+  throw new BerthError(
+    'runtime-directory-missing',
+    `no runtime directory of yours was found: looked for ${directories}`,
+  );
 }
 
 /** The user's runtime directory; undefined if neither exists, or others have access to it. */

@@ -40,8 +40,8 @@ export function callingMonitor(parent: () => number): ProcessId {
   if (monitor !== undefined && parent() === pid) return monitor;
   const path = executablePath(pid);
   throw new BerthError(
+    'pam-session-orphaned',
     `the connection was not recorded, because pam-session was not started by a running sshd: its parent is process ${pid}${path === undefined ? '' : ` (${path})`}`,
-    { code: 'pam-session-orphaned' },
   );
 }
 

@@ -297,8 +297,7 @@ function mask(): Buffer {
 }
 
 function connectionLost(how: string, cause: Error | undefined): BerthError {
-  return new BerthError(`the connection to the pod was lost: ${how}`, {
-    code: 'exec-connection-lost',
+  return new BerthError('exec-connection-lost', `the connection to the pod was lost: ${how}`, {
     forUser: true,
     cause,
   });

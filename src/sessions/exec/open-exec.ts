@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import {
   BerthError,
   codeOf,
+  type ErrorCode,
   type ErrorDetails,
   messageOf,
 } from '../../system/errors/berth-error.ts';
@@ -82,16 +83,16 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
   const reason = escapeControl(messageOf(thrown));
   if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
     return new BerthError(
+      'exec-certificate',
       `connecting to the API server ${host}: its certificate is not trusted: ${reason}`,
-      { code: 'exec-certificate', cause: thrown },
+      { cause: thrown },
     );
-  return new BerthError(`connecting to the API server ${host}: ${reason}`, {
-    code: 'exec-unreachable',
+  return new BerthError('exec-unreachable', `connecting to the API server ${host}: ${reason}`, {
     cause: thrown,
   });
 }
 
-type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint' | 'forUser'>;
+type Meaning = Pick<ErrorDetails, 'hint' | 'forUser'> & { readonly code: ErrorCode };
 
 const meanings: Readonly<Record<number, Meaning>> = {
   401: { code: 'exec-unauthorized', forUser: true },
@@ -106,16 +107,14 @@ const refused = ({ namespace, pod }: ExecTarget): Meaning => ({
 
 function refusal(target: ExecTarget, status: number, body: string): BerthError {
   const { namespace, pod } = target;
-  const meaning =
+  const { code, ...meaning } =
     meanings[status] ??
     (status >= 500 || status === 429 ? { code: 'exec-server-error' } : refused(target));
   const said = escapeControl(messageIn(body).slice(0, 500));
   return new BerthError(
+    code,
     `exec in pod ${namespace}/${pod}: the API server answered ${status}: ${said}`,
-    {
-      ...meaning,
-      fields: { status },
-    },
+    { ...meaning, fields: { status } },
   );
 }
 

@@ -111,9 +111,10 @@ export class PodDialogue {
     this.#said = Buffer.concat([this.#said, bytes]);
     if (this.#said.length > longestDialogueAnswer)
       this.#broken.abort(
-        new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
-          code: 'pod-shell-output-too-long',
-        }),
+        new BerthError(
+          'pod-shell-output-too-long',
+          'the cleanup shell in the pod sent more than 1 MiB',
+        ),
       );
     this.#heard?.();
   }
@@ -134,9 +135,10 @@ export class PodDialogue {
 
   #ended({ exitCode }: ExecOutcome): BerthError {
     const said = escapeControl(this.#complaint.trim().slice(0, longestComplaint));
-    return new BerthError(`the shell in the pod ended with exit code ${exitCode}: ${said}`, {
-      code: 'pod-shell-ended',
-    });
+    return new BerthError(
+      'pod-shell-ended',
+      `the shell in the pod ended with exit code ${exitCode}: ${said}`,
+    );
   }
 }
 

@@ -80,8 +80,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
     };
     output.onBroken = (error) =>
       stream.giveUp(
-        new BerthError('the output of the command is no longer read', {
-          code: 'exec-output-closed',
+        new BerthError('exec-output-closed', 'the output of the command is no longer read', {
           forUser: true,
           cause: error,
         }),
@@ -139,8 +138,9 @@ function aborted(reason: unknown): BerthError {
   return reason instanceof BerthError
     ? reason
     : new BerthError(
+        'exec-aborted',
         `Berth stopped waiting for a command in the pod: ${String(reason)}; its exit status is unknown`,
-        { code: 'exec-aborted', forUser: true, cause: reason },
+        { forUser: true, cause: reason },
       );
 }
 

@@ -35,8 +35,7 @@ export async function relaySession(session: RelaySessionInput): Promise<ExecOutc
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void =>
     ending.abort(
-      new BerthError(`the session was ended by ${signal}`, {
-        code: 'session-signalled',
+      new BerthError('session-signalled', `the session was ended by ${signal}`, {
         forUser: true,
         fields: { signal },
       }),

@@ -94,8 +94,7 @@ export async function startHelper(
   return {
     connections,
     ended: promise,
-    stop: () =>
-      stream.giveUp(new BerthError('forwarding was stopped', { code: 'forwarding-stopped' })),
+    stop: () => stream.giveUp(new BerthError('forwarding-stopped', 'forwarding was stopped')),
   };
 }
 

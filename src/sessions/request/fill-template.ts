@@ -22,9 +22,10 @@ export function fillTemplate(template: string, user: TemplateUser): string {
       case 'variable':
         return valueOf(part.name, user);
       case 'fault':
-        throw new BerthError(`${JSON.stringify(template.slice(0, 200))} ${part.problem}`, {
-          code: 'template-invalid',
-        });
+        throw new BerthError(
+          'template-invalid',
+          `${JSON.stringify(template.slice(0, 200))} ${part.problem}`,
+        );
     }
   });
   return filled.join('');
@@ -48,7 +49,7 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
 
 function unsafe(what: 'name' | 'home', value: string): BerthError {
   return new BerthError(
+    'template-value-unsafe',
     `the account's ${what} cannot be used: ${JSON.stringify(value.slice(0, 200))}`,
-    { code: 'template-value-unsafe' },
   );
 }

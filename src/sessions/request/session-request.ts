@@ -66,8 +66,7 @@ function wanted(command: string | undefined, tty: boolean): SessionRequest {
 }
 
 function usage(problem: string): BerthError {
-  return new BerthError(problem, {
-    code: 'usage',
+  return new BerthError('usage', problem, {
     hint: 'In sshd_config: ForceCommand /usr/lib/berth/shell/login [--profile NAME] [--config FILE]. As the login shell in passwd, it takes no options.',
   });
 }

@@ -52,8 +52,9 @@ export async function collectImages(site: ImageSettings, options: GcOptions): Pr
   if (broken !== undefined) {
     const [profile, { error }] = broken;
     throw new BerthError(
+      'gc-profile-invalid',
       `profile ${profile} is invalid, so it is not known which image it needs: ${error.message}`,
-      { code: 'gc-profile-invalid', hint: error.hint, fields: error.fields, cause: error },
+      { hint: error.hint, fields: error.fields, cause: error },
     );
   }
   if (options.dryRun) {
@@ -96,8 +97,9 @@ function judge(
   const [first] = unknown;
   if (first !== undefined)
     throw new BerthError(
+      'gc-users-unreadable',
       `no image was removed: could not read ${first}, the list of one user's containers, which may need any image`,
-      { code: 'gc-users-unreadable', fields: { file: first } },
+      { fields: { file: first } },
     );
   const named = new Set(
     wantedImages(site.profiles).map(({ image }) => findImage(index, image)?.id),

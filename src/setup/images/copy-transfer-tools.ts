@@ -103,16 +103,16 @@ async function ldd(file: string): Promise<string> {
   // For a static program ldd fails; it needs no loader.
   if (error === undefined || /not a dynamic executable|statically linked/.test(stdout))
     return stdout;
-  throw new BerthError(`ldd ${file} failed: ${error.message}`, {
-    code: 'ldd-failed',
+  throw new BerthError('ldd-failed', `ldd ${file} failed: ${error.message}`, {
     cause: error,
   });
 }
 
 function missing(what: string): BerthError {
-  return new BerthError(`${what} was not found on this machine, so it could not be copied`, {
-    code: 'transfer-tools-not-on-host',
-  });
+  return new BerthError(
+    'transfer-tools-not-on-host',
+    `${what} was not found on this machine, so it could not be copied`,
+  );
 }
 
 /** Absolute paths of the loader and the libraries in the output of ldd(1), without the vDSO. */

@@ -121,8 +121,7 @@ function idIn(text: unknown): string[] {
 }
 
 function unreadable(file: string, why: string, hint: string): BerthError {
-  return new BerthError(`archive ${file} cannot be read: ${why}`, {
-    code: 'archive-unreadable',
+  return new BerthError('archive-unreadable', `archive ${file} cannot be read: ${why}`, {
     hint,
     fields: { file },
   });

@@ -144,8 +144,7 @@ function records(
 
 /** @returns `image-store-broken` */
 export function brokenStore(message: string, directory: string): BerthError {
-  return new BerthError(message, {
-    code: 'image-store-broken',
+  return new BerthError('image-store-broken', message, {
     hint: `When nobody is logged in, move ${directory} away and run \`berth images pull\`.`,
     fields: { file: directory },
   });

@@ -124,9 +124,9 @@ export function wrongDigest(
   why: readonly string[] = [],
 ): BerthError {
   return new BerthError(
+    'image-digest-wrong',
     `${what} has the digest ${[...digests].join(' ') || 'none'}, and not ${wanted}`,
     {
-      code: 'image-digest-wrong',
       hint: [
         ...why,
         'If the archive is the right one, write its digest into the profile. A docker archive has no manifest, so podman computes a digest that no registry has.',
@@ -156,7 +156,8 @@ export function movesNames(
   hint: string,
 ): BerthError {
   return new BerthError(
+    'archive-moves-names',
     `${attempted} would make tags point to other images: ${moves.map(moveText).join(', ')}; the store is unchanged`,
-    { code: 'archive-moves-names', hint },
+    { hint },
   );
 }

@@ -126,10 +126,10 @@ async function nameOnly(load: {
   const [only, another] = loaded;
   if (only === undefined || another !== undefined)
     throw new BerthError(
+      'archive-several-images',
       only === undefined
         ? `podman loaded no image from ${attempted}`
         : `${attempted} contains ${loaded.length} images, so it is not clear which is ${image}`,
-      { code: 'archive-several-images' },
     );
   const reference = splitReference(image);
   const { repository, tag = 'latest', digest } = reference;
@@ -167,7 +167,8 @@ function notWanted(
 ): BerthError {
   const what =
     image === undefined ? 'no profile names' : `the store does not have as ${image} afterwards`;
-  return new BerthError(`${attempted} contains ${names.join(', ')}, which ${what}`, {
-    code: 'archive-not-in-profiles',
-  });
+  return new BerthError(
+    'archive-not-in-profiles',
+    `${attempted} contains ${names.join(', ')}, which ${what}`,
+  );
 }

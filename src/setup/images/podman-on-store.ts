@@ -65,18 +65,20 @@ function podmanError(
   { podman }: PodmanPaths,
 ): BerthError {
   if (error.name === 'AbortError')
-    return new BerthError(`${attempted}: not completed within the time limit`, {
-      code: 'deadline-exceeded',
-      hint: 'Allow more time with --timeout. Incomplete layers are removed.',
-    });
+    return new BerthError(
+      'deadline-exceeded',
+      `${attempted}: not completed within the time limit`,
+      {
+        hint: 'Allow more time with --timeout. Incomplete layers are removed.',
+      },
+    );
   if (error.code === 'ENOENT' || error.code === 127)
-    return new BerthError(`${attempted}: could not run ${podman}`, {
-      code: 'podman-missing',
+    return new BerthError('podman-missing', `${attempted}: could not run ${podman}`, {
       cause: error,
     });
   const reason = lastError(stderr) ?? error.message;
   const [, code] = known.find(([pattern]) => pattern.test(stderr)) ?? [];
-  return new BerthError(`${attempted}: ${reason}`, { code: code ?? 'podman-failed', cause: error });
+  return new BerthError(code ?? 'podman-failed', `${attempted}: ${reason}`, { cause: error });
 }
 
 /** Podman retries and prints each error; the last one is the reason. */

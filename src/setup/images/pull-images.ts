@@ -80,9 +80,10 @@ async function pullImage(
     const found = findImage(store.index(), image);
     // Podman has checked the digests. This checks that sessions will find the image by its name.
     if (found === undefined)
-      throw new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
-        code: 'image-not-stored',
-      });
+      throw new BerthError(
+        'image-not-stored',
+        `image ${image} was pulled, but the store has no image of that name`,
+      );
     // Removing damaged images has removed all of their names.
     if (damaged.length > 0) {
       const taken = new Set(store.index().images.flatMap(({ names }) => names));
@@ -150,8 +151,7 @@ export function storeError(thrown: unknown, attempted: string): BerthError {
     'code' in thrown &&
     ['ENOSPC', 'EDQUOT'].includes(String(thrown.code));
   if (!full) return asBerthError(thrown, attempted);
-  return new BerthError(`${attempted}: no space left in the image store`, {
-    code: 'image-store-full',
+  return new BerthError('image-store-full', `${attempted}: no space left in the image store`, {
     cause: thrown,
   });
 }
@@ -167,10 +167,13 @@ const largest = 1024 * 1024;
 export function assertRegistryAuth(file: string): void {
   const problem = problemOf(file);
   if (problem === undefined) return;
-  throw new BerthError(`the registry credentials in ${escapeControl(file)}: ${problem}`, {
-    code: 'registry-auth-invalid',
-    fields: { file },
-  });
+  throw new BerthError(
+    'registry-auth-invalid',
+    `the registry credentials in ${escapeControl(file)}: ${problem}`,
+    {
+      fields: { file },
+    },
+  );
 }
 
 function problemOf(file: string): string | undefined {

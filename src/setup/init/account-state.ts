@@ -43,8 +43,7 @@ export async function accountState(names: readonly string[], group: string): Pro
   for (const name of names) {
     const entry = known.find((one) => one.startsWith(`${name}:`));
     if (entry === undefined)
-      throw new BerthError(`there is no account ${JSON.stringify(name)}`, {
-        code: 'user-unknown',
+      throw new BerthError('user-unknown', `there is no account ${JSON.stringify(name)}`, {
         hint: 'Give the name as `getent passwd` prints it, or make the account first, for example with `useradd --create-home`.',
       });
     if (Number(entry.split(':')[2]) < defaultSettings.minimumUid) throw systemAccount(name);
@@ -59,10 +58,13 @@ export async function accountState(names: readonly string[], group: string): Pro
 /** Its own shell on this host would be replaced. */
 function systemAccount(name: string): BerthError {
   const { minimumUid } = defaultSettings;
-  return new BerthError(`${name} is a system account (its UID is below ${minimumUid})`, {
-    code: 'uid-below-minimum',
-    hint: 'Give accounts of people. root keeps its shell on this host.',
-  });
+  return new BerthError(
+    'uid-below-minimum',
+    `${name} is a system account (its UID is below ${minimumUid})`,
+    {
+      hint: 'Give accounts of people. root keeps its shell on this host.',
+    },
+  );
 }
 
 /** The login shells that accounts had before they got Berth's, so that a later run can say how to undo it. */

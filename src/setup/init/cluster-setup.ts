@@ -63,8 +63,7 @@ export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupSt
   const caFile = ca === undefined ? undefined : join(dirname(config), caDirectory, `${name}.pem`);
   const refuse = (field: string, hint: string): never => {
     const fields = { file: kubeconfig };
-    throw new BerthError(`${kubeconfig} has ${field}`, {
-      code: 'admin-kubeconfig-unsupported',
+    throw new BerthError('admin-kubeconfig-unsupported', `${kubeconfig} has ${field}`, {
       hint,
       fields,
     });
@@ -86,8 +85,7 @@ export function clusterSetup(answers: ClusterAnswers, policies: readonly SetupSt
       'Neither the kubeconfigs of users nor logins use a proxy. If this host reaches the API server without one, take proxy-url out of a copy of the kubeconfig, and give that.',
     );
   if (answers.apply && !existsSync(answers.kubectl))
-    throw new BerthError(`there is no ${answers.kubectl}`, {
-      code: 'config-missing',
+    throw new BerthError('config-missing', `there is no ${answers.kubectl}`, {
       hint: 'Install kubectl, or give its path with --kubectl.',
     });
   const more = config === defaultConfigFile ? [] : ['--config', config];

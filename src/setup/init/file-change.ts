@@ -43,9 +43,9 @@ export async function placeFile(
   // The admin has agreed to a change of what was there before.
   if (meanwhile !== before)
     throw new BerthError(
+      'init-file-changed',
       `${path} was changed by another program after \`berth init\` had shown its own change, and was left as it is`,
       {
-        code: 'init-file-changed',
         fields: { file: path },
       },
     );

@@ -82,10 +82,13 @@ export async function assertContainersStart(): Promise<void> {
   if (!existsSync(sshYml)) findings.push(await devicesFinding({ podman, profiles: new Map() }));
   for (const finding of findings)
     if (finding.status === 'failed')
-      throw new BerthError(`no session would start: ${finding.message}; nothing was written`, {
-        code: 'init-cancelled',
-        hint: finding.next,
-      });
+      throw new BerthError(
+        'init-cancelled',
+        `no session would start: ${finding.message}; nothing was written`,
+        {
+          hint: finding.next,
+        },
+      );
 }
 
 /** The profile of the sessions, and ssh.yml, which gives it to everybody. */

@@ -63,10 +63,13 @@ const units: Readonly<Record<string, string>> = {
 export function portalSetup(answers: PortalAnswers): Setup {
   const { config, oodDirectory } = answers;
   if (!existsSync(oodDirectory))
-    throw new BerthError(`${oodDirectory} does not exist: Open OnDemand is not on this host`, {
-      code: 'config-missing',
-      hint: 'Install Open OnDemand first, or give the directory of its configuration with --ood-directory.',
-    });
+    throw new BerthError(
+      'config-missing',
+      `${oodDirectory} does not exist: Open OnDemand is not on this host`,
+      {
+        hint: 'Install Open OnDemand first, or give the directory of its configuration with --ood-directory.',
+      },
+    );
   const hookEnv = answers.hookEnv ?? hookEnvFileIn(oodDirectory);
   const berth = readIfPresent(config);
   const portalText = readIfPresent(join(oodDirectory, 'ood_portal.yml'));

@@ -89,7 +89,5 @@ export async function takeInitLock(): Promise<FileLock | undefined> {
 }
 
 function running(holder: string): BerthError {
-  return new BerthError(`${holder} runs \`berth init\` too; nothing was written`, {
-    code: 'init-running',
-  });
+  return new BerthError('init-running', `${holder} runs \`berth init\` too; nothing was written`);
 }

@@ -171,7 +171,7 @@ function publicHalf(key: string): string {
   const file = key.endsWith('.pub') ? key : `${key}.pub`;
   if (file.endsWith('-cert.pub')) throw usage(`--host-key ${key} is a certificate, not a key`);
   if (isFile(file)) return file;
-  throw new BerthError(`there is no host key ${file}`, { code: 'host-key-missing' });
+  throw new BerthError('host-key-missing', `there is no host key ${file}`);
 }
 
 /** ssh-keygen would wait for the writer of a FIFO, and need minutes for a large file. The file need not exist. */

@@ -93,10 +93,13 @@ async function configProblems(
 
 function unknown(name: string, all: readonly string[]): BerthError {
   const near = nearestKey(name, all);
-  return new BerthError(`there is no kind of session ${JSON.stringify(name)} on this host`, {
-    code: 'sshd-kind-unknown',
-    hint: near && `Did you mean ${near}?`,
-  });
+  return new BerthError(
+    'sshd-kind-unknown',
+    `there is no kind of session ${JSON.stringify(name)} on this host`,
+    {
+      hint: near && `Did you mean ${near}?`,
+    },
+  );
 }
 
 /**
@@ -126,7 +129,7 @@ export async function testSshdConfig(sshd: string, config: string): Promise<void
   if (directory !== undefined) await mkdir(directory, { mode: 0o755, recursive: true });
   const last = directory === undefined ? reason : await refusal(sshd, config);
   if (last === undefined) return;
-  throw new BerthError(`sshd refuses ${config}: ${last}`, { code: 'sshd-refused' });
+  throw new BerthError('sshd-refused', `sshd refuses ${config}: ${last}`);
 }
 
 /** What sshd says against the file; undefined if it accepts it. */
@@ -136,6 +139,6 @@ async function refusal(sshd: string, config: string): Promise<string | undefined
   });
   if (error === undefined) return undefined;
   if (isErrno(error, 'ENOENT', 'EACCES'))
-    throw new BerthError(`could not run ${sshd}`, { code: 'sshd-missing', cause: error });
+    throw new BerthError('sshd-missing', `could not run ${sshd}`, { cause: error });
   return saidBySshd(stderr, error);
 }

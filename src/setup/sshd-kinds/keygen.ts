@@ -58,8 +58,7 @@ export async function runKeygen(
 
 function failure(args: readonly string[], cause: Error, stderr: string): BerthError {
   if (isErrno(cause, 'ENOENT'))
-    return new BerthError(`${program} does not exist`, {
-      code: 'keygen-failed',
+    return new BerthError('keygen-failed', `${program} does not exist`, {
       hint: 'Install the OpenSSH client.',
     });
   const said = stderr
@@ -67,8 +66,11 @@ function failure(args: readonly string[], cause: Error, stderr: string): BerthEr
     .map((line) => line.replaceAll('@', '').trim())
     .filter((line) => line !== '');
   const last = said.slice(-3).join(' ');
-  return new BerthError(`ssh-keygen ${args[0] ?? ''}: ${last === '' ? cause.message : last}`, {
-    code: 'keygen-failed',
-    cause,
-  });
+  return new BerthError(
+    'keygen-failed',
+    `ssh-keygen ${args[0] ?? ''}: ${last === '' ? cause.message : last}`,
+    {
+      cause,
+    },
+  );
 }

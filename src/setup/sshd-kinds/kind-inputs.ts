@@ -73,7 +73,7 @@ export async function kindConfigOf(options: NewKindOptions): Promise<Omit<KindCo
       ? options.hostKeys
       : defaultHostKeys.filter((key) => existsSync(key));
   if (hostKeys.length === 0)
-    throw new BerthError('there is no host key in /etc/ssh', { code: 'host-key-missing' });
+    throw new BerthError('host-key-missing', 'there is no host key in /etc/ssh');
   return {
     name,
     mode,
@@ -101,9 +101,10 @@ function presentMode(name: string): KindMode {
 /** @throws {BerthError} `sshd-kind-name-invalid` */
 function assertKindName(name: string): void {
   if (isKindName(name)) return;
-  throw new BerthError(`${JSON.stringify(name)} cannot be the name of a kind of session`, {
-    code: 'sshd-kind-name-invalid',
-  });
+  throw new BerthError(
+    'sshd-kind-name-invalid',
+    `${JSON.stringify(name)} cannot be the name of a kind of session`,
+  );
 }
 
 async function assertProfile(
@@ -124,5 +125,5 @@ function assertFile(option: string, file: string): void {
 function usage(message: string, hint?: string): BerthError {
   return hint === undefined
     ? usageError('berth sshd new', message)
-    : new BerthError(message, { code: 'usage', hint });
+    : new BerthError('usage', message, { hint });
 }

@@ -80,8 +80,9 @@ export async function newKind(input: NewKindInput): Promise<NewKind> {
       const edited = result.former !== undefined && !isUneditedKind(result.former.text);
       if (edited && result.change === 'changed' && !input.overwrite)
         throw new BerthError(
+          'sshd-kind-edited',
           `${file} was edited since \`berth sshd new\` made it, and was left as it is`,
-          { code: 'sshd-kind-edited', fields: { file } },
+          { fields: { file } },
         );
       if (result.former === undefined || result.change === 'unchanged') {
         if (result.change === 'new') await staged.commit();
@@ -155,11 +156,14 @@ async function checked(
   const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;
   const critical = criticalFindings(lint, kind.accepted);
   if (critical.length > 0)
-    throw new BerthError(`with ${file}, users can run code on the host: ${critical.join('; ')}`, {
-      code: 'sshd-kind-open',
-      hint: `${critical.some((one) => one.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
-      fields: { file },
-    });
+    throw new BerthError(
+      'sshd-kind-open',
+      `with ${file}, users can run code on the host: ${critical.join('; ')}`,
+      {
+        hint: `${critical.some((one) => one.endsWith('(shell-reads-home)')) && kind.mode === 'forced' ? 'For shell-reads-home use --mode login-shell. ' : ''}Correct it, or accept it with --accept CODE. \`berth explain sshd-kind-open\` says more. Nothing was changed.`,
+        fields: { file },
+      },
+    );
   const before = readIfPresent(file);
   return {
     kind,
@@ -187,7 +191,7 @@ async function asFinal(candidate: string, file: string, work: () => Promise<void
   } catch (error) {
     expectBerthError(error);
     const { code, hint } = error;
-    throw new BerthError(error.message.replaceAll(candidate, file), { code, hint, cause: error });
+    throw new BerthError(code, error.message.replaceAll(candidate, file), { hint, cause: error });
   }
 }
 

@@ -151,8 +151,11 @@ function holderText({ address }: ListeningSocket, [pid]: readonly number[]): str
 }
 
 function taken(endpoint: SshdEndpoint, why: string): BerthError {
-  return new BerthError(`port ${endpoint.port} is taken (${endpointText(endpoint)}): ${why}`, {
-    code: 'port-taken',
-    fields: { port: endpoint.port },
-  });
+  return new BerthError(
+    'port-taken',
+    `port ${endpoint.port} is taken (${endpointText(endpoint)}): ${why}`,
+    {
+      fields: { port: endpoint.port },
+    },
+  );
 }

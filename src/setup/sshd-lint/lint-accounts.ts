@@ -52,7 +52,7 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
         .map(([name = '']) => name),
     ];
     if (member === undefined)
-      throw new BerthError(`no account in the group ${name} was found`, { code: 'group-empty' });
+      throw new BerthError('group-empty', `no account in the group ${name} was found`);
     return member;
   });
   const wanted = [...new Set([...users, ...members])];
@@ -60,8 +60,7 @@ export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount
     const found = await entries('passwd', wanted);
     const missing = wanted.find((name) => !found.some(([one]) => one === name));
     if (missing !== undefined)
-      throw new BerthError(`there is no user ${missing}`, {
-        code: 'user-unknown',
+      throw new BerthError('user-unknown', `there is no user ${missing}`, {
         fields: { user: missing },
       });
     return { accounts: await withGroups(found), services: [], missingGroups: new Set() };

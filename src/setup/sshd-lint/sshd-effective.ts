@@ -46,7 +46,7 @@ export async function effectiveOptions(
 
 function notOpenSsh(message: string): BerthError {
   const hint = 'It must be OpenSSH 7.4 or later: see `sshd -V`.';
-  return new BerthError(message, { code: 'sshd-output', hint });
+  return new BerthError('sshd-output', message, { hint });
 }
 
 async function run(sshd: string, args: string[], config: string): Promise<string> {
@@ -57,18 +57,17 @@ async function run(sshd: string, args: string[], config: string): Promise<string
 
 function refused(sshd: string, config: string, stderr: string, cause: Error): BerthError {
   if (isErrno(cause, 'ENOENT', 'EACCES'))
-    return new BerthError(`could not run ${sshd}`, { code: 'sshd-missing', cause });
+    return new BerthError('sshd-missing', `could not run ${sshd}`, { cause });
   const directory = /^Missing privilege separation directory: (\S+)/m.exec(stderr)?.[1];
   return directory === undefined
-    ? new BerthError(`sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
-        code: 'sshd-refused',
+    ? new BerthError('sshd-refused', `sshd refuses ${config}: ${saidBySshd(stderr, cause)}`, {
         hint: `Run \`${sshd} -t -f ${config}\`.`,
         cause,
       })
     : new BerthError(
+        'sshd-refused',
         `${config} was not checked: sshd has not run since the boot, and ${directory} does not exist`,
         {
-          code: 'sshd-refused',
           hint: `Run \`mkdir -m 0755 ${directory}\`, as a start of sshd does, and then this again.`,
           cause,
         },

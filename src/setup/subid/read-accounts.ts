@@ -118,10 +118,13 @@ async function named(wanted: readonly string[], nss: Nss): Promise<PasswdEntry[]
   ]) {
     const entry = passwdEntry(line);
     if (entry === undefined)
-      throw new BerthError(`not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
-        code: 'usage',
-        hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
-      });
+      throw new BerthError(
+        'usage',
+        `not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`,
+        {
+          hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
+        },
+      );
     found.set(entry.name, entry);
   }
   const unknown = names.filter((name) => !found.has(name));
@@ -194,7 +197,7 @@ function nssOfFiles(prefix: string): Nss {
 function unknownUsers(names: readonly string[]): BerthError {
   const some = names.slice(0, 5).join(', ') + (names.length > 5 ? ', …' : '');
   return new BerthError(
+    'user-unknown',
     names.length === 1 ? `there is no user ${some}` : `${names.length} users do not exist: ${some}`,
-    { code: 'user-unknown' },
   );
 }

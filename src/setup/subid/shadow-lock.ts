@@ -71,8 +71,7 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
     const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
     const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
     if (pid === undefined)
-      throw new BerthError(`${lock} contains no process ID`, {
-        code: 'lock-unreadable',
+      throw new BerthError('lock-unreadable', `${lock} contains no process ID`, {
         fields: { file: lock },
       });
     return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
@@ -84,9 +83,9 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
 async function timedOut(lock: string, pid: number): Promise<BerthError> {
   const command = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
   return new BerthError(
+    'lock-timeout',
     `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${timeoutMs / 1000} s`,
     {
-      code: 'lock-timeout',
       hint: 'Try again. If that process is not a tool that manages accounts, the lock is stale. Remove it.',
       fields: { file: lock },
     },

@@ -5,7 +5,6 @@ import { nextStep } from './next-step.ts';
 export type { ErrorCode, ExitClass };
 
 export interface ErrorDetails {
-  readonly code: ErrorCode;
   /** Only where the first class of the code in `exitClasses` does not apply. */
   readonly exit?: ExitClass;
   /** One line: what to do next, where the place knows more than the catalogue (docs/errors.md). */
@@ -26,14 +25,18 @@ export class BerthError extends Error {
   readonly fields: Readonly<Record<string, string | number>>;
   readonly #hint: string | undefined;
 
-  constructor(message: string, details: ErrorDetails) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = details.code;
-    const classes = exitClasses[details.code];
-    this.exit = details.exit ?? (typeof classes === 'string' ? classes : classes[0]);
-    this.#hint = details.hint;
-    this.forUser = details.forUser ?? false;
-    this.fields = details.fields ?? {};
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { exit, hint, forUser = false, fields = {}, cause }: ErrorDetails = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    const classes = exitClasses[code];
+    this.exit = exit ?? (typeof classes === 'string' ? classes : classes[0]);
+    this.#hint = hint;
+    this.forUser = forUser;
+    this.fields = fields;
   }
 
   /** One line: what to do next. */
@@ -54,7 +57,7 @@ export class BerthError extends Error {
 export function asBerthError(thrown: unknown, attempted: string): BerthError {
   if (thrown instanceof BerthError) return thrown;
   const code = isErrno(thrown) ? 'system-error' : 'internal-error';
-  return new BerthError(`${attempted}: ${messageOf(thrown)}`, { code, cause: thrown });
+  return new BerthError(code, `${attempted}: ${messageOf(thrown)}`, { cause: thrown });
 }
 
 /** The message of any thrown value. */
@@ -70,7 +73,7 @@ export function codeOf(thrown: unknown): string {
 /** The same error with another next step. @param cause for the log; default: none */
 export function withHint(error: BerthError, hint: string, cause?: unknown): BerthError {
   const { message, code, exit, fields } = error;
-  return new BerthError(message, { code, exit, hint, fields, cause });
+  return new BerthError(code, message, { exit, hint, fields, cause });
 }
 
 /** True for the errors of node:fs and node:net, which carry a `code` such as `ENOENT`. */

@@ -17,8 +17,7 @@ export async function nameOfUid(uid: number): Promise<string | undefined> {
   const [name = '', , found] = stdout.split(':');
   if (cause === undefined && name !== '' && found === String(uid)) return name;
   if (cause?.code === notFound) return undefined;
-  throw new BerthError(`looking up UID ${uid} in NSS failed`, {
-    code: 'nss-failed',
+  throw new BerthError('nss-failed', `looking up UID ${uid} in NSS failed`, {
     cause,
   });
 }

@@ -49,8 +49,9 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
   const { name } = user;
   if (user.uid < limits.minimumUid) {
     throw new BerthError(
+      'uid-below-minimum',
       `user ${name} has UID ${user.uid}, the lowest allowed is ${limits.minimumUid}`,
-      { code: 'uid-below-minimum', fields: { user: name, uid: user.uid } },
+      { fields: { user: name, uid: user.uid } },
     );
   }
   return user;
@@ -65,9 +66,10 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
 export function checkUserName(name: string): void {
   const reason = faultOfName(name);
   if (reason === undefined) return;
-  throw new BerthError(`invalid user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`, {
-    code: 'user-name-invalid',
-  });
+  throw new BerthError(
+    'user-name-invalid',
+    `invalid user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`,
+  );
 }
 
 function faultOfName(name: string): string | undefined {
@@ -112,8 +114,7 @@ function becomeByName(name: string): void {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_UNKNOWN_CREDENTIAL')) {
       throw cause;
     }
-    throw new BerthError(`there is no user ${name}`, {
-      code: 'user-unknown',
+    throw new BerthError('user-unknown', `there is no user ${name}`, {
       fields: { user: name },
       cause,
     });
@@ -123,8 +124,7 @@ function becomeByName(name: string): void {
 function ownAccount(name: string): User {
   const entry = passwdEntry();
   if (entry.name !== name) {
-    throw new BerthError(`${entry.name} cannot look up user ${name}`, {
-      code: 'not-root',
+    throw new BerthError('not-root', `${entry.name} cannot look up user ${name}`, {
       hint: 'Run it as root, or for your own account.',
       fields: { user: name },
     });
@@ -138,16 +138,18 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
   try {
     info = userInfo();
   } catch (cause) {
-    throw new BerthError(`NSS has no account for UID ${process.geteuid?.() ?? ''}`, {
-      code: 'nss-failed',
+    throw new BerthError('nss-failed', `NSS has no account for UID ${process.geteuid?.() ?? ''}`, {
       cause,
     });
   }
   if (wanted !== undefined && info.username !== wanted) {
-    throw new BerthError(`NSS returned the account ${info.username} for the user ${wanted}`, {
-      code: 'user-name-not-canonical',
-      fields: { user: wanted, uid: info.uid },
-    });
+    throw new BerthError(
+      'user-name-not-canonical',
+      `NSS returned the account ${info.username} for the user ${wanted}`,
+      {
+        fields: { user: wanted, uid: info.uid },
+      },
+    );
   }
   return {
     name: info.username,

@@ -25,7 +25,7 @@ async function isSkipped(
     if (server === 'answers') return { status: 200, json: {} };
     if (server === 'never answers') onConnected?.();
     if (server !== 'refuses') await sleep(1_050);
-    throw new BerthError('no answer', { code: 'issuer-timeout', hint: '' });
+    throw new BerthError('issuer-timeout', 'no answer', { hint: '' });
   };
   const stateDir = mkdtempSync(join(directory, 'state-'));
   const backoff = { stateDir, issuers: [site, tenant], now: () => 1_000 };

@@ -15,9 +15,10 @@ export function hostPlacement(settings: BalancerSettings, balancer: string | und
   const { balancers, peersPort, listen, statistics, kinds } = settings;
   if (balancer !== undefined && !balancers.some(({ name }) => name === balancer)) {
     const names = balancers.map(({ name }) => name).join(', ');
-    throw new BerthError(`there is no balancer ${balancer}; there are: ${names || 'none'}`, {
-      code: 'balancer-unknown',
-    });
+    throw new BerthError(
+      'balancer-unknown',
+      `there is no balancer ${balancer}; there are: ${names || 'none'}`,
+    );
   }
   const [only] = balancers;
   const self = balancer ?? (balancers.length > 1 ? undefined : (only?.name ?? 'local'));
@@ -64,9 +65,9 @@ export function onlyKind(settings: BalancerSettings, name: string): BalancerSett
   const known = [...new Set(settings.kinds.map((kind) => kind.name))];
   const near = nearestKey(name, known);
   throw new BerthError(
+    'kind-unknown',
     `--kind ${name}: balancer.yml has no such kind of sessions; it has: ${known.join(', ')}`,
     {
-      code: 'kind-unknown',
       hint: near && `Did you mean ${near}?`,
     },
   );
@@ -88,8 +89,8 @@ export function podPlacement(settings: BalancerSettings): Placement {
   const transparent = kinds.find(({ clientAddress }) => clientAddress === 'transparent');
   if (transparent !== undefined)
     throw new BerthError(
+      'kind-not-for-pods',
       `kind ${transparent.name} of system ${transparent.system} has client_address: transparent, which pods cannot do`,
-      { code: 'kind-not-for-pods' },
     );
   const ports = podPorts(settings);
   const families = listen.some(isIpv6) ? ['0.0.0.0', '::'] : ['0.0.0.0'];

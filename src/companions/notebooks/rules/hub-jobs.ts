@@ -51,7 +51,7 @@ export function hubJobProfile(profile: Profile, pods: readonly string[]): JobCho
 }
 
 function unsupported({ name }: Profile, problem: string): BerthError {
-  return new BerthError(`the profile ${name} ${problem}`, { code: 'hub-job-unsupported' });
+  return new BerthError('hub-job-unsupported', `the profile ${name} ${problem}`);
 }
 
 /** The scripts, NAME.sh, the one that ends such a job, and the lines for sudo, by file name. */

@@ -50,7 +50,5 @@ function literal(text: string): string {
 }
 
 function unsupported(what: string): BerthError {
-  return new BerthError(`the section ldap of berth.yml has ${what}`, {
-    code: 'hub-login-unsupported',
-  });
+  return new BerthError('hub-login-unsupported', `the section ldap of berth.yml has ${what}`);
 }

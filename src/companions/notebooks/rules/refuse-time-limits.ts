@@ -21,7 +21,7 @@ export function refuseTimeLimits(
   ];
   if (keys.length === 0) return;
   throw new BerthError(
+    'time-limit-unsupported',
     `the profile ${name} has ${keys.join(' and ')}, which is not supported for ${what}`,
-    { code: 'time-limit-unsupported' },
   );
 }

@@ -16,8 +16,8 @@ export function pagesConfigMap(files: readonly { path: string; text: string }[])
   const [largest] = [...files].sort((a, b) => size(b.text) - size(a.text));
   if (largest !== undefined && all > most)
     throw new BerthError(
+      'pages-too-large',
       `the pages have ${countText(all, 'byte')}, and a ConfigMap holds ${countText(most, 'byte')} at most; the largest is ${largest.path} with ${countText(size(largest.text), 'byte')}`,
-      { code: 'pages-too-large' },
     );
   return stringify({
     apiVersion: 'v1',

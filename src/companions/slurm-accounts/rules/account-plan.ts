@@ -20,9 +20,10 @@ export function planAccounts(
   for (const [name, account] of fromTheTop(accounts)) {
     const { parent } = account;
     if (parent !== undefined && !accounts.has(parent) && !live.has(parent))
-      throw new BerthError(`account ${name}: its parent ${parent} does not exist`, {
-        code: 'slurm-parent-unknown',
-      });
+      throw new BerthError(
+        'slurm-parent-unknown',
+        `account ${name}: its parent ${parent} does not exist`,
+      );
     const present = live.get(name);
     if (present === undefined)
       join(steps, { kind: 'add-accounts', parent: parent ?? 'root' }, name);

@@ -304,8 +304,7 @@ export class BashWordReader {
   /** Throws. `found` names the construct, never a value. */
   refuse(code: ErrorCode, found: string, advice?: string, line = this.line): never {
     const hint = code.startsWith('hook-env-') ? (advice ?? assignmentsOnly) : undefined;
-    throw new BerthError(`${this.file}:${line}: found ${found}`, {
-      code,
+    throw new BerthError(code, `${this.file}:${line}: found ${found}`, {
       hint,
       fields: { file: this.file, line },
     });

@@ -16,8 +16,7 @@ export function namedProfile(
   const profile = profiles.get(name);
   if (profile !== undefined) return profile;
   const near = nearestKey(name, [...profiles.keys()]);
-  throw new BerthError(`there is no profile ${JSON.stringify(name)}`, {
-    code: 'profile-missing',
+  throw new BerthError('profile-missing', `there is no profile ${JSON.stringify(name)}`, {
     exit: 'usage',
     hint:
       near === undefined

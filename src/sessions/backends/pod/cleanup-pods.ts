@@ -198,9 +198,9 @@ async function renew(site: PodGrantContext, user: User): Promise<readonly BerthE
 
 function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number): BerthError {
   return new BerthError(
+    'reap-too-many-pods',
     `cleanup of namespace ${namespace} on cluster ${cluster} stopped at its limit: ${looked} of ${count} session pods checked, ${count - looked} left for the next run`,
     {
-      code: 'reap-too-many-pods',
       hint: `List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,
     },
   );

@@ -24,6 +24,6 @@ export async function endPod(client: ApiClient, pod: PodId): Promise<boolean> {
   if (!(await deleteObject(client, { what, path, ...how }))) return false;
   await waitForPodDeletion(client, pod, timeoutMs);
   if ((await readPod(client, pod))?.metadata?.uid === uid)
-    throw new BerthError(`${what} is deleted, but still exists`, { code: 'session-not-ended' });
+    throw new BerthError('session-not-ended', `${what} is deleted, but still exists`);
   return true;
 }

@@ -32,8 +32,9 @@ export async function installTransferTools(input: InstallTransferTools): Promise
   });
   if (exitCode === 0) return;
   throw new BerthError(
+    'transfer-tools-not-copied',
     `installing ${program} in the pod failed with exit code ${exitCode}: ${stderr}`,
-    { code: 'transfer-tools-not-copied', cause: reason },
+    { cause: reason },
   );
 }
 
@@ -54,10 +55,13 @@ async function filesOf(
     );
   } catch (thrown) {
     expectErrno(thrown);
-    throw new BerthError(`the image has no ${program}, and this host has none to install`, {
-      code: 'transfer-tools-missing',
-      cause: thrown,
-    });
+    throw new BerthError(
+      'transfer-tools-missing',
+      `the image has no ${program}, and this host has none to install`,
+      {
+        cause: thrown,
+      },
+    );
   }
 }
 
@@ -84,9 +88,9 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
   });
   if (exitCode === 0) return;
   throw new BerthError(
+    'signal-not-delivered',
     `sending ${signal} to the command failed with exit code ${exitCode}: ${stderr}`,
     {
-      code: 'signal-not-delivered',
       cause: reason,
     },
   );

@@ -73,14 +73,17 @@ export async function killLeftovers(
   } catch (thrown) {
     const { code, message, hint } = asBerthError(thrown, 'sweeping');
     if (thrown instanceof BerthError && code.startsWith('exec-')) throw thrown;
-    throw new BerthError(`ending leftover processes in pod ${namespace}/${pod}: ${message}`, {
-      code: 'pod-cleanup-failed',
-      hint:
-        code === 'internal-error'
-          ? `berth reap tries again. If they remain: kubectl delete pod -n ${namespace} ${pod}`
-          : hint,
-      cause: thrown,
-    });
+    throw new BerthError(
+      'pod-cleanup-failed',
+      `ending leftover processes in pod ${namespace}/${pod}: ${message}`,
+      {
+        hint:
+          code === 'internal-error'
+            ? `berth reap tries again. If they remain: kubectl delete pod -n ${namespace} ${pod}`
+            : hint,
+        cause: thrown,
+      },
+    );
   } finally {
     await dialogue.close();
   }

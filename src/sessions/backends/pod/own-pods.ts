@@ -75,9 +75,8 @@ function ownPod(
 
 /** The same error, with the cluster in its message. */
 function ofCluster({ cluster }: PodGrant, error: BerthError): BerthError {
-  const { message, code, exit, hint, fields } = error;
-  const more = { code, exit, hint, fields, cause: error.cause };
-  return new BerthError(`cluster ${cluster}: ${message}`, more);
+  const { message, code, exit, hint, fields, cause } = error;
+  return new BerthError(code, `cluster ${cluster}: ${message}`, { exit, hint, fields, cause });
 }
 
 /** Does the same on all clusters at once; one that fails affects only itself. */

@@ -34,10 +34,11 @@ export function podCluster(
   if (fault !== undefined) throw fault.error;
   const named = pod.cluster === undefined ? '' : ` ${pod.cluster}`;
   throw new BerthError(
+    'pod-cluster-unknown',
     found.length > 1
       ? `profile ${name} has no pod.cluster, and ${open.length} clusters allow SSH sessions`
       : `profile ${name}: no cluster${named} allows SSH sessions`,
-    { code: 'pod-cluster-unknown', fields: { profile: name } },
+    { fields: { profile: name } },
   );
 }
 

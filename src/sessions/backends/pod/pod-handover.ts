@@ -56,8 +56,8 @@ async function give(site: Site, user: User, file: string, content: object): Prom
   const runtimeDir = findRuntimeDir(user);
   if (runtimeDir === undefined)
     throw new BerthError(
+      'runtime-directory-missing',
       `${user.name} has no runtime directory, so the token for pods cannot be stored for the login`,
-      { code: 'runtime-directory-missing' },
     );
   await inTurnAsUser(site, user, async () => {
     const { local, remote } = forwardSocketDirs('');
@@ -172,9 +172,9 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
   const { message, hint } = (parsedJson(refusal ?? '') ?? {}) as Refusal;
   const where = cluster === undefined ? '' : ` on the cluster ${cluster}`;
   return new BerthError(
+    'pod-access-missing',
     `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
     {
-      code: 'pod-access-missing',
       hint,
       ...(cluster !== undefined && { fields: { cluster } }),
     },

@@ -62,7 +62,7 @@ export function podFailed(
   const known = failure && pulls[failure];
   const events = `kubectl events -n ${namespace} --for pod/${name}`;
   const { message, ...rest } = known ?? words(events)[code];
-  return new BerthError(`${message}: ${plain(detail)}`, { code, ...rest });
+  return new BerthError(code, `${message}: ${plain(detail)}`, { ...rest });
 }
 
 /** The error for a pod that did not start within the profile's `deadline`. */
@@ -74,37 +74,35 @@ export function podStartTimeout(
   const unschedulable = /^waiting for (?:a node|the scheduler)/.test(text);
   const why = reason === undefined ? '' : `: ${plain(reason)}`;
   return new BerthError(
+    unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
     `your session did not start within ${deadlineMs / 1000} s (${text})${why}`,
-    {
-      code: unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
-    },
   );
 }
 
 /** @returns undefined if the API server's message is not about the pod */
 export function podRejected(status: number, said: string): BerthError | undefined {
   if (status === 403 && said.includes('exceeded quota'))
-    return new BerthError(`your session exceeds your quota: ${plain(said)}`, {
-      code: 'pod-quota',
+    return new BerthError('pod-quota', `your session exceeds your quota: ${plain(said)}`, {
       forUser: true,
     });
   if (/namespaces? "[^"]*" not found|being terminated/.test(said))
-    return new BerthError(`your namespace on the cluster does not exist any more: ${plain(said)}`, {
-      code: 'pod-namespace-gone',
-      forUser: true,
-    });
+    return new BerthError(
+      'pod-namespace-gone',
+      `your namespace on the cluster does not exist any more: ${plain(said)}`,
+      {
+        forUser: true,
+      },
+    );
   if ((status === 403 || status === 422) && /admission|denied|policy/i.test(said))
-    return new BerthError(`the cluster refuses your session: ${plain(said)}`, {
-      code: 'pod-refused',
-    });
+    return new BerthError('pod-refused', `the cluster refuses your session: ${plain(said)}`);
   return undefined;
 }
 
 /** @param what `label KEY` or `annotation KEY` */
 export function podChanged(what: string, namespace: string): BerthError {
   return new BerthError(
+    'pod-changed',
     `the cluster changed the ${what} of your session's pod while it was created in ${namespace}`,
-    { code: 'pod-changed' },
   );
 }
 

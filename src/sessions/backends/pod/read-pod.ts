@@ -63,10 +63,13 @@ export async function podLoss(
     const what = pod === undefined ? 'deleted' : fateOf(pod, isAnother);
     if (what === undefined) return undefined;
     const place = `${grant.namespace}/${name}`;
-    return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
-      code: 'pod-lost',
-      forUser: true,
-    });
+    return new BerthError(
+      'pod-lost',
+      `the pod of your session was ${what} while it ran (${place})`,
+      {
+        forUser: true,
+      },
+    );
   } catch {
     // The caller reports the error that it already has.
     return undefined;

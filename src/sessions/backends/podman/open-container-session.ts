@@ -87,9 +87,12 @@ function writeStartFile({ path, text }: StartFile): void {
     }
     writeFileSync(path, text, { mode: 0o600 });
   } catch (thrown) {
-    throw new BerthError(`could not write the session's start file ${path}`, {
-      code: 'session-start-file-failed',
-      cause: thrown,
-    });
+    throw new BerthError(
+      'session-start-file-failed',
+      `could not write the session's start file ${path}`,
+      {
+        cause: thrown,
+      },
+    );
   }
 }

@@ -69,12 +69,15 @@ async function runPodman(
     throw tooLate(`${what} took more than ${timeoutMs} ms`);
   }
   const reason = stderr.trim() || (typeof ended === 'number' ? `exit code ${ended}` : ended);
-  throw new BerthError(`${what}: ${reason}`, {
-    code: brokenStores.find(({ pattern }) => pattern.test(stderr))?.code ?? 'podman-failed',
-    exit: 'temporary',
-  });
+  throw new BerthError(
+    brokenStores.find(({ pattern }) => pattern.test(stderr))?.code ?? 'podman-failed',
+    `${what}: ${reason}`,
+    {
+      exit: 'temporary',
+    },
+  );
 }
 
 function tooLate(message: string): BerthError {
-  return new BerthError(message, { code: 'podman-timeout' });
+  return new BerthError('podman-timeout', message);
 }

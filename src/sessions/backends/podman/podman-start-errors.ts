@@ -97,20 +97,23 @@ export function podmanStartError(
   const output = escapeControl(stderr.trim()).slice(0, 2_000);
   const cause = new Error(output === '' ? error.message : output);
   if (error.killed === true)
-    return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
-      code: 'container-start-deadline',
-      cause,
-    });
+    return new BerthError(
+      'container-start-deadline',
+      `your session did not start within ${timeoutMs / 1000} s`,
+      {
+        cause,
+      },
+    );
   if (error.code === 'ENOENT' || error.code === 'EACCES')
     return new BerthError(
+      error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
       `sessions cannot be started on this machine: ${error.path ?? 'podman'} cannot be run`,
       {
-        code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
         cause,
       },
     );
   const { message, code, hint }: Omit<Known, 'pattern'> = known.find(({ pattern }) =>
     pattern.test(stderr),
   ) ?? { message: 'your session could not be started', code: 'container-not-started' };
-  return new BerthError(message, { code, hint, cause });
+  return new BerthError(code, message, { hint, cause });
 }

@@ -71,8 +71,8 @@ export async function waitForInit(
     }
     if (performance.now() > deadline)
       throw new BerthError(
+        'container-start-deadline',
         `podman started your session's container, but its init program did not start within ${profile.deadlineMs / 1000} s`,
-        { code: 'container-start-deadline' },
       );
     await sleep(5);
   }

@@ -72,9 +72,9 @@ export async function removeContainers(
   try {
     if (host === undefined)
       throw new BerthError(
+        'runtime-directory-missing',
         `containers of ${user.name}: no usable runtime directory (/run/user/${user.uid} or /run/berth/users/${user.uid})`,
         {
-          code: 'runtime-directory-missing',
           exit: 'temporary',
           hint: 'It must belong to the user, with mode 0700. Once the user has no session, `berth reap` mounts one. Check for a mount over it (findmnt).',
         },

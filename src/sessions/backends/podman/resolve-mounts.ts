@@ -39,10 +39,13 @@ export function resolveMounts(
       checked.set(target, real);
     } else if (mount.missing === 'skip') skipped.push(source);
     else
-      throw new BerthError(`profile ${profile.name} mounts ${source}, which does not exist`, {
-        code: 'session-mount-missing',
-        fields: { file: source },
-      });
+      throw new BerthError(
+        'session-mount-missing',
+        `profile ${profile.name} mounts ${source}, which does not exist`,
+        {
+          fields: { file: source },
+        },
+      );
   }
   if (existsSync(toolsDir))
     mounts.push({ source: toolsDir, target: transferToolsDir, readOnly: true });
@@ -73,9 +76,10 @@ function harmless(
   const exposed = jobDirectory === undefined && (isWithin(real, run) || isWithin(run, real));
   if (problem === undefined && !exposed) return found;
   const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
-  throw new BerthError(`profile ${name} mounts ${source}, which ${what}`, {
-    code: 'session-mount-forbidden',
-  });
+  throw new BerthError(
+    'session-mount-forbidden',
+    `profile ${name} mounts ${source}, which ${what}`,
+  );
 }
 
 function resolved(path: string): string {

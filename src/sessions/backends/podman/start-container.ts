@@ -104,9 +104,10 @@ async function startContainer(input: StartContainerInput): Promise<Started> {
   }
   const container = running();
   if (container === undefined)
-    throw new BerthError(`the container ${name} ended immediately after it was started`, {
-      code: 'container-ended',
-    });
+    throw new BerthError(
+      'container-ended',
+      `the container ${name} ended immediately after it was started`,
+    );
   return container;
 }
 
@@ -181,10 +182,13 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
 function assertOwnDirectory(host: SessionHost): void {
   const directory = userStorageDir(host);
   if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
-  throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
-    code: 'session-directory-missing',
-    fields: { file: directory },
-  });
+  throw new BerthError(
+    'session-directory-missing',
+    `you have no storage directory on this machine: ${directory}`,
+    {
+      fields: { file: directory },
+    },
+  );
 }
 
 /** All podman commands of the user read it, also those of a cleanup. */

@@ -57,8 +57,9 @@ export function assertMounted(
     );
     if (found === undefined)
       throw new BerthError(
+        'session-mount-changed',
         `the directory for ${target} (profile ${name}) was replaced while your session started, so the session was stopped`,
-        { code: 'session-mount-changed', forUser: true, fields: { file: target } },
+        { forUser: true, fields: { file: target } },
       );
     claimed.add(found);
   }
@@ -112,10 +113,13 @@ export function assertCgroupLimits(pid: number, { name, limits }: Profile): void
   const path = cgroups.find((line) => line.startsWith('0::/'))?.slice('0::'.length) ?? '/';
   for (const { file, most } of wanted) {
     if (tightest(path, file) <= most * 1.01) continue;
-    throw new BerthError('podman could not set the CPU, memory or process limits of your session', {
-      code: 'cgroup-not-delegated',
-      fields: { profile: name, file, cgroup: path },
-    });
+    throw new BerthError(
+      'cgroup-not-delegated',
+      'podman could not set the CPU, memory or process limits of your session',
+      {
+        fields: { profile: name, file, cgroup: path },
+      },
+    );
   }
 }
 

@@ -58,9 +58,9 @@ export async function writeRecord(slurm: SlurmPrograms, record: JobRecord): Prom
     // The job has started and ended, and has removed its directory.
     if (isErrno(cause, 'ENOENT')) return;
     throw new BerthError(
+      'allocation-keys-failed',
       `could not record Slurm job ${id} in ${path}: ${(cause as Error).message}; the job was cancelled`,
       {
-        code: 'allocation-keys-failed',
         forUser: true,
         cause,
       },

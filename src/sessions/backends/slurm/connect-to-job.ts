@@ -57,8 +57,7 @@ async function whyItEnded(
     },
   );
   if (typeof found === 'string')
-    return new BerthError(`the Slurm job ${id} of your session ${found}`, {
-      code: 'slurm-job-ended',
+    return new BerthError('slurm-job-ended', `the Slurm job ${id} of your session ${found}`, {
       forUser: true,
     });
   const what = isUnanswered
@@ -69,8 +68,9 @@ async function whyItEnded(
       ? `Slurm says that ${isUnanswered ? `your job ${id} there` : 'it'} runs`
       : `Slurm does not say how it is: ${found.message}`;
   return new BerthError(
+    'slurm-connection-lost',
     [`${what}, and ${asked}`, ...(words === '' ? [] : [`ssh: ${words}`])].join('; '),
-    { code: 'slurm-connection-lost', forUser: true },
+    { forUser: true },
   );
 }
 

@@ -47,8 +47,11 @@ async function isResolved(name: string): Promise<boolean> {
 }
 
 function unreachable(node: string, why: string): BerthError {
-  return new BerthError(`the compute node ${JSON.stringify(node)} has no address: ${why}`, {
-    code: 'slurm-node-unreachable',
-    forUser: true,
-  });
+  return new BerthError(
+    'slurm-node-unreachable',
+    `the compute node ${JSON.stringify(node)} has no address: ${why}`,
+    {
+      forUser: true,
+    },
+  );
 }

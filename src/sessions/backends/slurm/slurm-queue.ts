@@ -67,10 +67,13 @@ export async function submit(slurm: SlurmPrograms, script: string): Promise<stri
   if (failure === undefined && id !== undefined) return id;
   if (failure !== undefined && isNoAnswer(failure)) throw unavailable('sbatch', failure);
   const said = failure ?? `it printed ${JSON.stringify(stdout.slice(0, 200))}`;
-  throw new BerthError(`Slurm does not accept the job of your session: ${refusalText(said)}`, {
-    code: 'slurm-refused',
-    forUser: true,
-  });
+  throw new BerthError(
+    'slurm-refused',
+    `Slurm does not accept the job of your session: ${refusalText(said)}`,
+    {
+      forUser: true,
+    },
+  );
 }
 
 /** @throws {BerthError} `slurm-unavailable` */
@@ -109,5 +112,5 @@ export function isNoAnswer(said: string): boolean {
 }
 
 function unavailable(program: string, failure: string): BerthError {
-  return new BerthError(`${program} failed: ${failure}`, { code: 'slurm-unavailable' });
+  return new BerthError('slurm-unavailable', `${program} failed: ${failure}`);
 }

@@ -87,8 +87,9 @@ async function makeKeys(directory: string): Promise<void> {
     await writeFile(`${directory}/${knownHosts}`, known, { mode: 0o600 });
   } catch (thrown) {
     throw new BerthError(
+      'allocation-keys-failed',
       `could not create the SSH keys for your Slurm job in ${directory}: ${(thrown as Error).message}`,
-      { code: 'allocation-keys-failed', forUser: true, cause: thrown },
+      { forUser: true, cause: thrown },
     );
   }
 }

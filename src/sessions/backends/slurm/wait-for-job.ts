@@ -60,8 +60,9 @@ export async function waitForJob(
       if (hasStarted(job)) runningSince ??= asked;
       if (neverStarts(job))
         throw new BerthError(
+          'slurm-never-starts',
           `your session cannot start: ${pendingText(job)}; Slurm job ${job.id} was cancelled`,
-          { code: 'slurm-never-starts', forUser: true },
+          { forUser: true },
         );
       show(waitingText(job));
     }
@@ -73,8 +74,9 @@ export async function waitForJob(
     if (runningSince === undefined && now - began > input.waitMs) throw tooLong(job, input);
     if (runningSince !== undefined && now - runningSince > input.startMs)
       throw new BerthError(
+        'slurm-job-silent',
         `Slurm job ${job.id} runs${job.node && ` on ${job.node}`}, but the connection service that Berth starts in it does not answer: it failed to start, or that node does not have the same home as this one`,
-        { code: 'slurm-job-silent', forUser: true },
+        { forUser: true },
       );
     await sleep(lookMs);
   }
@@ -92,16 +94,22 @@ function tooLong(job: SlurmJob, { waitMs, isKept }: WaitInput): BerthError {
     waitMs < 60_000
       ? countText(waitMs / 1000, 'second')
       : countText(Math.ceil(waitMs / 60_000), 'minute');
-  return new BerthError(`your session did not start within ${wait}: ${waitingText(job)}`, {
-    code: 'slurm-wait-timeout',
-    forUser: true,
-    hint: isKept ? undefined : 'Connect again later, for a new job: this one was cancelled.',
-  });
+  return new BerthError(
+    'slurm-wait-timeout',
+    `your session did not start within ${wait}: ${waitingText(job)}`,
+    {
+      forUser: true,
+      hint: isKept ? undefined : 'Connect again later, for a new job: this one was cancelled.',
+    },
+  );
 }
 
 function ended({ id }: SlurmJob, how = 'has ended'): BerthError {
-  return new BerthError(`the Slurm job ${id} of your session ${how} before it could be used`, {
-    code: 'slurm-job-ended',
-    forUser: true,
-  });
+  return new BerthError(
+    'slurm-job-ended',
+    `the Slurm job ${id} of your session ${how} before it could be used`,
+    {
+      forUser: true,
+    },
+  );
 }

@@ -64,9 +64,9 @@ export function outcomeWithoutMarker(
   if (reason !== undefined) return { exitCode, reason };
   return lostOutcome(
     new BerthError(
+      'exec-ended-externally',
       'your session in the pod ended before the exit status of its command arrived; it is unknown',
       {
-        code: 'exec-ended-externally',
         forUser: true,
         fields: { exit: exitCode, missing },
       },
@@ -77,8 +77,7 @@ export function outcomeWithoutMarker(
 function failed({ message, reason }: Status): ExecOutcome {
   const said = typeof message === 'string' ? message.slice(0, longestMessage) : 'no message';
   return lostOutcome(
-    new BerthError(`running the command in the pod: ${escapeControl(said)}`, {
-      code: 'exec-failed-in-pod',
+    new BerthError('exec-failed-in-pod', `running the command in the pod: ${escapeControl(said)}`, {
       fields: typeof reason === 'string' ? { why: reason.slice(0, longestMessage) } : {},
     }),
   );
@@ -94,7 +93,8 @@ function exitCodeOf({ details }: Status): ExecOutcome {
 
 /** The server, or a proxy in between, violates the protocol. The stream ends, because its next byte could mean anything. */
 export function protocolError(what: string): BerthError {
-  return new BerthError(`the exec stream of the API server violates the protocol: ${what}`, {
-    code: 'exec-protocol',
-  });
+  return new BerthError(
+    'exec-protocol',
+    `the exec stream of the API server violates the protocol: ${what}`,
+  );
 }

@@ -46,10 +46,13 @@ export function execPath(base: URL, target: ExecTarget): string {
 /** The kubelet passes arguments on with gRPC, whose strings are UTF-8. */
 function encoded(word: string): string {
   if (word.isWellFormed()) return encodeURIComponent(word);
-  throw new BerthError('an argument of the command is not valid UTF-8, which Kubernetes requires', {
-    code: 'exec-not-utf8',
-    forUser: true,
-  });
+  throw new BerthError(
+    'exec-not-utf8',
+    'an argument of the command is not valid UTF-8, which Kubernetes requires',
+    {
+      forUser: true,
+    },
+  );
 }
 
 /** The client's part of the opening handshake (RFC 6455, 4.1). */

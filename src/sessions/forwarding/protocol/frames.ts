@@ -123,7 +123,8 @@ export class MultiplexFrameReader {
  * could mean anything. The session continues.
  */
 export function forwardingProtocolError(what: string): BerthError {
-  return new BerthError(`the forwarding helper in the pod violated the protocol: ${what}`, {
-    code: 'forwarding-protocol',
-  });
+  return new BerthError(
+    'forwarding-protocol',
+    `the forwarding helper in the pod violated the protocol: ${what}`,
+  );
 }

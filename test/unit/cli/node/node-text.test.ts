@@ -49,8 +49,8 @@ describe('a drain', () => {
   });
 
   it('that cannot read ssh.yml says that nobody was told', () => {
-    const error = new BerthError('/etc/berth/ssh.yml is missing', {
-      ...{ code: 'config-missing', hint: 'Make it.' },
+    const error = new BerthError('config-missing', '/etc/berth/ssh.yml is missing', {
+      hint: 'Make it.',
     });
     expect(nobodyToldText(error)).toBe(
       'warning: The node is drained, but no session was told: /etc/berth/ssh.yml is missing [config-missing]\n' +

@@ -29,7 +29,7 @@ const waiting: OwnSession = {
   ...{ ...job, state: 'pending', since: undefined, ends: { after: 'its-connection' } },
   job: { id: '18', node: '', secondsLeft: undefined, waits: 'Slurm job 18 waits: Priority' },
 };
-const error = new BerthError('the cluster c2 is away', { code: 'api-unreachable' });
+const error = new BerthError('api-unreachable', 'the cluster c2 is away');
 
 describe('the answers to users', () => {
   it('list what runs, and what ends it', () => {

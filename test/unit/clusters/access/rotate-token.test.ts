@@ -4,7 +4,7 @@ import { BerthError, type ErrorCode } from '../../../../src/system/errors/berth-
 
 const hintOf = (code: ErrorCode, name: string): string =>
   (
-    explained(new BerthError('no', { code, hint: 'old' }), 'prod', {
+    explained(new BerthError(code, 'no', { hint: 'old' }), 'prod', {
       namespace: 'ondemand',
       name,
     }) as BerthError

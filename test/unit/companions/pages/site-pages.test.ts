@@ -103,7 +103,7 @@ describe('profiles', () => {
   });
 
   it('with a mistake are said to be unavailable, without the mistake', () => {
-    const error = new BerthError('/etc/berth/profiles/a.yml:3', { code: 'profile-invalid' });
+    const error = new BerthError('profile-invalid', '/etc/berth/profiles/a.yml:3');
     const settings = {
       rules: [{ profile: 'a' }],
       profiles: new Map(),

@@ -49,8 +49,9 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 function authenticate(options: Options, hookEnvSecret?: string): ClientAuth | undefined {
-  const missing = new BerthError('/gone does not exist', {
-    ...{ code: 'config-missing', exit: 'config', hint: 'x' },
+  const missing = new BerthError('config-missing', '/gone does not exist', {
+    exit: 'config',
+    hint: 'x',
   });
   const clientFiles = new Map<string, string | BerthError>(Object.entries(files));
   clientFiles.set('/gone', missing);

@@ -100,9 +100,7 @@ describe('ssh.yml and the profiles together', () => {
         ['around', profile('around', { groups: ['g'], mounts: [{ source: '/srv' }] })],
         [
           'wrong',
-          brokenProfile(
-            new BerthError('x', { code: 'profile-invalid', exit: 'config', hint: 'x' }),
-          ),
+          brokenProfile(new BerthError('profile-invalid', 'x', { exit: 'config', hint: 'x' })),
         ],
       ]),
       file,

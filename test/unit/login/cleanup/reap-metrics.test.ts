@@ -21,7 +21,7 @@ const report: ReapReport = {
     { user: 'ada', name: 'berth-own-12.3456' },
     { user: 'bob', name: 'berth-shared' },
   ],
-  failed: [new BerthError('no', { code: 'podman-failed', exit: 'temporary', hint: '' })],
+  failed: [new BerthError('podman-failed', 'no', { exit: 'temporary', hint: '' })],
 };
 
 describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {

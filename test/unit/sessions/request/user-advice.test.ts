@@ -4,7 +4,7 @@ import { userAdvice } from '../../../../src/sessions/request/user-advice.ts';
 
 const adviceOf = (more: Partial<ErrorDetails>): string =>
   userAdvice(
-    new BerthError('no', { code: 'usage', exit: 'config', hint: 'Run `berth doctor`.', ...more }),
+    new BerthError('usage', 'no', { exit: 'config', hint: 'Run `berth doctor`.', ...more }),
   );
 
 describe('userAdvice', () => {
@@ -20,7 +20,7 @@ describe('userAdvice', () => {
     'pod-lost',
     'exec-connection-lost',
   ] as const)('of %s is what the user can do, without commands for admins', (code) => {
-    const advice = userAdvice(new BerthError('no', { code, forUser: true }));
+    const advice = userAdvice(new BerthError(code, 'no', { forUser: true }));
     expect(advice).toMatch(/^[A-Z][^`]+\.$/);
     expect(advice).not.toContain('Admins');
   });

@@ -68,9 +68,9 @@ export async function retainSecret(
     await patch(client, objectPath(object), { finalizers: null, uid });
   }
   throw new BerthError(
+    'session-secret-not-deleted',
     `creating ${describeObject(object)}: the deleted one still exists: its finalizers were removed ${attempts} times and were added again`,
     {
-      code: 'session-secret-not-deleted',
       hint: `Find who writes metadata.finalizers: \`kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml\`. The next login tries again.`,
     },
   );

@@ -25,8 +25,11 @@ export function firstChoice(
 
 export function choiceRefused(key: ChoiceKey, text: string, why: string): BerthError {
   const shown = JSON.stringify(text.slice(0, 100));
-  return new BerthError(`${choiceVariable(key)}=${shown} is not possible: ${why}`, {
-    code: 'slurm-choice-refused',
-    forUser: true,
-  });
+  return new BerthError(
+    'slurm-choice-refused',
+    `${choiceVariable(key)}=${shown} is not possible: ${why}`,
+    {
+      forUser: true,
+    },
+  );
 }

@@ -13,7 +13,7 @@ import type {
 import { parseSshSettings, sshSettings } from '../../../../../src/config/schema/ssh-settings.ts';
 import { BerthError } from '../../../../../src/system/errors/berth-error.ts';
 
-const fault = new BerthError('broken', { code: 'profile-invalid', exit: 'config', hint: 'Mend.' });
+const fault = new BerthError('profile-invalid', 'broken', { exit: 'config', hint: 'Mend.' });
 const broken = (groups?: string[]): BrokenProfile => ({
   error: fault,
   ...(groups === undefined ? {} : { groups }),

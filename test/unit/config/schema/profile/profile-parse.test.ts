@@ -282,7 +282,7 @@ describe('a profile is refused, with what to do,', () => {
 });
 
 describe('a broken profile', () => {
-  const error = new BerthError('x', { code: 'profile-invalid', exit: 'config', hint: 'x' });
+  const error = new BerthError('profile-invalid', 'x', { exit: 'config', hint: 'x' });
   it('is still for its groups, where they can be read', () => {
     expect(brokenProfile(error, { imag: 'x', groups: ['gpu'] }).groups).toEqual(['gpu']);
     expect(brokenProfile(error, { groups: 'gpu' })).toEqual({ error });
