@@ -119,7 +119,7 @@ export async function clusterCredential(
         others: (await otherCredentialFiles(store)).map((path) => readStoredCredential(path) ?? {}),
       }));
       const inHome = renewsItself(cluster) ? await descendantsInHome(file, user) : [];
-      const earlier = { ...(stored && { stored }), descendants: [...others, ...inHome] };
+      const earlier = { stored, descendants: [...others, ...inHome] };
       return await obtainAndWrite(subject, earlier, deps);
     } finally {
       await asRoot(() => lock?.release());

@@ -66,7 +66,7 @@ export function oidcFiles(
     clientId: settings.clientId,
     refreshToken,
     token: settings.token,
-    ...(ca !== undefined && { ca }),
+    ca,
     origin,
     ...turn,
   });
@@ -100,7 +100,7 @@ function pluginFiles(
   return {
     cacheFile: {
       ...({ version: 1, cluster: name, server: server.endpoint, token, expiry } as const),
-      ...(refresh && { refresh }),
+      refresh,
     },
     kubeconfigUser: execUser(kubeCredentialCommand),
     needsBroker: false,

@@ -132,7 +132,7 @@ export async function obtainContext(
     now,
     timeoutMs,
     ...(settings.caFile !== undefined && { ca: readCa(settings.caFile) }),
-    ...(signal && { signal }),
+    signal,
   };
 }
 

@@ -90,7 +90,7 @@ export async function issueCredentials(input: IssueInput): Promise<IssuedCredent
   });
   return {
     errors: [...outcomes.flatMap(({ error }) => error ?? []), ...errors],
-    ...(kubeconfigs && { kubeconfigs }),
+    kubeconfigs,
   };
 }
 

@@ -202,7 +202,7 @@ async function recordAndReport(
       const configured = clusters.map(({ name }) => name);
       recordBackoff(stateDir, { configured, reached, errors }, hook.now());
     });
-  const next = { clusters: [...seen].sort(), ...(kubeconfigs && { kubeconfigs }) };
+  const next = { clusters: [...seen].sort(), kubeconfigs };
   if (JSON.stringify(next) !== JSON.stringify(record))
     await keep(hook, 'the record of this login', () =>
       writeLoginRecord(stateDir, hook.user.name, next),

@@ -101,11 +101,7 @@ function portalTokens(env: Readonly<NodeJS.ProcessEnv>): OnDemandTokens {
   const [accessToken, idToken, refreshToken] = ['access_token', 'id_token', 'refresh_token'].map(
     token,
   );
-  return {
-    ...(accessToken && { accessToken }),
-    ...(idToken && { idToken }),
-    ...(refreshToken && { refreshToken }),
-  };
+  return { accessToken, idToken, refreshToken };
 }
 
 /** The last line, usually the only one, replaces the process of a hook that has succeeded: that needs no fork. */

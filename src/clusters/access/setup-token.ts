@@ -67,7 +67,7 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
   const hook: ApiServer = {
     url: cluster.server.endpoint,
     token: first.token,
-    ...(ca !== undefined && { ca }),
+    ca,
     ...(written.tlsServerName !== undefined && { tlsServerName: written.tlsServerName }),
   };
   await checkToken(hook, account, deps.deadline);
@@ -130,7 +130,7 @@ function adminServer(
     file,
     endpoint,
     onlyCluster: true,
-    ...(context !== undefined && { context }),
+    context,
   };
   return kubectlAccess(values, choice, deadline);
 }
@@ -153,7 +153,7 @@ function serverEntry(
       server: server.endpoint,
       ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
     },
-    ...(tlsServerName !== undefined && { tlsServerName }),
+    tlsServerName,
   };
 }
 

@@ -25,12 +25,12 @@ export function namespaceSettings({
         ({ name, size, storage_class: storageClass, access_modes: modes }) => ({
           name,
           size: String(size),
-          ...(storageClass !== undefined && { storageClass }),
+          storageClass,
           accessModes: modes ?? ['ReadWriteOnce'],
         }),
       ),
     }),
     ...(userRoles && { userRoles: [...new Set(userRoles)] }),
-    ...(userRoleResources && { userRoleResources }),
+    userRoleResources,
   };
 }

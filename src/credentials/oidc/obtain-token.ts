@@ -110,7 +110,7 @@ export function tokenEndpointOf({
     url: clientAuth?.method === 'tls_client_auth' ? mtlsTokenEndpoint : tokenEndpoint,
     issuer,
     clientId,
-    ...(clientAuth && { clientAuth }),
+    clientAuth,
     ca,
   };
 }

@@ -33,9 +33,9 @@ export function providerFetch(
       url,
       timeoutMs,
       ...tls,
-      ...(form && { form }),
+      form,
       ...(authorization !== undefined && { headers: { authorization } }),
-      ...(signal && { signal }),
+      signal,
     });
     const { status, json } = inspect(answer, form ?? {});
     return json === undefined ? new Response(null, { status }) : Response.json(json, { status });

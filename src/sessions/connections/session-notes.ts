@@ -141,7 +141,7 @@ function parseNotes(
   return {
     started: started.slice(0, mostCounted),
     failed: failed.slice(0, mostCounted),
-    ...(exit !== undefined && { exit }),
+    exit,
   };
 }
 

@@ -74,7 +74,7 @@ export class Forwarding {
     const { uid } = host.user;
     const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
     const x11 = profile.x11 ? displayOf(host, env) : undefined;
-    const bridge = () => this.#loaded({ ...(agent && { agent }), ...(x11 && { x11 }) });
+    const bridge = () => this.#loaded({ agent, x11 });
     const own = agent !== undefined || x11 !== undefined ? await (await bridge()).own() : {};
     if (new SshdListeners(uid, this.#sockets.remote).now().size > 0) await (await bridge()).ports();
     else this.#later();

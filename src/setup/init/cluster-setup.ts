@@ -139,7 +139,7 @@ function accessOf({ kubeconfig, context }: ClusterAnswers) {
     file: kubeconfig,
     endpoint: '',
     onlyCluster: true,
-    ...(context !== undefined && { context }),
+    context,
   };
   const read = (path: string) => readTrusted(resolve(dirname(kubeconfig), path));
   return readContext(values, choice, read);

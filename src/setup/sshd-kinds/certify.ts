@@ -120,7 +120,7 @@ async function certifyKey(
   const key: CertifiedKey =
     present === undefined
       ? { file, change: 'made', certificate }
-      : { file, change: 'renewed', certificate, ...(reason && { reason }) };
+      : { file, change: 'renewed', certificate, reason };
   return { key, contents };
 }
 

@@ -87,7 +87,7 @@ async function inspected(
     drained,
     hostKeys,
     problems,
-    ...(profile !== undefined && { profile }),
+    profile,
     pid: running?.pid,
     accepted: acceptedCodes(await readFile(file, 'utf8')),
   };

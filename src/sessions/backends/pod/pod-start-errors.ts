@@ -61,8 +61,9 @@ export function podFailed(
   const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
   const known = failure && pulls[failure];
   const events = `kubectl events -n ${namespace} --for pod/${name}`;
-  const { message, ...rest } = known ?? words(events)[code];
-  return new BerthError(code, `${message}: ${plain(detail)}`, { ...rest });
+  const told: Words & { readonly code?: ErrorCode } = known ?? words(events)[code];
+  const { message, hint, forUser } = told;
+  return new BerthError(told.code ?? code, `${message}: ${plain(detail)}`, { hint, forUser });
 }
 
 /** The error for a pod that did not start within the profile's `deadline`. */
