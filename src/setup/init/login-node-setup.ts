@@ -49,6 +49,7 @@ const units: Readonly<Record<string, string>> = {
   ),
   'berth-sshd@.service': sourceText('../../../etc/systemd/berth-sshd@.service', import.meta.url),
   'berth-close.slice': sourceText('../../../etc/systemd/berth-close.slice', import.meta.url),
+  'berth-users.slice': sourceText('../../../etc/systemd/berth-users.slice', import.meta.url),
   'berth-reap.service': sourceText('../../../etc/systemd/berth-reap.service', import.meta.url),
   'berth-reap.timer': sourceText('../../../etc/systemd/berth-reap.timer', import.meta.url),
 };

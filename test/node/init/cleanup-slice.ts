@@ -39,6 +39,8 @@ export async function endsLeftInScope(
   await connect();
   expect(await scope).toMatch(/berth-user-\d+-[0-9a-f]{8}[.]scope$/m);
   expect(await limits).toBe(`MemoryMax=${2 ** 28} TasksMax=256\n`);
+  const together = 'systemctl show -p MemoryMax,TasksMax berth-users.slice | xargs';
+  expect(await host.script(together)).toBe(`MemoryMax=${2 ** 31} TasksMax=4096\n`);
   await expect.poll(() => host.script('pgrep -xu alice sleep || true')).toBe('');
   await expect.poll(() => host.script(`ls -d ${podmans} || true`)).toBe('');
 }
