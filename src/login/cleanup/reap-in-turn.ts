@@ -228,6 +228,7 @@ export async function reapEach(
 /** The users that `reapEach` is at, or a user that is done; undefined if the line is not complete, because it was killed. */
 function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser | undefined {
   const one = parsedJson(line) as
+    | undefined
     | { readonly at: readonly number[] }
     | {
         readonly uid: number;
@@ -237,7 +238,7 @@ function toldIn(line: string): { readonly at: readonly number[] } | ReapedUser |
           })[];
         };
       };
-  if ('at' in one) return one;
+  if (one === undefined || 'at' in one) return one;
   const { uid, reaped } = one;
   const failed = reaped.failed.map(
     ({ code, message, ...details }) => new BerthError(code, message, details),
