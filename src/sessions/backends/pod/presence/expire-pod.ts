@@ -5,7 +5,7 @@ import { collectionPath } from '../../../../kube/objects/kube-object.ts';
 import { asBerthError, BerthError } from '../../../../system/errors/berth-error.ts';
 import type { ApiClient } from '../../../../kube/api-client.ts';
 import { reduceListPages } from '../../../../kube/list-all.ts';
-import { waitForPodDeletion, deletePod } from '../../../../kube/delete-object.ts';
+import { waitForPodDeletion, deletePod, type PodId } from '../../../../kube/delete-object.ts';
 import { podLabels, podSelector } from '../objects/pod-object.ts';
 import { hostLabel } from '../../../../system/program/session-id.ts';
 import { readPod } from '../read-pod.ts';
@@ -153,12 +153,15 @@ export async function expirePod(
     if (!joined || (closed.length === 0 && !asked)) return { due };
     const alone = since !== undefined && !lingers;
     const sweep = { open: openNow, ...(lingers && { hangUp: closed }) };
-    const swept = await killLeftovers(grant, name, sweep, signal).catch((thrown: unknown) => {
+    const swept = await killLeftovers(grant, name, sweep, signal).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof BerthError) || thrown.code !== 'pod-cleanup-failed') throw thrown;
+      // Another node deletes it meanwhile, and with it the shell of this one there.
+      if (await isGoing(client, id)) return 'gone';
       // The home may be unavailable, for example: then the next session could not start in the pod either.
-      if (alone && thrown instanceof BerthError && thrown.code === 'pod-cleanup-failed')
-        return undefined;
+      if (alone) return undefined;
       throw thrown;
     });
+    if (swept === 'gone') return {};
     if (swept !== undefined) {
       if (!asked) return { due };
       if (swept.busy > 0) return { busy: true, due: now + graceOf(lifetime) };
@@ -167,6 +170,12 @@ export async function expirePod(
   } catch (thrown) {
     return { failed: asBerthError(thrown, `pod ${grant.namespace}/${name}`) };
   }
+}
+
+/** Whether a pod is being deleted, or is gone already. */
+async function isGoing(client: ApiClient, { name, namespace, uid }: PodId): Promise<boolean> {
+  const { metadata } = (await readPod(client, { name, namespace })) ?? {};
+  return metadata?.uid !== uid || metadata.deletionTimestamp !== undefined;
 }
 
 /** Whether a pod is the business of another login node, which has not failed. */
