@@ -1,4 +1,7 @@
+import type { ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { expect } from 'vitest';
+import { run } from '../../../src/companions/verify/run-client.ts';
 import { endHolder, ip, namespaceOf, startHolder } from '../login-node/network-namespace.ts';
 
 /** A network namespace for one compute node, and a cable from it to the machine. RFC 2544 reserves the addresses for tests. */
@@ -16,15 +19,24 @@ export interface ComputeNetwork {
   remove(): Promise<void>;
 }
 
+/** One whose addresses no other run has. */
+async function makeCable(holder: ChildProcess) {
+  const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
+  for (;;) {
+    const [third, fourth] = [randomInt(256), 4 * randomInt(64)];
+    const cable = `comp-${third}-${fourth}`;
+    const made = await run('ip', ['link', 'add', cable, 'type', 'veth', ...peer]);
+    if (made.exitCode === 0) return { third, fourth, cable };
+    expect(made.stderr).toContain('File exists');
+  }
+}
+
 /** @param first the one that has the address of slurmctld, which this one has a route to */
 export async function computeNetwork(first?: ComputeNetwork): Promise<ComputeNetwork> {
   const holder = await startHolder();
   const path = namespaceOf(holder);
-  const [third, fourth] = [randomInt(256), 4 * randomInt(64)];
+  const { third, fourth, cable } = await makeCable(holder);
   const [near, far] = [1, 2].map((byte) => `198.19.${third}.${fourth + byte}`) as [string, string];
-  const cable = `comp-${third}-${fourth}`;
-  const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
-  await ip(undefined, 'link', 'add', cable, 'type', 'veth', ...peer);
   await ip(undefined, 'address', 'add', `${near}/30`, 'dev', cable);
   await ip(undefined, 'link', 'set', cable, 'up');
   await ip(path, 'link', 'set', 'lo', 'up');

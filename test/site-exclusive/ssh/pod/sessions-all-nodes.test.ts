@@ -119,7 +119,7 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
   }
 
   // Users can create pods in their own namespaces, with any label, and it never runs.
-  await create({
+  const disguised = {
     ...{ apiVersion: 'v1', kind: 'Pod' },
     metadata: {
       ...{ name: 'berth-shared', namespace: `u-${own}` },
@@ -134,7 +134,8 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
       nodeSelector: { no: 'node' },
       containers: [{ name: 'session', image: 'localhost/\u200bnone' }],
     },
-  });
+  };
+  await create(disguised);
   // Of a namespace that is no user's.
   const labels = '--labels=app.kubernetes.io/managed-by=berth';
   const spec = '{"spec":{"nodeSelector":{"no":"node"}}}';
@@ -186,6 +187,11 @@ it('root of one login node sees and ends the pods of all, and nobody appears as 
     out: `ended pod u-${own}/${pod} of ${own}\n`,
   });
   expect(await other.exitCode()).not.toBe(0);
+  // With the last connection ends what has the name of a node that has none.
+  await waitFor({ what: 'the end of the other pod', timeoutMs: 60_000 }, async () =>
+    (await kubectl('get', 'pods', '-o', 'name', '-n', `u-${own}`)) === '' ? true : undefined,
+  );
+  await create(disguised);
 
   // Who is in the pod on this node is told.
   const ended = await sessions(
