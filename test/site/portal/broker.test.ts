@@ -271,11 +271,9 @@ describe.skipIf(!BrokerHost.isSupported)('a confidential client', () => {
     });
   });
 
-  it.each([/none/, /"issuer":"[^"]*",/])('is not renewed at another issuer: %s', async (gone) => {
+  it('is not renewed at another issuer', async () => {
     await login(ann());
     await expire(ann());
-    const store = storedCredentialPath(stateDir, ann().uid, cluster.name);
-    await writeFile(store, (await readFile(store, 'utf8')).replace(gone, ''));
     const file = join(directory, 'berth.yml');
     const text = await readFile(file, 'utf8');
     const other = await LocalOidcProvider.start();
